@@ -1,7 +1,10 @@
-"""The data that come with the package, each with a card that says where it is from.
+"""Datasets that come with the package, each with a card that documents its source.
 
-from factormodels import datasets
-datasets.load("factcheck-bench").graphs
+Load a dataset:
+
+    from factormodels import datasets
+
+    datasets.load("factcheck-bench").graphs
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from factormodels.fact_graph import FactGraph
 
 __all__ = ["Card", "Dataset", "card", "load", "names", "with_claim_relations"]
 
-# The options that each dataset's loader takes.
+# Options of each dataset's loader.
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "factcheck-bench": ("stances",),
@@ -28,21 +31,21 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 _RELATED = ("factscore", "selfcheck")
-"""Datasets of whose claims relations are embedded."""
+"""Datasets with embedded relations between their claims."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """What a dataset is and where it comes from.
+    """Description and source of a dataset.
 
     Attributes:
-        name: the name it is loaded by.
-        title: its title in words.
-        description: what it holds and what it is for.
-        source: where it comes from.
-        licence: the licence it is under.
-        counts: how many responses, claims and so on it holds, by name.
-        notes: what a user should know before trusting it.
+        name: name for `load`.
+        title: title in words.
+        description: content and purpose.
+        source: source of the data.
+        licence: license of the data.
+        counts: numbers of responses, claims and so on, by name.
+        notes: limitations that users should know.
     """
 
     name: str
@@ -63,7 +66,7 @@ class Dataset:
     """A loaded dataset.
 
     Attributes:
-        name: the name it was loaded by.
+        name: name for `load`.
         card: its card.
         graphs: one fact graph per response, in the order of the file.
         sha256: hexadecimal SHA-256 of the data file's bytes.
@@ -76,30 +79,30 @@ class Dataset:
 
 
 def names() -> tuple[str, ...]:
-    """Names of the datasets."""
+    """Return the names of the datasets."""
     return tuple(_OPTIONS)
 
 
 def card(name: str) -> Card:
-    """Card of a dataset without loading the data.
+    """Return the card of a dataset without loading the data.
 
     Raises:
-        InputError: if there is no dataset of that name.
+        InputError: if no dataset has that name.
     """
     _check(name, {})
     return Card(**json.loads(_content(name, ".card.json")))
 
 
 def load(name: str, **options: Any) -> Dataset:
-    """Dataset: its fact graphs, its card and the hash of its file.
+    """Load a dataset: its fact graphs, its card and the hash of its file.
 
     Args:
         name: one of `names()`.
         options: for "factcheck-bench": `stances`, the relations of stances that differ from the
-            default (see `factormodels.io.formats.stances`). The others take none.
+            default (see `factormodels.io.formats.stances`). Other datasets have no options.
 
     Raises:
-        InputError: for an unknown name or option, or an option's bad value.
+        InputError: for an unknown name or option, or an invalid value of an option.
     """
     from factormodels.io.json import decode_lines
 
@@ -122,16 +125,16 @@ def load(name: str, **options: Any) -> Dataset:
 
 
 CLAIM_WINDOW = 3
-"""How far apart, in claims, the claims are whose relations are embedded."""
+"""Maximum distance, in claims, between claims with embedded relations."""
 
 
 def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
-    """A dataset's responses with what the lexical model says of claims near each other.
+    """Return a dataset's responses with the lexical model's relations between nearby claims.
 
-    The relations were made from the texts, which are not embedded. Neutral ones are left out.
+    The relations were computed from the texts, which are not embedded. Neutral ones are left out.
 
     Raises:
-        InputError: for another dataset than factscore and selfcheck.
+        InputError: for a dataset other than factscore and selfcheck.
     """
     from factormodels.claims import Relation
     from factormodels.encodings import KIND_CODES

@@ -1,7 +1,7 @@
-"""To and from the objects of other libraries.
+"""Conversion to and from the objects of other libraries.
 
-Fact graphs as data frames and networkx graphs; factor graphs as models of pgmpy, pyAgrum and
-PGMax. A library is imported by the function that needs it.
+Fact graphs convert to data frames and networkx graphs, factor graphs to models of pgmpy, pyAgrum
+and PGMax. A library is imported by the function that needs it.
 """
 
 from factormodels.interchange.fact_graphs import (

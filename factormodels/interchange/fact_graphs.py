@@ -1,4 +1,4 @@
-"""Fact graphs as data frames and networkx graphs, and back, checked."""
+"""Conversion of fact graphs to and from data frames and networkx graphs, with validation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FactGraphFrames(NamedTuple):
 
 
 def to_frames(graph: FactGraph) -> FactGraphFrames:
-    """Atoms, contexts and relations of a fact graph as data frames."""
+    """Return atoms, contexts and relations of a fact graph as data frames."""
     return FactGraphFrames(
         _frame(graph.atoms, Atom),
         _frame(graph.contexts, Context),
@@ -54,20 +54,19 @@ def from_frames(
     topic: str = "",
     metadata: Mapping[str, Any] | None = None,
 ) -> FactGraph:
-    """Fact graph that data frames describe; `to_frames` is the inverse.
+    """Return the fact graph of data frames; the inverse of `to_frames`.
 
-    Only what has no default need be a column: `id` of atoms and contexts; `source`, `target`,
-    `kind` and `probability` of relations. A cell that is missing (None or NaN) stands for the
-    default.
+    Only fields without a default are required: `id` of atoms and contexts; `source`, `target`,
+    `kind` and `probability` of relations. A missing cell (None or NaN) means the default.
 
     Args:
         id: name of the response.
         atoms, contexts, relations: one row each, columns named as the fields of `Atom`, `Context`
             and `Relation`.
-        query, response, topic, metadata: as `FactGraph` has them.
+        query, response, topic, metadata: as in `FactGraph`.
 
     Raises:
-        InputError: for an unknown or a missing column, or rows that make no fact graph.
+        InputError: for an unknown or missing column, or rows that make no valid fact graph.
     """
     return FactGraph(
         id,
@@ -110,11 +109,11 @@ def _records(frame: pd.DataFrame | None, kind: type[Record], what: str) -> tuple
 
 
 def to_networkx(graph: FactGraph) -> nx.DiGraph[str]:
-    """Directed networkx graph: atoms and contexts are nodes, relations are edges.
+    """Return a directed networkx graph with atoms and contexts as nodes, and relations as edges.
 
-    Nodes have the attribute `type` ("atom" or "context") and the fields of `Atom` or `Context`;
-    edges those of `Relation` and `position`, the place among the relations, since networkx keeps
-    edges by node; the graph its id, query, response, topic and metadata.
+    Nodes have the attribute `type` ("atom" or "context") and the fields of `Atom` or `Context`.
+    Edges have the fields of `Relation` and `position`, the index among the relations, since
+    networkx orders edges by node. The graph has its id, query, response, topic and metadata.
 
     Raises:
         MissingDependencyError: if networkx is not installed.
@@ -140,7 +139,7 @@ def to_networkx(graph: FactGraph) -> nx.DiGraph[str]:
 
 
 def from_networkx(graph: nx.DiGraph[str]) -> FactGraph:
-    """Fact graph of a directed networkx graph; `to_networkx` is the inverse.
+    """Return the fact graph of a directed networkx graph; the inverse of `to_networkx`.
 
     Raises:
         InputError: if the graph is undirected, a node is neither atom nor context, or attributes
@@ -167,7 +166,7 @@ def from_networkx(graph: nx.DiGraph[str]) -> FactGraph:
         {"source": source, "target": target, **attributes}
         for source, target, attributes in graph.edges(data=True)
     ]
-    # Edges that somebody added have no place and come last.
+    # Edges added by users have no position and come last.
     edges.sort(key=lambda edge: edge.pop("position", len(edges)))
     return FactGraph(
         atoms=tuple(_checked(row, Atom, f"node {row['id']!r}") for row in nodes["atom"]),
@@ -180,15 +179,16 @@ def from_networkx(graph: nx.DiGraph[str]) -> FactGraph:
 
 
 def _values(record: Atom | Context | Relation) -> dict[str, Any]:
-    """Fields of a record by name."""
+    """Return the fields of a record by name."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _checked(row: Mapping[str, Any], kind: type[Record], where: str) -> Record:
-    """Record of fields by name; a missing value (None or NaN) stands for the default.
+    """Return the record of fields by name; a missing value (None or NaN) means the default.
 
     Raises:
-        InputError: for an unknown or a missing field, or a value out of range; `where` names it.
+        InputError: for an unknown or missing field, or a value out of range; `where` names the
+            record.
     """
     known = {field.name for field in fields(kind)}
     unknown = set(row) - known
@@ -213,6 +213,6 @@ def _is_missing(value: object) -> bool:
 
 
 def _native(value: object) -> object:
-    """What NumPy and pandas wrap as Python's own type."""
+    """Return values of NumPy and pandas as Python's own types."""
     item = getattr(value, "item", None)
     return item() if callable(item) and getattr(value, "ndim", 0) == 0 else value

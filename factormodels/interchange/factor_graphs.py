@@ -1,7 +1,7 @@
-"""Factor graphs as models of pgmpy, pyAgrum and PGMax, and back; what to do with other objects.
+"""Conversion of factor graphs to and from models of pgmpy, pyAgrum and PGMax.
 
-These libraries hold one table per scope: factors over the same variables are merged there, and
-evidence is a factor that excludes the other states.
+These libraries have one table per scope: factors over the same variables are merged, and evidence
+becomes a factor that excludes the other states.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _INSTALLED_BY = {
 }
 
 _OF_FACT_GRAPHS = ("networkx", "pandas")
-"""Libraries whose objects are fact graphs, of which a factor graph is made then."""
+"""Libraries whose objects convert to fact graphs, which then convert to factor graphs."""
 
 
 def conversion_of(model: Any) -> str:
-    """How a factor graph is made of an object that is none, as an error says it."""
+    """Return how to convert an object to a factor graph, as a clause for errors."""
     if isinstance(model, FactGraph):
         return "convert it with graph.to_factor_graph(encoding=...)"
     if isinstance(model, str | os.PathLike):
         return "read the file with factormodels.read(path)"
-    # Models of pgmpy are graphs of networkx too: the most special type decides.
+    # Models of pgmpy are networkx graphs too: the most specific type decides.
     for kind in type(model).__mro__:
         name = kind.__module__.partition(".")[0].lower()
         if name in _INSTALLED_BY:
@@ -49,10 +49,10 @@ def conversion_of(model: Any) -> str:
 
 
 def to_pgmpy(graph: FactorGraph) -> Any:
-    """`DiscreteMarkovNetwork` with the distribution and partition function of a graph.
+    """Return a `DiscreteMarkovNetwork` with the distribution and partition function of a graph.
 
-    Variables keep names and states. Factors over the same variables are merged, evidence is a
-    factor that excludes the other states, and a variable without a factor gets one of ones.
+    Variables keep names and states. Factors over the same variables are merged, evidence becomes a
+    factor that excludes the other states, and a variable without a factor gets a factor of ones.
 
     Raises:
         InputError: for a graph without variables, or potentials beyond the range of doubles.
@@ -68,10 +68,10 @@ def to_pgmpy(graph: FactorGraph) -> Any:
 
 
 def from_pgmpy(model: Any) -> FactorGraph:
-    """Factor graph of a pgmpy model: Markov network, Bayesian network, factor graph.
+    """Return the factor graph of a pgmpy model: Markov network, Bayesian network, factor graph.
 
-    Variables are in the order of the model's nodes, states in that of its tables; the names of
-    states are kept where all are text.
+    Variables are in the order of the model's nodes, states in the order of its tables; names of
+    states are kept if all are text.
 
     Raises:
         InputError: for another kind of model, names that are not text, or a missing table.
@@ -91,7 +91,7 @@ def from_pgmpy(model: Any) -> FactorGraph:
         for table in tables
         for name, count in zip(table.variables, table.cardinality, strict=True)
     }
-    # The nodes of pgmpy's factor graph are variables and factors alike.
+    # The nodes of pgmpy's factor graph include variables and factors.
     factors = set(map(id, tables))
     names = [node for node in model.nodes() if id(node) not in factors]
     for name in names:
@@ -107,7 +107,7 @@ def from_pgmpy(model: Any) -> FactorGraph:
         for table in tables
         for name, states in (getattr(table, "state_names", None) or {}).items()
     }
-    # pgmpy numbers states that nobody named.
+    # pgmpy numbers unnamed states.
     all_named = all(
         len(named.get(name, ())) == states[name]
         and all(isinstance(state, str) for state in named[name])
@@ -122,10 +122,10 @@ def from_pgmpy(model: Any) -> FactorGraph:
 
 
 def to_pyagrum(graph: FactorGraph) -> Any:
-    """`MarkovRandomField` with the distribution of a graph.
+    """Return a `MarkovRandomField` with the distribution of a graph.
 
-    Variables keep names and states. Factors over the same variables are merged, evidence is a
-    factor that excludes the other states, and a variable without a factor gets one of ones.
+    Variables keep names and states. Factors over the same variables are merged, evidence becomes a
+    factor that excludes the other states, and a variable without a factor gets a factor of ones.
 
     Raises:
         InputError: for a graph without variables, or potentials beyond the range of doubles.
@@ -133,22 +133,22 @@ def to_pyagrum(graph: FactorGraph) -> Any:
     """
     pyagrum = library("pyagrum")
     with warnings.catch_warnings():
-        # Its first network imports types of a kind that Python deprecates; where that warning is
-        # an error, the process ends.
+        # Its extension types raise a DeprecationWarning at the first network; if warnings are
+        # errors, the process would crash.
         warnings.simplefilter("ignore", DeprecationWarning)
         network = pyagrum.MarkovRandomField()
     for name, count in zip(graph.names, graph.cardinalities.tolist(), strict=True):
         network.add(pyagrum.RangeVariable(name, "", 0, count - 1))
     for names, potentials in _potentials(graph, "pyAgrum"):
-        # pyAgrum's first variable is the fastest.
+        # pyAgrum's first variable varies fastest.
         network.addFactor(names).fillWith(potentials.ravel(order="F").tolist())
     return network
 
 
 def from_pyagrum(model: Any) -> FactorGraph:
-    """Factor graph of a pyAgrum `MarkovRandomField` or `BayesNet`.
+    """Return the factor graph of a pyAgrum `MarkovRandomField` or `BayesNet`.
 
-    Variables are in the order of the model's nodes, states in that of their labels.
+    Variables are in the order of the model's nodes, states in the order of their labels.
 
     Raises:
         InputError: for another kind of model.
@@ -167,20 +167,20 @@ def from_pyagrum(model: Any) -> FactorGraph:
     index = {name: position for position, name in enumerate(names)}
     return FactorGraph.from_factors(
         [variable.domainSize() for variable in variables],
-        # The axes of an array are the variables from the last to the first.
+        # The axes of an array are the variables in reverse order.
         [([index[name] for name in reversed(table.names)], table.toarray()) for table in tables],
         names=names,
     )
 
 
 def to_pgmax(graph: FactorGraph) -> Any:
-    """PGMax's `FactorGraph` with the distribution of a graph.
+    """Return PGMax's `FactorGraph` with the distribution of a graph.
 
     Its variables are a `VarDict` by name. Factors over the same variables are merged; each lists
-    the configurations that are possible, so that log 0 is in none of them, evidence included.
+    the possible configurations, so that log 0 and states excluded by evidence are absent.
 
     Raises:
-        InputError: for a graph without variables, or a factor that no configuration satisfies.
+        InputError: for a graph without variables, or a factor without possible configurations.
         MissingDependencyError: if PGMax or JAX is not installed.
     """
     fgraph, vgroup, factor = (library(f"pgmax.{part}") for part in ("fgraph", "vgroup", "factor"))
@@ -207,11 +207,11 @@ def to_pgmax(graph: FactorGraph) -> Any:
 
 
 def from_pgmax(graph: Any) -> FactorGraph:
-    """Factor graph of a PGMax graph whose factors are enumerated (`EnumFactor`).
+    """Return the factor graph of a PGMax graph with enumerated factors (`EnumFactor`).
 
-    Variables of a `VarDict` keep their names; others are named by their place in the array, as in
-    "0" or "1,2", and by their group before that, as in "0:1,2", if there are several. What a
-    factor does not list is impossible.
+    Variables of a `VarDict` keep their names; others are named by their index in the array, as in
+    "0" or "1,2", prefixed by their group, as in "0:1,2", if there are several. Configurations that
+    a factor does not list are impossible.
 
     Raises:
         InputError: for another kind of object, or factors that are not enumerated.
@@ -252,13 +252,14 @@ def _names_in_pgmax(group: Any) -> Iterator[str]:
 
 
 def merged_tables(graph: FactorGraph) -> dict[tuple[int, ...], NDArray[np.float64]]:
-    """Log tables by scope: of factors over the same variables, their product.
+    """Return log tables by scope: for factors over the same variables, their product.
 
     An observed variable has a table that excludes its other states; constants are in the first
-    table. So the product of all tables is that of the graph's factors under its evidence.
+    table. The product of all tables therefore equals that of the graph's factors under its
+    evidence.
 
     Raises:
-        InputError: for a graph without variables, which these libraries do not know.
+        InputError: for a graph without variables, which these libraries do not support.
     """
     if not graph.n_variables:
         raise InputError(
@@ -293,10 +294,10 @@ def merged_tables(graph: FactorGraph) -> dict[tuple[int, ...], NDArray[np.float6
 
 
 def _potentials(graph: FactorGraph, whose: str) -> Iterator[tuple[list[str], NDArray[np.float64]]]:
-    """Yield names and potentials of merged tables, for a library that knows no logarithms.
+    """Yield names and potentials of merged tables, for a library without log space.
 
-    A variable without a factor has a table of ones: pgmpy calls a model without it incomplete, and
-    pyAgrum cannot infer anything of such a variable.
+    A variable without a factor has a table of ones: pgmpy considers a model without it incomplete,
+    and pyAgrum cannot infer such a variable.
 
     Raises:
         InputError: if a potential leaves the range of doubles.
@@ -317,10 +318,10 @@ def _potentials(graph: FactorGraph, whose: str) -> Iterator[tuple[list[str], NDA
 
 
 def library(name: str) -> ModuleType:
-    """Import a library, without the warnings of its own import.
+    """Import a library without the warnings of its import.
 
     Raises:
-        MissingDependencyError: if it is not installed; it says how to install it.
+        MissingDependencyError: if it is not installed; the message says how to install it.
     """
     whole = name.partition(".")[0]
     try:

@@ -1,6 +1,8 @@
-"""Selection: which subclaims of a response count (Core), before any of them is assessed.
+"""Selection of the subclaims of a response that count (Core), before they are assessed.
 
-from factormodels.selection import Core, select, Subclaim
+Import the main functions:
+
+    from factormodels.selection import Core, select, Subclaim
 """
 
 from __future__ import annotations

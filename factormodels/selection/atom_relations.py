@@ -1,6 +1,6 @@
-"""Atoms related to each other in the fact graph, so that repetition adds no evidence.
+"""Relations between atoms in a fact graph, so that repetition adds no evidence.
 
-FR1, FR2 and FR3 have no relation between two atoms: take the view first, then relate its atoms.
+FR1, FR2 and FR3 have no relations between atoms: apply the view first, then relate its atoms.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from factormodels.variants import COPY_SEPARATOR, normalised_text
 
 @dataclass(frozen=True)
 class RelatedAtoms:
-    """A fact graph whose atoms are related.
+    """A fact graph with relations between its atoms.
 
     Attributes:
         graph: the graph with atom-atom relations.
-        representative: index of the first atom that says the same, of each atom; its own where
-            none does.
+        representative: for each atom, the index of the first atom with the same meaning; its own
+            index if there is none.
         dropped: number of relations of evidence that would have counted twice.
-        missing: judgements that the relation model did not give.
+        missing: number of missing judgements of the relation model.
     """
 
     graph: FactGraph
@@ -35,20 +35,20 @@ class RelatedAtoms:
 
 
 def relate_atoms(graph: FactGraph, relations: RelationModel) -> RelatedAtoms:
-    """Graph with the entailments between its atoms.
+    """Return a graph with the entailments between its atoms.
 
-    An atom that says the same as an earlier one (each entails the other) is joined to the first
-    such by an equivalence, with the smaller of the two probabilities; its other relations to atoms
-    are theirs. Between the rest, an entailment is a relation of its own.
+    An atom with the same meaning as an earlier one (each entails the other) is joined to the first
+    such atom by an equivalence, with the smaller of the two probabilities; it has no other
+    relations to atoms. Between the remaining atoms, each entailment is a relation.
 
-    A passage that bears on an atom bears on its repetitions through it
-    alone: their own relations to that passage go. Otherwise each repetition would have the passage
-    testify once more. A repetition is then a leaf with the prior 1/2, which adds a constant to the
-    partition function and leaves every other posterior as it was.
+    A passage that is related to an atom bears on its repetitions only through that atom: their own
+    relations to the passage are dropped, since the passage would otherwise count once per
+    repetition. A repetition without other relations is a leaf with prior 1/2, which adds a constant
+    to the partition function and leaves all other posteriors unchanged.
 
     Args:
-        graph: the response, in the view that is to be inferred on.
-        relations: says which atom entails which.
+        graph: the response, in the view used for inference.
+        relations: predicts entailments between atoms.
 
     Raises:
         InputError: if an atom has no text.
@@ -98,7 +98,7 @@ def _without_repeated(graph: FactGraph, representative: Sequence[int]) -> tuple[
     passage = {context.id: _passage(context) for context in graph.contexts}
     heard: set[tuple[str, str]] = set()
     kept = []
-    # The representative's own relation to a passage goes before those of its repetitions.
+    # The representative's own relation to a passage precedes those of its repetitions.
     ordered = sorted(graph.relations, key=lambda r: not any(first.get(e) == e for e in _ends(r)))
     for relation in ordered:
         context = next((end for end in _ends(relation) if end in passage), None)
@@ -118,6 +118,6 @@ def _ends(relation: Relation) -> tuple[str, str]:
 
 
 def _passage(context: Context) -> str:
-    """What tells passages apart: FR1's copies of one context are one passage."""
+    """Return the identity of a passage: FR1's copies of a context are the same passage."""
     identity = context.key or normalised_text(context.text or context.snippet)
     return identity or context.id.partition(COPY_SEPARATOR)[0]

@@ -1,4 +1,4 @@
-"""Bleached claims: what holds of nearly everything of a domain, hence informs of nothing."""
+"""Bleached claims, which hold for nearly every topic of a domain and are uninformative."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _FILE = "bleached_claims.json"
 
 
 def domains() -> tuple[str, ...]:
-    """Names of the domains that templates come with."""
+    """Return the names of the domains with templates."""
     return tuple(_own())
 
 
 def bleached_claims(domain: str, topic: str) -> tuple[str, ...]:
-    """Bleached claims of a domain about a topic.
+    """Return the bleached claims of a domain about a topic.
 
     Args:
         domain: one of `domains()`.
-        topic: what the response is about.
+        topic: topic of the response.
 
     Raises:
         InputError: if the domain is unknown or the topic is empty.
@@ -42,7 +42,7 @@ def bleached_claims(domain: str, topic: str) -> tuple[str, ...]:
 
 
 def templates_of(domain: str) -> tuple[str, ...]:
-    """Templates of a domain, in which {topic} stands for the topic.
+    """Return the templates of a domain, with {topic} in place of the topic.
 
     Raises:
         InputError: if the domain is unknown.
@@ -51,16 +51,16 @@ def templates_of(domain: str) -> tuple[str, ...]:
 
 
 def read_templates(path: str | os.PathLike[str]) -> Mapping[str, tuple[str, ...]]:
-    """Templates of one's own by domain: a JSON object of lists of sentences with {topic}.
+    """Read your own templates by domain: a JSON object of lists of sentences with {topic}.
 
     Raises:
-        InputError: if the file cannot be read or holds something else.
+        InputError: if the file cannot be read or has another form.
     """
     return parse_templates(decode(read_text(path), path), path)
 
 
 def parse_templates(value: object, source: object) -> dict[str, tuple[str, ...]]:
-    """Templates by domain from a JSON value.
+    """Return templates by domain from a JSON value.
 
     Raises:
         InputError: if it is not an object of lists of sentences with {topic}; `source` names the
@@ -83,13 +83,13 @@ def parse_templates(value: object, source: object) -> dict[str, tuple[str, ...]]
 
 
 def fill_templates(templates: Sequence[str], topic: str) -> tuple[str, ...]:
-    """Templates with the topic filled in, each starting with a capital letter.
+    """Return templates with the topic filled in, each beginning with a capital letter.
 
     Raises:
         InputError: if the topic is empty.
     """
     if not topic.strip():
-        raise InputError("the topic of bleached claims is empty; say what the response is about")
+        raise InputError("the topic of bleached claims is empty; give the topic of the response")
     filled = (template.replace(PLACEHOLDER, topic) for template in templates)
     return tuple(text[:1].upper() + text[1:] for text in filled)
 

@@ -1,4 +1,4 @@
-"""Who entails whom among texts, asked of a relation model once per pair and in batches."""
+"""Entailments between texts, from a relation model that is asked once per pair, in batches."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from factormodels.selection.subclaims import Subclaim
 from factormodels.variants import normalised_text
 
 BATCH = 256
-"""Pairs that a relation model is given at once."""
+"""Number of pairs per call of a relation model."""
 
 
 @dataclass
 class CachedRelations:
-    """A relation model that asks another one each pair of texts only once.
+    """A relation model that asks another one about each pair of texts only once.
 
-    Pairs are told apart by their texts and ids. A missing judgement is asked for again.
+    Pairs are identified by their texts and ids. Missing judgements are asked for again.
 
     Attributes:
         model: the relation model that answers.
         batch: pairs per call of the model.
-        asked: pairs that the model was asked.
-        calls: calls of the model, of up to `batch` pairs each.
-        missing: answers that were no judgement.
+        asked: number of pairs asked about.
+        calls: number of calls of the model, of up to `batch` pairs each.
+        missing: number of missing judgements.
     """
 
     model: RelationModel
@@ -55,7 +55,7 @@ class CachedRelations:
         return self.model.name
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order."""
+        """Return one answer per pair, in order."""
         fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
         failed: dict[TextPair, Missing] = {}
         for start in range(0, len(fresh), self.batch):
@@ -73,12 +73,12 @@ class CachedRelations:
 
 @dataclass(frozen=True)
 class Entailments:
-    """Which of n texts entail which.
+    """Entailments between n texts.
 
     Attributes:
         probabilities: (n, n) probability that the text of the row entails that of the column; 1 on
-            the diagonal, NaN where the judgement is missing.
-        decided: (n, n), whether the model's answer is entailment; False where it is missing.
+            the diagonal, NaN for missing judgements.
+        decided: (n, n), whether the model's answer is entailment; False for missing judgements.
         missing: number of pairs without a judgement.
     """
 
@@ -88,10 +88,10 @@ class Entailments:
 
 
 def entailment_probability(answer: Judgement | Missing) -> float:
-    """Probability that the premise entails the hypothesis; NaN if it is missing.
+    """Return the probability that the premise entails the hypothesis; NaN if missing.
 
-    Where a model gives only the probability of another relation, entailment gets half of what that
-    leaves: it says nothing on how the rest is divided.
+    If a model gives only the probability of another relation, entailment gets half of the
+    remainder, since the model does not state how the remainder is divided.
     """
     if isinstance(answer, Missing):
         return math.nan
@@ -103,14 +103,15 @@ def entailment_probability(answer: Judgement | Missing) -> float:
 
 
 def is_entailment(answer: Judgement | Missing) -> bool:
-    """Whether the likeliest relation is entailment; a missing judgement vouches for nothing."""
+    """Return whether the likeliest relation is entailment; False for a missing judgement."""
     return isinstance(answer, Judgement) and answer.kind is RelationKind.ENTAILMENT
 
 
 def pairwise_entailments(claims: Sequence[Subclaim], relations: RelationModel) -> Entailments:
-    """Who entails whom among n subclaims: at most n (n - 1) pairs are asked.
+    """Return the entailments between n subclaims, asking about at most n (n - 1) pairs.
 
-    Texts that are equal up to Unicode form, case and white space entail each other unasked.
+    Texts that are equal up to Unicode form, case and white space entail each other without a
+    question.
     """
     n = len(claims)
     texts = [normalised_text(claim.text) for claim in claims]
@@ -127,12 +128,13 @@ def pairwise_entailments(claims: Sequence[Subclaim], relations: RelationModel) -
 def source_entailments(
     claims: Sequence[Subclaim], relations: RelationModel
 ) -> tuple[tuple[bool, ...], int]:
-    """Whether the sentence of each subclaim entails it, and how many judgements are missing.
+    """Return whether the sentence of each subclaim entails it, and the number of missing
+    judgements.
 
-    A subclaim whose judgement is missing does not count as faithful: nothing vouches for it.
+    A subclaim with a missing judgement does not count as faithful.
 
     Raises:
-        InputError: if a subclaim does not say which sentence it is from.
+        InputError: if a subclaim has no source sentence.
     """
     for claim in claims:
         if not claim.source:

@@ -1,4 +1,4 @@
-"""The best set of a small component of conflicts, by exact enumeration."""
+"""Best set of a small connected component of conflicts, by exact enumeration."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 LARGEST = 64
-"""Subclaims of the largest component that is enumerated."""
+"""Maximum number of subclaims of a component that is enumerated."""
 
 _LARGEST_TABLE = 4000
-"""Subsets that the enumeration keeps before it gives up: a tenth of a second."""
+"""Maximum number of subsets of the enumeration, which takes a tenth of a second."""
 
 _FEW_CONFLICTS = 3
-"""Conflicts of a subclaim that is tried in the place of those that it excludes."""
+"""Maximum number of conflicts of a subclaim that is tried in place of those that it excludes."""
 
 
 def heaviest_set(
     weights: Sequence[float], excluded: Sequence[int], tolerance: float
 ) -> tuple[int, ...] | None:
-    """Find the heaviest subclaims of which no two exclude each other.
+    """Return the heaviest set of subclaims that do not exclude each other.
 
-    Of sets that are lighter than the heaviest by no more than the tolerance, the one with the
-    fewest subclaims is chosen; of these the one that takes the first subclaim if any of them does,
-    then the second, and so on.
+    Among sets that are lighter than the heaviest by at most the tolerance, the one with the fewest
+    subclaims is chosen; among these, the one with the first subclaim if any has it, then the
+    second, and so on.
 
-    The recursion takes or leaves the subclaim with most conflicts, W(S) = max(W(S - v),
-    w_v + W(S - v - N(v))), separately for every number of chosen subclaims, so that ties are
-    settled among exactly these sets.
+    The recursion takes or leaves the subclaim with most conflicts, W(S) = max(W(S - v), w_v + W(S -
+    v - N(v))), separately for every number of chosen subclaims, so that ties are resolved exactly
+    among these sets.
 
     Args:
         weights: (n,) weights above 0.
-        excluded: (n,) for each subclaim the set of those that it excludes, as bits of an integer.
-        tolerance: weight by which equally heavy sets may differ.
+        excluded: (n,) for each subclaim the set of subclaims that it excludes, as bits of an
+            integer.
+        tolerance: maximum difference of equally heavy sets.
 
     Returns:
         Indices of the chosen subclaims, ascending; None if there are too many subsets to enumerate.
@@ -39,7 +40,7 @@ def heaviest_set(
     tables: dict[int, list[float]] = {}
 
     def table(members: int) -> list[float]:
-        """Greatest weight of each number of subclaims among the members, from 0 subclaims on."""
+        """Return the maximum weight of each number of subclaims among the members, from 0 on."""
         known = tables.get(members)
         if known is not None:
             return known
@@ -89,10 +90,11 @@ def heaviest_set(
 
 
 def _undominated(members: int, weights: Sequence[float], excluded: Sequence[int]) -> int:
-    """Drop subclaims for which another of at least their weight stands, and excludes no more.
+    """Drop subclaims for which another of at least their weight excludes no more.
 
-    A set that holds the dropped one is no lighter and no larger with the other in its place. Only
-    subclaims of few conflicts are tried as the other: more cost more time than they save.
+    A set with a dropped subclaim is no lighter and no larger with the other in its place. Only
+    subclaims with few conflicts are tried as the other, since more would cost more time than they
+    save.
     """
     changed = True
     while changed:
@@ -110,7 +112,7 @@ def _undominated(members: int, weights: Sequence[float], excluded: Sequence[int]
 
 
 def _indices(members: int) -> Iterator[int]:
-    """Indices of the bits that are set, ascending."""
+    """Yield the indices of the set bits, ascending."""
     while members:
         bit = members & -members
         members ^= bit
@@ -118,4 +120,4 @@ def _indices(members: int) -> Iterator[int]:
 
 
 class _TooManySubsets(Exception):
-    """The enumeration has kept as many subsets as it may."""
+    """The enumeration has exceeded its maximum number of subsets."""

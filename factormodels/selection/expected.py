@@ -1,4 +1,4 @@
-"""Core under uncertainty: redundancy is a probability, the weight that counts an expectation."""
+"""Core under uncertainty: redundancy is a probability, and the objective an expectation."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from factormodels.selection.stage import adjusted_precision
 Floats = NDArray[np.float64]
 
 BRANCHES = 20_000
-"""Default of the branchings allowed; a count, so that it falls at the same place everywhere."""
+"""Default maximum number of branchings; a count, so that results are the same on every machine."""
 
 
 @dataclass(frozen=True)
 class ExpectedSelection:
-    """A set of subclaims chosen for the weight that it is expected to keep.
+    """A set of subclaims chosen for its expected weight.
 
     Attributes:
         chosen: indices of the chosen subclaims, ascending.
-        survival: of each chosen one the probability that no heavier chosen one makes it redundant.
+        survival: for each chosen subclaim, the probability that no heavier chosen one makes it
+            redundant.
         expected_weight: the sum of weight times survival.
-        bound: no set has an expected weight above this.
-        status: "optimal", or "limit" where the branchings allowed did not suffice.
+        bound: upper bound on the expected weight of any set.
+        status: "optimal", or "limit" if the maximum number of branchings was reached.
     """
 
     chosen: tuple[int, ...]
@@ -47,7 +48,7 @@ class ExpectedSelection:
 
     @property
     def gap(self) -> float:
-        """The bound less the expected weight."""
+        """The bound minus the expected weight."""
         return max(0.0, self.bound - self.expected_weight)
 
     @property
@@ -83,17 +84,17 @@ class ScoreDistribution:
     n_proved: int
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Central interval that holds the share `level` of the scores."""
+        """Return the central interval that contains the share `level` of the scores."""
         tail = (1.0 - level) / 2.0
         lower, upper = np.quantile(self.scores, [tail, 1.0 - tail])
         return float(lower), float(upper)
 
 
 def redundancy(entailments: Entailments, rule: EdgeRule = "either") -> Floats:
-    """Probability that two subclaims exclude each other, (n, n), 0 on the diagonal.
+    """Return the probability that two subclaims exclude each other, (n, n), 0 on the diagonal.
 
-    The two directions are taken as independent: 1 - (1 - e_ij)(1 - e_ji) for the rule "either",
-    e_ij e_ji for "both". A missing judgement counts as probability 0, as in the plain program.
+    The two directions are assumed independent: 1 - (1 - e_ij)(1 - e_ji) for the rule "either", e_ij
+    e_ji for "both". A missing judgement counts as probability 0, as in the plain program.
 
     Raises:
         InputError: for an unknown rule.
@@ -114,24 +115,24 @@ def select_expected(
     start: Sequence[int] = (),
     branches: int = BRANCHES,
 ) -> ExpectedSelection:
-    """Set with the greatest expected weight after removal of what is redundant.
+    """Return the set with the maximum expected weight after removal of redundant subclaims.
 
-    Of a set S, everything is removed that a heavier member makes redundant (of equals the earlier
-    counts as heavier); pairs are redundant independently, with the given probabilities. What
-    remains excludes nothing of itself, and its expected weight is
+    From a set S, all subclaims are removed that a heavier member makes redundant (of equals the
+    earlier counts as heavier); pairs are redundant independently, with the given probabilities. The
+    remaining subclaims do not exclude each other, and their expected weight is
 
         V(S) = sum over i in S of w_i prod over heavier j in S of (1 - r_ij).
 
-    V(S) is at most the expected value of Core's program on S. Where every r is 0 or 1 its maximum
-    is the optimum of Core's program: an independent set attains it. A subclaim that is nearly
-    redundant is still taken, and counts for as little as is left of it.
+    V(S) is at most the expected value of Core's program on S. If every r is 0 or 1, its maximum is
+    the optimum of Core's program, attained by an independent set. A nearly redundant subclaim is
+    still taken, and contributes little.
 
     Args:
-        weights: (n,); what weighs 0 or less is never taken.
+        weights: (n,); subclaims of weight 0 or less are never taken.
         redundant: (n, n) symmetric probabilities of exclusion, as `redundancy` returns them.
-        start: a set to improve on, such as that of the plain program: the answer is no worse,
-            even where the branchings do not suffice.
-        branches: branchings allowed.
+        start: a set to improve on, such as that of the plain program: the answer is no worse, even
+            if the maximum number of branchings is reached.
+        branches: maximum number of branchings.
 
     Raises:
         InputError: for arrays of wrong shapes, probabilities outside [0, 1], or no branchings.
@@ -159,10 +160,10 @@ def select_expected(
 
 
 def expected_weight(chosen: Sequence[int], weights: ArrayLike, redundant: ArrayLike) -> float:
-    """V(S) of `select_expected` for a given set, such as that of the plain program.
+    """Return V(S) of `select_expected` for a given set, such as that of the plain program.
 
     Raises:
-        InputError: as `select_expected` does.
+        InputError: as in `select_expected`.
     """
     w, r = _checked(weights, redundant)
     order = sorted(chosen, key=lambda i: (-w[i], i))
@@ -178,7 +179,7 @@ def score_distribution(
     seed: int = 0,
     solver: SolverSettings | None = None,
 ) -> ScoreDistribution:
-    """Core's precision over redundancy graphs sampled from their probabilities.
+    """Return Core's precision over redundancy graphs sampled from their probabilities.
 
     Each pair excludes itself independently with its probability, and Core's program is solved on
     each graph.
@@ -215,7 +216,7 @@ def score_distribution(
 
 
 class _Search:
-    """Depth first over subclaims from heavy to light, with a bound that ignores what is to come."""
+    """Depth-first search over subclaims by weight, with a bound that ignores later exclusions."""
 
     def __init__(self, weights: Floats, redundant: Floats, branches: int) -> None:
         self.w, self.r, self.left = weights, redundant, branches
@@ -225,18 +226,18 @@ class _Search:
         self.cut = False
 
     def worth(self, chosen: frozenset[int]) -> float:
-        """V of a set of places."""
+        """Return V of a set of indices."""
         order = sorted(chosen)
         return float(self.w[order] @ np.array(_survival(self.r, order)))
 
     def improve(self, chosen: frozenset[int]) -> None:
-        """Add or take away single members, the first that pays, until none does."""
+        """Add or remove single members, the first improvement each time, until none is left."""
         value = self.worth(chosen)
         k = unchanged = 0
         while unchanged < len(self.w):
             other = chosen ^ {k}
             better = self.worth(other)
-            # The margin keeps rounding from turning in circles.
+            # The margin prevents cycles due to rounding.
             if better > value * (1 + 1e-12):
                 chosen, value, unchanged = other, better, 0
             else:
@@ -246,7 +247,7 @@ class _Search:
             self.best, self.value = tuple(sorted(chosen)), value
 
     def run(self) -> None:
-        """Branch until nothing is open or the branchings are used up."""
+        """Branch until no branch is open or the maximum number is reached."""
         # (first undecided, chosen, value, weight left to each subclaim)
         stack: list[tuple[int, tuple[int, ...], float, Floats]] = [(0, (), 0.0, self.w.copy())]
         while stack:
@@ -263,7 +264,7 @@ class _Search:
                 loss = float(left[k + 1 :] @ self.r[k, k + 1 :])
                 if gain > 0:
                     if gain < loss:
-                        # Leaving it out may pay: that branch waits.
+                        # Leaving it out may be better; keep that branch open.
                         self.left -= 1
                         stack.append((k + 1, chosen, value, left))
                     chosen = (*chosen, k)
@@ -275,7 +276,7 @@ class _Search:
 
 
 def _survival(r: Floats, order: Sequence[int]) -> list[float]:
-    """Of each subclaim, given from heavy to light, the chance that no earlier voids it."""
+    """Return the probability that each subclaim, from heavy to light, is not made redundant."""
     return [float(np.prod(1.0 - r[i, list(order[:k])])) for k, i in enumerate(order)]
 
 

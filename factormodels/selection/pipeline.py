@@ -1,4 +1,4 @@
-"""Core as a stage of the pipeline: after the atoms are there, before anything is searched."""
+"""Core as a stage of the pipeline, after the atoms and before any search."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ METADATA_KEY = "selection"
 
 
 def selection_stage(core: Core) -> Stage:
-    """Stage that keeps the atoms that count.
+    """Return the stage that keeps the atoms that count.
 
-    It may stand anywhere after the atoms: before the search, so that nothing is searched for what
-    does not count, or last. `metadata["selection"]` holds the relation model, the rule, the share,
-    the ids of the atoms that were dropped, the status and the gap of the solution, why nothing was
-    selected if nothing was, and the number of missing judgements.
+    It may be anywhere after the atoms: before the search, so that other atoms are not searched for,
+    or last. `metadata["selection"]` holds the relation model, the rule, the share, the ids of the
+    dropped atoms, the status and the gap of the solution, the reason of an empty selection, and the
+    number of missing judgements.
 
     Args:
-        core: how to select. Where it asks for a share of faithful atoms, the response is split
-            into sentences as the atomizer splits it.
+        core: settings of the selection. If it requires a share of faithful atoms, the response is
+            split into sentences as in the atomizer.
     """
 
     def stage(graph: FactGraph) -> FactGraph:

@@ -1,4 +1,4 @@
-"""Core's integer program: which subclaims count, by enumeration or by HiGHS."""
+"""Core's integer program for the subclaims that count, by enumeration or by HiGHS."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ Status = Literal["optimal", "limit"]
 EDGE_RULES: tuple[EdgeRule, ...] = ("either", "both")
 
 LARGEST_WEIGHT = 1e9
-"""A weight beyond this leaves no digits for others beside it in a sum of floats."""
+"""Maximum weight; with a larger one, a floating-point sum loses the other weights."""
 
 TOLERANCE = 1e-6
-"""HiGHS's tolerance of a row. Sets whose weights differ by less than this share of the largest
+"""HiGHS's tolerance of a row. Sets whose weights differ by less than this share of the maximum
 weight count as equally heavy."""
 
 _LARGEST_DENOMINATOR = 10**6
-"""A share is read as the nearest fraction up to this denominator, so that the coefficients of its
-row are integers and rounding decides nothing."""
+"""Maximum denominator of the fraction that replaces a share, so that the coefficients of its row
+are integers and rounding has no effect."""
 
 _SOLVER = "scipy.optimize"
-"""The library of HiGHS."""
+"""Module with HiGHS."""
 
 _BLOCK = 20
-"""Subclaims whose order one solve settles: powers of 2 up to 2^20 keep their digits beside the
+"""Number of subclaims whose order one solve determines: powers of 2 up to 2^20 exceed the
 tolerances of HiGHS."""
 
 
@@ -47,15 +47,16 @@ tolerances of HiGHS."""
 class Program:
     """The integer program of Core, equation 1.
 
-    maximise sum_i w_i x_i over x in {0, 1}^n, subject to x_i + x_j <= 1 for each conflict {i, j}
-    and, where a share p is given, sum_i p_i x_i <= 0 with p_i = p - 1 for a faithful subclaim and
-    p for another: at least the share p of the chosen ones is faithful.
+    Maximize sum_i w_i x_i over x in {0, 1}^n, subject to x_i + x_j <= 1 for each conflict {i, j}
+    and, if a share p is given, sum_i p_i x_i <= 0, where p_i = p - 1 for a faithful subclaim and p
+    for others: at least the share p of the chosen subclaims is faithful.
 
     Attributes:
-        weights: one weight per subclaim, in its order; any sign.
+        weights: one weight per subclaim, in order; any sign.
         conflicts: pairs of indices of which at most one may be chosen.
         faithful: whether the sentence of each subclaim entails it; needed with `share`.
-        share: p, the least share of faithful subclaims among the chosen; None asks for none.
+        share: p, the minimum share of faithful subclaims among the chosen; None: no such
+            constraint.
 
     Raises:
         InputError: for weights that are not finite numbers, indices out of range, or a share
@@ -99,12 +100,12 @@ class Program:
 
 @dataclass(frozen=True)
 class SolverSettings:
-    """How long the solver may try.
+    """Limits of the solver.
 
     Attributes:
-        time_limit: seconds for the whole program. A program that it cuts short gives the best set
-            found, with status "limit" and the gap to the bound proved; that set may differ from
-            one machine to the next.
+        time_limit: seconds for the whole program. If it is exceeded, the best set found is
+            returned, with status "limit" and the gap to the proved bound; that set may differ
+            between machines.
 
     Raises:
         InputError: for a limit that is not above 0.
@@ -120,16 +121,16 @@ class SolverSettings:
 
 @dataclass(frozen=True)
 class Solution:
-    """The chosen subclaims, and a bound on what any other set weighs.
+    """The chosen subclaims, and a bound on the weight of any set.
 
     Attributes:
         chosen: indices of the chosen subclaims, ascending.
         weight: the sum of their weights.
-        bound: no feasible set weighs more than this, up to `TOLERANCE`.
-        status: "optimal", where `chosen` is the one optimal set that the rule of ties names, or
-            "limit" where the time limit cut the search short before that was settled.
+        bound: upper bound on the weight of any feasible set, up to `TOLERANCE`.
+        status: "optimal" if `chosen` is the unique optimal set by the rule for ties, or "limit" if
+            the time limit was reached before.
         components: sizes of the connected components of conflicts, descending.
-        reason: why nothing was chosen, in a sentence; empty if something was.
+        reason: reason of an empty selection, in a sentence; empty otherwise.
     """
 
     chosen: tuple[int, ...]
@@ -141,20 +142,20 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """The bound less the weight: 0 where the set is optimal."""
+        """The bound minus the weight: 0 for an optimal set."""
         return max(0.0, self.bound - self.weight)
 
 
 def conflicts_of(
     entails: NDArray[np.bool_], rule: EdgeRule = "either"
 ) -> tuple[tuple[int, int], ...]:
-    """Pairs of which at most one may be chosen, i < j.
+    """Return the pairs of which at most one may be chosen, i < j.
 
     Args:
         entails: (n, n), whether the text of the row entails that of the column; the diagonal is
-            not read.
-        rule: "either" excludes a pair where one of the two entails the other (Core, equation 1);
-            "both" only where each entails the other, that is where they say the same.
+            ignored.
+        rule: "either" excludes a pair if one of the two entails the other (Core, equation 1);
+            "both" only if each entails the other, so that they have the same meaning.
 
     Raises:
         InputError: for an unknown rule or a matrix that is not square.
@@ -179,22 +180,22 @@ def checked_rule(rule: str) -> None:
 
 
 def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
-    """Find the best set of subclaims.
+    """Return the best set of subclaims.
 
-    Of equally heavy sets (see `TOLERANCE`) the one with the fewest subclaims is chosen, so that a
-    subclaim of weight 0 is not taken unless it is needed; of these the one that takes the first
-    subclaim if any of them does, then the second, and so on.
+    Among equally heavy sets (see `TOLERANCE`), the one with the fewest subclaims is chosen, so that
+    a subclaim of weight 0 is taken only if needed; among these, the one with the first subclaim if
+    any has it, then the second, and so on.
 
-    The connected components of conflicts are solved one by one: by enumeration where they are small
-    (see `enumeration`), by HiGHS where they are not. Where their union has too few faithful
-    subclaims, HiGHS solves the whole program at once, with the row of the share.
+    The connected components of conflicts are solved one by one: small ones by enumeration (see
+    `enumeration`), large ones by HiGHS. If their union has too few faithful subclaims, HiGHS solves
+    the whole program at once, with the row of the share.
 
     Args:
         program: the program.
         settings: limits; the defaults if None.
     """
     if program.conflicts or program.share is not None:
-        # Loading it takes seconds on a busy machine; counted, they would cut a first program short.
+        # Loading takes seconds on a busy machine and must not count towards the time limit.
         import_module(_SOLVER)
     deadline = time.monotonic() + (settings or SolverSettings()).time_limit
     n = len(program.weights)
@@ -222,7 +223,7 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Best set of some subclaims; whether it is settled, and else a bound on the best weight."""
+    """Best set of some subclaims, whether it is optimal, and else a bound on the best weight."""
 
     chosen: Sequence[int]
     bound: float
@@ -238,7 +239,7 @@ def _solve_part(
 ) -> _Answer:
     """Solve the program of some subclaims, with the row of the share if there is a balance."""
     if balance is None:
-        # Without the share, a weight of 0 or less never pays.
+        # Without the share, subclaims of weight 0 or less are never taken.
         part = [i for i in part if weights[i] > 0]
         if all(len(neighbors[i].intersection(part)) == len(part) - 1 for i in part):
             heaviest = max(part, key=lambda i: (weights[i], -i), default=None)
@@ -255,7 +256,7 @@ def _solve_part(
         if best_set is not None:
             chosen = [part[k] for k in best_set]
             return _Answer(chosen, math.fsum(weights[i] for i in chosen))
-    # One row a clique: its members' variables sum to at most 1, which is tighter than its pairs.
+    # One row per clique: its variables sum to at most 1, which is tighter than its pairs.
     rows = [
         (np.isin(np.arange(len(part)), [position_of[i] for i in clique]).astype(float), 1.0)
         for clique in _clique_cover(neighbors, part)
@@ -265,7 +266,7 @@ def _solve_part(
     minimum = _minimum(-w / scale, rows, {}, deadline)
     bound, best = -minimum.bound * scale, minimum.taken
     if minimum.proved:
-        # The heaviest sets differ by rounding alone: from here on the weight may not fall.
+        # The heaviest sets differ only by rounding; keep the weight from now on.
         rows.append((-w / scale, TOLERANCE / 2 - float(w @ best) / scale))
         minimum = _minimum(np.ones(len(part)), rows, {}, deadline)
     if minimum.proved:
@@ -287,7 +288,7 @@ def _solve_part(
 
 @dataclass(frozen=True)
 class _Minimum:
-    """Values of the binary variables, (n,), a bound below the minimum, and whether it is proved."""
+    """Values of the binary variables, (n,), a lower bound, and whether it is proved."""
 
     taken: NDArray[np.float64]
     bound: float
@@ -305,8 +306,8 @@ def _minimum(
     Args:
         cost: (n,).
         rows: coefficients, (n,), with the upper limit of their sum.
-        settled: variables with the values that they keep.
-        deadline: when to stop, on the clock of `time.monotonic`.
+        settled: variables with fixed values.
+        deadline: time limit, on the clock of `time.monotonic`.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -325,7 +326,7 @@ def _minimum(
         constraints=constraints,
         options={"mip_rel_gap": 0.0, "time_limit": max(0.0, deadline - time.monotonic())},
     )
-    # Where time ended before any set was found, the empty set is one, and every cost is a bound.
+    # If no set was found in time, the empty set is feasible, and negative costs sum to a bound.
     taken = np.zeros(len(cost)) if answer.x is None else np.rint(answer.x)
     bound = answer.mip_dual_bound
     if bound is None or not math.isfinite(bound):
@@ -334,7 +335,7 @@ def _minimum(
 
 
 def _components(neighbors: Sequence[set[int]]) -> Iterator[list[int]]:
-    """Connected components of the conflicts, each ascending, by their first members."""
+    """Yield the connected components of the conflicts, each ascending, by first member."""
     left = dict.fromkeys(range(len(neighbors)))
     while left:
         reached, open_ = set(), [next(iter(left))]
@@ -349,7 +350,7 @@ def _components(neighbors: Sequence[set[int]]) -> Iterator[list[int]]:
 
 
 def _clique_cover(neighbors: Sequence[set[int]], part: Sequence[int]) -> Iterator[list[int]]:
-    """Cliques that together hold every conflict within a part, each grown greedily."""
+    """Yield cliques that cover every conflict within a part, each grown greedily."""
     members = set(part)
     covered: set[tuple[int, int]] = set()
     for i in part:
@@ -365,10 +366,10 @@ def _clique_cover(neighbors: Sequence[set[int]], part: Sequence[int]) -> Iterato
 
 
 def _balance(program: Program) -> list[int]:
-    """Coefficients of the share's row: p - 1 of a faithful subclaim, p of another, as integers."""
+    """Return the integer coefficients of the share's row: p - 1 if faithful, p otherwise."""
     if program.share is None or program.faithful is None:
         return [0] * len(program.weights)
-    # 0.8 is read as four fifths and not as the binary number next to it: 4 of 5 reach it.
+    # Read 0.8 as four fifths rather than the nearest binary number, so that 4 of 5 reach it.
     share = Fraction(repr(float(program.share))).limit_denominator(_LARGEST_DENOMINATOR)
     p, whole = share.numerator, share.denominator
     return [p - whole if faithful else p for faithful in program.faithful]

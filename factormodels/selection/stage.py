@@ -1,4 +1,4 @@
-"""Core as a stage: between decomposition and assessment, for any of either."""
+"""Core as a stage between decomposition and assessment, for any methods of either."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ Parameters = ParamSpec("Parameters")
 
 @dataclass(frozen=True)
 class Core:
-    """How subclaims are selected.
+    """Settings of the selection of subclaims.
 
     Attributes:
-        relations: says which subclaim entails which; wrap it in `CachedRelations` where several
+        relations: predicts entailments between subclaims; wrap it in `CachedRelations` if several
             responses or weights share it.
         weighting: gives each subclaim its weight.
         rule: which pairs exclude each other; see `conflicts_of`.
-        share: least share of faithful subclaims among the chosen; None asks for none and no
-            sentence is compared with its subclaims.
+        share: minimum share of faithful subclaims among the chosen; None: no such constraint, and
+            no sentence is compared with its subclaims.
         solver: limits of the solver.
 
     Raises:
@@ -70,9 +70,9 @@ class Selection:
         claims: all subclaims, in order.
         program: the program that was solved.
         solution: its solution.
-        entailments: who entails whom.
-        missing: judgements that the relation model did not give; a missing one excludes nothing
-            and vouches for nothing.
+        entailments: entailments between the subclaims.
+        missing: number of missing judgements of the relation model; a missing judgement excludes no
+            subclaim and makes none faithful.
     """
 
     claims: tuple[Subclaim, ...]
@@ -88,13 +88,13 @@ class Selection:
 
 
 def select(claims: Sequence[Subclaim], core: Core) -> Selection:
-    """Which subclaims count: supported by their sentence, informative, not redundant.
+    """Select the subclaims that count: supported by their sentence, informative, not redundant.
 
-    No subclaims give an empty selection, whose solution says so.
+    Without subclaims, the selection is empty, and its solution says so.
 
     Raises:
         InputError: if the weighting does not give one finite weight per subclaim, or a share is
-            asked for and a subclaim does not say which sentence it is from.
+            required and a subclaim has no source sentence.
     """
     subclaims = tuple(claims)
     weights = tuple(float(weight) for weight in core.weighting(subclaims))
@@ -125,10 +125,10 @@ def select(claims: Sequence[Subclaim], core: Core) -> Selection:
 def selecting(
     core: Core,
 ) -> Callable[[Callable[Parameters, Claims]], Callable[Parameters, Claims]]:
-    """Decorator: a decomposition that keeps only the subclaims that count.
+    """Return a decorator for a decomposition that keeps only the subclaims that count.
 
-    The function decorated returns texts or `Subclaim`s, and the decorated one the same, in their
-    order. Texts have the function's first argument, if it is a text, as their source.
+    The decorated function returns texts or `Subclaim`s, and its decorated version the same, in
+    order. Texts have the function's first argument, if it is text, as their source.
 
         @selecting(Core(LexicalRelations()))
         def decompose(sentence: str) -> list[str]: ...
@@ -154,27 +154,27 @@ def selecting(
 def select_atoms(
     graph: FactGraph, core: Core, sentences: Sequence[str] | None = None
 ) -> tuple[FactGraph, Selection]:
-    """Fact graph of the atoms that count, and the selection.
+    """Return the fact graph of the atoms that count, and the selection.
 
-    Whatever assesses the graph then, by inference or by prompts, sees these atoms alone.
+    Later assessments of the graph, by inference or by prompts, see these atoms only.
 
     Args:
         graph: the response.
-        core: how to select.
-        sentences: the sentences of the response; needed where a share is asked for.
+        core: settings of the selection.
+        sentences: the sentences of the response; needed if a share is required.
 
     Raises:
-        InputError: as `select` and `subclaims_of` do.
+        InputError: as in `select` and `subclaims_of`.
     """
     selection = select(subclaims_of(graph, sentences), core)
     return restricted(graph, [claim.id for claim in selection.chosen]), selection
 
 
 def restricted(graph: FactGraph, atoms: Sequence[str]) -> FactGraph:
-    """Graph with some of its atoms, in its order, and what bears on them.
+    """Return the graph with some of its atoms, in its order, and their contexts and relations.
 
-    A context that was retrieved for other atoms alone is dropped, and so are relations that lose
-    an end.
+    Contexts that were retrieved only for other atoms are dropped, as are relations that lose an
+    end.
 
     Raises:
         InputError: for an id that is not an atom of the graph.
@@ -201,13 +201,13 @@ def restricted(graph: FactGraph, atoms: Sequence[str]) -> FactGraph:
 
 
 def adjusted_precision(supported: Sequence[bool], chosen: Sequence[int]) -> float:
-    """Share of the chosen subclaims that are supported; 0 if none was chosen.
+    """Return the share of the chosen subclaims that are supported; 0 if none was chosen.
 
-    A response in which nothing counts has earned nothing (Core, section 3: the coin).
+    A response without subclaims that count has precision 0 (Core, section 3: the coin).
 
     Args:
         supported: verdict on each subclaim, (n,).
-        chosen: indices of those that count.
+        chosen: indices of the chosen subclaims.
     """
     verdicts = np.asarray(supported, dtype=bool)[list(chosen)]
     return float(verdicts.mean()) if len(verdicts) else 0.0

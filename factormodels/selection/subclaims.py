@@ -1,4 +1,4 @@
-"""A subclaim with what its selection may ask about: the sentence it is from and the topic."""
+"""Subclaims with the data that a selection needs: source sentence and topic."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Subclaim:
 
     Attributes:
         text: the claim.
-        source: the sentence or chunk that it was taken from; empty if unknown.
-        topic: what the response is about; bleached claims name it.
-        id: its name, which relation models may look records up by.
+        source: the sentence or chunk that it was extracted from; empty if unknown.
+        topic: topic of the response, which bleached claims name.
+        id: its name, by which relation models may look up records.
     """
 
     text: str
@@ -31,15 +31,15 @@ class Subclaim:
 
 
 def subclaims_of(graph: FactGraph, sentences: Sequence[str] | None = None) -> list[Subclaim]:
-    """Atoms of a fact graph as subclaims, in order.
+    """Return the atoms of a fact graph as subclaims, in order.
 
     Args:
-        graph: the response; its topic, or where it has none its id, becomes that of the subclaims.
+        graph: the response; its topic, or else its id, becomes the topic of the subclaims.
         sentences: the sentences of the response, which give each atom its source; None leaves
             sources empty.
 
     Raises:
-        InputError: if an atom has no text, or stands in a sentence that is not there.
+        InputError: if an atom has no text, or its sentence does not exist.
     """
     claims = []
     for atom in graph.atoms:

@@ -1,4 +1,4 @@
-"""What a subclaim is worth: alike, by how much it informs, by whether it is to the point."""
+"""Weights of subclaims: uniform, by informativeness, or by relevance."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from factormodels.selection.entailment import entailment_probability, is_entailm
 from factormodels.selection.subclaims import Subclaim
 
 Weighting = Callable[[Sequence[Subclaim]], Sequence[float]]
-"""Anything that gives each of some subclaims a weight; it sees them together."""
+"""Function from subclaims, given together, to their weights."""
 
 EPSILON = 0.01
-"""What is taken off every informativeness by default: what is entailed then weighs less than 0."""
+"""Default deduction from every informativeness, which makes entailed subclaims weigh less than
+0."""
 
 LEAST_PROBABILITY = 1e-6
-"""A probability below this counts as this: no subclaim informs infinitely."""
+"""Minimum probability, which bounds the informativeness of a subclaim."""
 
 
 def uniform(claims: Sequence[Subclaim]) -> list[float]:
-    """Weight 1 for every subclaim: as many as possible are selected."""
+    """Return weight 1 for every subclaim, so that as many as possible are selected."""
     return [1.0] * len(claims)
 
 
@@ -31,15 +32,16 @@ def uniform(claims: Sequence[Subclaim]) -> list[float]:
 class Informativeness:
     """Weights by surprise: min over bleached claims h of -log P(c | h), capped, minus epsilon.
 
-    Where the ternary answer of `cap` is that some h entails c, the weight is capped at 0: then only
-    -epsilon is left, and the subclaim is not selected. The paper prints this cap as
-    -log(1 - I[some h entails c]), which is infinite exactly there; its text says what is done here.
+    If the ternary answer of `cap` is that some h entails c, the weight is capped at 0: only
+    -epsilon remains, and the subclaim is not selected. The paper prints this cap as -log(1 - I[some
+    h entails c]), which is infinite exactly there; its text describes the cap that is implemented
+    here.
 
     Attributes:
         relations: gives P(c | h), as the probability that h entails c.
-        templates: sentences with {topic}, which the topic of each subclaim fills.
-        cap: the relation model whose answer caps; None takes `relations`.
-        epsilon: what is subtracted from each weight, at least 0.
+        templates: sentences with {topic}, which is replaced by the topic of each subclaim.
+        cap: the relation model whose answer caps; None: `relations`.
+        epsilon: deduction from each weight, at least 0.
 
     Raises:
         InputError: without templates, or for an epsilon below 0.
@@ -59,7 +61,7 @@ class Informativeness:
             raise InputError(f"epsilon is {self.epsilon!r}; give a number from 0")
 
     def __call__(self, claims: Sequence[Subclaim]) -> list[float]:
-        """Weights in nats.
+        """Return weights in nats.
 
         Raises:
             InputError: if no bleached claim of a subclaim was judged.
@@ -93,12 +95,12 @@ class Informativeness:
 
 @dataclass(frozen=True)
 class Relevance:
-    """Weights of another weighting, made 0 where the sentence is not to the point.
+    """Weights of another weighting, set to 0 for irrelevant sentences.
 
     Attributes:
-        relevant: the judgement, which sees the subclaim with its sentence and topic: a truth
-            value, or a degree in [0, 1] that the weight is multiplied by.
-        weighting: the weights of what is relevant.
+        relevant: judges a subclaim with its sentence and topic: a truth value, or a degree in [0,
+            1] by which the weight is multiplied.
+        weighting: the weights of relevant subclaims.
 
     Source: Core, section 5.
     """
@@ -107,7 +109,7 @@ class Relevance:
     weighting: Weighting = uniform
 
     def __call__(self, claims: Sequence[Subclaim]) -> list[float]:
-        """Products of relevance and weight."""
+        """Return products of relevance and weight."""
         weights = self.weighting(claims)
         degrees = [float(self.relevant(claim)) for claim in claims]
         for claim, degree in zip(claims, degrees, strict=True):

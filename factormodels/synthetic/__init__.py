@@ -3,8 +3,8 @@
     from factormodels.synthetic import fr2
     graph = fr2(31, 3, density=0.05, seed=0)
 
-The same arguments and seed give the same graph, up to the last digit of a number where
-mathematical libraries of two machines differ.
+The same arguments and seed give the same graph, except for the last digits of numbers, which vary
+between mathematical libraries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Synthetic responses: atoms and contexts related as in FactReasoner's FR1, FR2 and FR3.
 
-Source of the variants: FactReasoner, section 3.3. Contexts are spread evenly over the atoms that
-they were retrieved for; which further pairs are related, and how, is drawn at random.
+Source of the variants: FactReasoner, section 3.3. Contexts are divided evenly among the atoms that
+they were retrieved for; further related pairs, and their kinds, are drawn at random.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS: tuple[RelationKind, ...] = tuple(KIND_CODES)
 
 @dataclass(frozen=True, eq=False)
 class FactArrays:
-    """A response as flat arrays: what `FactGraph` holds, at the size of millions.
+    """A response as flat arrays: the content of a `FactGraph`, for millions of variables.
 
     Variables are the n atoms, named "a1", "a2", ..., then the m contexts, "c1", "c2", ...
 
@@ -56,7 +56,7 @@ class FactArrays:
         return (*atoms, *[f"c{number}" for number in range(1, len(self.context_priors) + 1)])
 
     def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
-        """Factor graph, equal to that of `to_fact_graph`, without the objects between.
+        """Return the factor graph, equal to that of `to_fact_graph`, without intermediate objects.
 
         Raises:
             InputError: if the encoding is unknown.
@@ -81,17 +81,17 @@ class FactArrays:
         metadata: Mapping[str, Any] | None = None,
         checked: bool = True,
     ) -> FactGraph:
-        """Response as a fact graph without texts.
+        """Return the response as a fact graph without texts.
 
         Args:
             id: name of the response.
-            labels: the truth of each atom; None where it is not known.
+            labels: the truth of each atom; None if unknown.
             metadata: further facts about the response.
-            checked: whether to check the arrays as `FactGraph` does; those drawn here from laws of
-                this package are right by construction.
+            checked: whether to validate the arrays as `FactGraph` does; arrays drawn from laws of
+                this package are valid by construction.
 
         Raises:
-            InputError: if they are checked and make no fact graph.
+            InputError: if they are validated and are not a fact graph.
         """
         names = self.names
         n = len(self.atom_priors)
@@ -113,7 +113,7 @@ class FactArrays:
         }
         facts = dict(metadata or {})
         if (self.probabilities < LEAST_PROBABILITY).any():
-            # They are what the truth is drawn with, not what a model states of a pair.
+            # The truth is drawn with these probabilities; they are not statements of a model.
             facts[PARAMETERS_KEY] = True
         if not checked:
             return FactGraph.unchecked(id, atoms, contexts, relations, metadata=facts)
@@ -139,25 +139,25 @@ def draw_facts(
 ) -> FactArrays:
     """Draw a response.
 
-    The structure, the kinds and the numbers come from streams of their own: with one seed,
-    other laws change the numbers and leave the structure and the kinds as they are.
+    The structure, the kinds and the numbers come from separate random streams: with the same seed,
+    other laws change the numbers and leave the structure and the kinds unchanged.
 
     Args:
         n_atoms: number of atoms.
         contexts_per_atom: contexts retrieved for each atom, or one number per atom.
-        density: probability that a context is related to an atom that it was not retrieved for:
-            in all (the kinds then follow `laws.shares`), or for each kind.
+        density: probability that a context is related to an atom that it was not retrieved for: in
+            total (kinds then follow `laws.shares`), or for each kind.
         context_density: the same for two contexts.
         own: whether a context is always related to the atom it was retrieved for, by a kind in the
-            proportions of `density` (or `laws.shares` where that is 0); if not, that pair is like
-            any other.
-        reach: if given, only pairs whose atoms (a context standing where its own atom does) are
-            at most this far apart in order are related.
+            proportions of `density` (or `laws.shares` if that is 0); if False, that pair is treated
+            like any other.
+        reach: maximum distance, in the order of atoms, between the atoms of related pairs, where a
+            context has the position of its own atom; None: no limit.
         seed: seed of the random numbers, or a generator.
         laws: laws of the priors, the kinds and the probabilities.
 
     Raises:
-        InputError: if a number is not what it should be.
+        InputError: if a number is out of range.
     """
     evidence_densities = _densities(density, laws, "density")
     context_densities = _densities(context_density, laws, "context_density")
@@ -188,7 +188,7 @@ def draw_facts(
 
 
 class DrawingSettings(TypedDict, total=False):
-    """How a response is drawn: what `draw_facts` takes by name."""
+    """Keyword arguments of `draw_facts`."""
 
     own: bool
     reach: int | None
@@ -203,7 +203,7 @@ def fr1_forest(
     encoding: str = DEFAULT_ENCODING,
     **settings: Unpack[DrawingSettings],
 ) -> FactorGraph:
-    """FR1 graph: every context is related to its own atom alone, so it is a forest.
+    """Return an FR1 graph: every context is related to its own atom only, so it is a forest.
 
     Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
     """
@@ -218,7 +218,7 @@ def fr2(
     encoding: str = DEFAULT_ENCODING,
     **settings: Unpack[DrawingSettings],
 ) -> FactorGraph:
-    """FR2 graph: any context may be related to any atom; arguments as of `fr1_forest`."""
+    """Return an FR2 graph: any context may be related to any atom; arguments as in `fr1_forest`."""
     return draw_facts(n_atoms, contexts_per_atom, density, **settings).to_factor_graph(encoding)
 
 
@@ -231,7 +231,7 @@ def fr3(
     encoding: str = DEFAULT_ENCODING,
     **settings: Unpack[DrawingSettings],
 ) -> FactorGraph:
-    """FR3 graph: contexts may be related to each other too; arguments as of `fr1_forest`."""
+    """Return an FR3 graph: contexts may also be related; arguments as in `fr1_forest`."""
     facts = draw_facts(n_atoms, contexts_per_atom, density, context_density, **settings)
     return facts.to_factor_graph(encoding)
 
@@ -243,7 +243,7 @@ def fact_graph(
     context_density: float | Densities = 0.0,
     **settings: Unpack[DrawingSettings],
 ) -> FactGraph:
-    """Fact graph whose factor graph `fr1_forest`, `fr2` or `fr3` returns.
+    """Return the fact graph whose factor graph `fr1_forest`, `fr2` or `fr3` returns.
 
     Arguments are those of `draw_facts`.
     """

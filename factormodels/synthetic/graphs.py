@@ -1,4 +1,4 @@
-"""Synthetic factor graphs that are not responses: grids, chains, random graphs of any arity."""
+"""Synthetic factor graphs other than responses: grids, chains, random graphs of any arity."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def grid(
     attractive: bool = False,
     seed: Seed,
 ) -> FactorGraph:
-    """Ising (or, with more states, Potts) model on a grid with random couplings.
+    """Return an Ising (or, with more states, Potts) model on a grid with random couplings.
 
-    The log potential of two neighbours is J if their states agree and -J if not, with J uniform on
-    [-coupling, coupling], or [0, coupling] if attractive. The field on a binary variable is
-    (-h, h); with more states every state has its own h; h is uniform on [-field, field].
-    Variable (r, c) has number r * columns + c.
+    The log potential of two neighbors is J if their states agree and -J otherwise, with J uniform
+    on [-coupling, coupling], or [0, coupling] if attractive. The field on a binary variable is (-h,
+    h); with more states every state has its own h; h is uniform on [-field, field]. Variable (r, c)
+    has number r * columns + c.
 
     Args:
         rows: number of rows, at least 1.
         columns: number of columns, at least 1.
-        coupling: largest strength of an interaction, at least 0.
-        field: largest strength of a field, at least 0.
+        coupling: maximum strength of an interaction, at least 0.
+        field: maximum strength of a field, at least 0.
         cardinality: number of states, at least 2.
-        attractive: whether neighbours always prefer to agree.
+        attractive: whether neighbors always prefer to agree.
         seed: seed of the random numbers, or a generator.
 
     Raises:
-        InputError: if a number is not what it should be.
+        InputError: if a number is out of range.
     """
     rows, columns = whole(rows, "rows", 1), whole(columns, "columns", 1)
     cardinality = whole(cardinality, "cardinality", 2)
@@ -65,7 +65,7 @@ def chain(
     attractive: bool = False,
     seed: Seed,
 ) -> FactorGraph:
-    """Chain: a grid of one row. Arguments are those of `grid`."""
+    """Return a chain: a grid of one row. Arguments are those of `grid`."""
     return grid(
         1,
         whole(n_variables, "n_variables", 1),
@@ -91,27 +91,28 @@ def random_graph(
     satisfiable: bool = True,
     seed: Seed,
 ) -> FactorGraph:
-    """Graph of random factors over random scopes; it may well be disconnected.
+    """Return a graph of random factors over random scopes, which may be disconnected.
 
     Arities and cardinalities are uniform between their bounds, scopes uniform among the sets of
-    that many variables, in random order, and log potentials uniform on [-log_range, log_range].
+    that size, in random order, and log potentials uniform on [-log_range, log_range].
 
     Args:
         n_variables: number of variables.
         n_factors: number of factors.
-        max_arity: largest scope; no scope is larger than the variables that are not isolated.
-        max_cardinality: largest number of states.
-        min_arity: smallest scope; 0 allows constants.
-        min_cardinality: smallest number of states, at least 1.
+        max_arity: maximum size of a scope, limited by the number of variables that are not
+            isolated.
+        max_cardinality: maximum number of states.
+        min_arity: minimum size of a scope; 0 allows constants.
+        min_cardinality: minimum number of states, at least 1.
         zero_probability: probability that an entry of a table is zero.
-        log_range: largest absolute value of a log potential.
-        isolated: number of variables, the last ones, that no factor touches.
-        satisfiable: whether the entries of one random assignment are spared from zeros, so that
-            the partition function is positive. If not, it may be zero.
+        log_range: maximum absolute value of a log potential.
+        isolated: number of variables, the last ones, without factors.
+        satisfiable: whether the entries of one random assignment are kept from being zero, so that
+            the partition function is positive. If False, it may be zero.
         seed: seed of the random numbers, or a generator.
 
     Raises:
-        InputError: if a number is not what it should be.
+        InputError: if a number is out of range.
     """
     n_variables, n_factors = whole(n_variables, "n_variables", 0), whole(n_factors, "n_factors", 0)
     touched = n_variables - whole(isolated, "isolated", 0)

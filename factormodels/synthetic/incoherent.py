@@ -1,4 +1,4 @@
-"""Responses of known incoherence: claims that agree, and conflicts planted among them at a rate."""
+"""Responses of known incoherence: consistent claims with conflicts planted at a given rate."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from factormodels.fact_graph import FactGraph
 from factormodels.synthetic.laws import STRENGTH, Seed, Uniform, whole
 
 PLANTED_KEY = "planted_conflicts"
-"""Key of a response's metadata with the number of conflicts that were planted in it."""
+"""Metadata key of the number of planted conflicts."""
 
 FALSE_ALARM = Uniform(0.3, 0.8)
-"""Law of the probability of a conflict that is none: models are less sure of it."""
+"""Law of the probability of a false alarm, of which models are less certain."""
 
 _SHARE_OF_EQUIVALENCES = 0.2
 _SHARE_OF_EXCLUSIONS = 0.2
@@ -30,26 +30,26 @@ def incoherent_response(
     window: int = 6,
     seed: Seed,
 ) -> FactGraph:
-    """A response whose claims conflict in a known number of places, as a relation model sees it.
+    """Return a response with a known number of conflicts, as a relation model sees it.
 
-    Numbers of relations are drawn from Poisson laws, but conflicts are planted: their number is
-    `rate` times that of claims, rounded. Every relation joins a pair of claims of its own, at most
-    `window` apart. A fifth of the entailments are equivalences, and of the conflicts exclusions.
-    Their probabilities follow `STRENGTH`, those of imagined ones `FALSE_ALARM`.
+    Numbers of relations follow Poisson laws, but the number of planted conflicts is `rate` times
+    the number of claims, rounded. Every relation joins a different pair of claims, at most `window`
+    apart. A fifth of the entailments are equivalences, and a fifth of the conflicts exclusions.
+    Their probabilities follow `STRENGTH`, those of false alarms `FALSE_ALARM`.
 
     Args:
         n_claims: number of claims, 2 or more.
         rate: planted conflicts per claim.
-        entailments: relations of agreement per claim, on average.
-        false_alarms: conflicts per claim, on average, that the relation model merely imagines.
-        window: how far apart related claims are, in claims.
+        entailments: mean number of relations of agreement per claim.
+        false_alarms: mean number of conflicts per claim that the relation model predicts wrongly.
+        window: maximum distance of related claims, in claims.
         seed: seed, or a generator.
 
     Returns:
         The response; `metadata[PLANTED_KEY]` has the number of planted conflicts.
 
     Raises:
-        InputError: if a number is out of range, or there are not as many pairs.
+        InputError: if a number is out of range, or there are too few pairs.
     """
     n = whole(n_claims, "the number of claims", 2)
     reach = whole(window, "the window", 1)

@@ -1,4 +1,4 @@
-"""Synthetic responses whose truth is known: data for studies of calibration."""
+"""Synthetic responses with known truth, for studies of calibration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONTRADICTION = KIND_CODES[RelationKind.CONTRADICTION]
 _EQUIVALENCE = KIND_CODES[RelationKind.EQUIVALENCE]
 
 _SPAWNED_AT_ONCE = 256
-"""Generators of so many responses take about a megabyte."""
+"""Number of responses whose generators are spawned at a time, which take about a megabyte."""
 
 
 def each_labelled_response(
@@ -58,52 +58,51 @@ def each_labelled_response(
     first: int = 1,
     seed: Seed,
 ) -> Iterator[FactGraph]:
-    """Yield responses drawn from a known process, their atoms labelled with the truth.
+    """Yield responses drawn from a known process, with the truth as labels of their atoms.
 
     An atom is true with its prior, a context with its own. The relation of two related texts
     follows from their truth: a true context entails a true atom and contradicts a false one; a true
-    context is equivalent to a true one and contradicts a false one; where the source (of two
-    contexts: both) is false, either relation is as likely as the other. The relation model states a
-    probability p, drawn from `strength`, and reports the relation, or with its error rate the other
-    one.
+    context is equivalent to a true one and contradicts a false one; if the source (of two contexts:
+    both) is false, either relation is equally likely. The relation model states a probability p,
+    drawn from `strength`, and reports the relation or, with its error rate, the other one.
 
     By default the error rate of a relation is 1 - p. With atom priors of 0.5 and no relations
-    between contexts, the exact posteriors under the encoding *conditional* are then calibrated:
-    its tables are the probabilities of the reported relations, up to a constant. Relations between
+    between contexts, the exact posteriors under the encoding *conditional* are then calibrated: its
+    tables are the probabilities of the reported relations, up to a constant. Relations between
     contexts, `truth_rate`, `reliability`, `error_rate`, `log_odds_factor`, `log_odds_noise` and
-    `copied` depart from this, each in a known way. The last three leave the draws of all else as
-    they are: with one seed, the same responses are seen with and without them.
+    `copied` depart from this, each in a known way. The last three do not change any other draw:
+    with the same seed, the same responses are drawn with and without them.
 
     Args:
-        n_responses: number of responses, named "r1", "r2", ...; the first are the same whatever
-            the number.
-        n_atoms: atoms of each response, or the smallest and largest number.
+        n_responses: number of responses, named "r1", "r2", ...; the first ones do not depend on the
+            number.
+        n_atoms: atoms of each response, or the minimum and maximum number.
         contexts_per_atom: contexts retrieved for each atom, or one number per atom.
         density: probability that a context is related to an atom it was not retrieved for.
         context_density: probability that two contexts are related.
-        reach: farthest distance of related pairs, as in `draw_facts`.
+        reach: maximum distance of related pairs, as in `draw_facts`.
         strength: law of the stated probability of a relation.
         atom_prior: law of the stated priors of atoms.
         context_prior: law of the stated priors of contexts.
         truth_rate: share of true atoms, in place of the stated priors.
         reliability: share of true contexts, in place of the stated priors.
-        error_rate: the relation model's rate of error, in place of 1 - p.
+        error_rate: error rate of the relation model, in place of 1 - p.
         unlabelled: share of atoms whose label is withheld.
-        log_odds_factor: what the log odds of p are multiplied by before it is stated, at least 0;
-            the error rate stays 1 - p. Above 1 the relation model is too sure of itself.
+        log_odds_factor: factor of the log odds of p before it is stated, at least 0; the error rate
+            stays 1 - p. Above 1 the relation model is overconfident.
         log_odds_noise: standard deviation of a normal error that is then added to them.
-        copied: probability that a context copies the one before it of its atom: it is true if
-            that one is, with the same prior, and to every atom that both are related to it has
-            the same relation, errors and all.
-        first: number of the first response that is yielded; those before it are not drawn.
+        copied: probability that a context copies the previous context of its atom: it has the same
+            truth and prior and, to every atom that both are related to, the same relation,
+            including errors.
+        first: number of the first response to yield; earlier ones are not drawn.
         seed: seed of the random numbers, or a generator.
 
     Yields:
-        A fact graph; ``metadata["true_contexts"]`` lists the ids of the contexts that are true,
-        ``metadata["copies"]``, if there can be any, says which context each copy copies.
+        A fact graph; ``metadata["true_contexts"]`` lists the ids of the true contexts, and
+        ``metadata["copies"]``, if copies are possible, gives the original of each copy.
 
     Raises:
-        InputError: at once, if a number is not what it should be.
+        InputError: at once, if a number is out of range.
     """
     sizes = _sizes(n_atoms)
     for value, what in (
@@ -124,7 +123,7 @@ def each_labelled_response(
         if not 0.0 <= value < math.inf:
             raise InputError(f"{what} is {value!r}; give a number of at least 0")
     numbers = range(whole(first, "first", 1), whole(n_responses, "n_responses", 0) + 1)
-    # Laws of one's own may give anything.
+    # Custom laws may return any number.
     checked = not all(
         isinstance(law, Beta | Constant | Uniform) for law in (strength, atom_prior, context_prior)
     )
@@ -145,7 +144,7 @@ def each_labelled_response(
         same: NDArray[np.int64] | slice = slice(None)
         deviations = None
         if copied or log_odds_noise:
-            # Streams of their own: what they decide leaves the other draws as they are.
+            # Separate streams, so that they do not change the other draws.
             copying, noise = generator.spawn(2)
             originals = _originals(copying, structure, copied)
             context_priors, contexts = context_priors[originals], contexts[originals]
@@ -188,10 +187,10 @@ def _all_of(
     def labelled_responses(
         *arguments: _Arguments.args, **settings: _Arguments.kwargs
     ) -> tuple[FactGraph, ...]:
-        """Responses of `each_labelled_response`, which takes the same arguments, all at once."""
+        """Return the responses of `each_labelled_response`, with the same arguments."""
         return tuple(each(*arguments, **settings))
 
-    # So that what shows its signature shows the arguments.
+    # Lets tools show the signature.
     return update_wrapper(labelled_responses, each, assigned=())
 
 
@@ -199,7 +198,7 @@ labelled_responses = _all_of(each_labelled_response)
 
 
 def _spawned(generator: np.random.Generator, numbers: range) -> Iterator[np.random.Generator]:
-    """Of the generators that it would spawn, those of some numbers from 1, not all at once."""
+    """Yield the generators that it would spawn for some numbers from 1, not all at once."""
     skipped = numbers.start - 1
     if skipped:
         seeds: Any = generator.bit_generator.seed_seq
@@ -233,7 +232,7 @@ def _truths(
 def _originals(
     generator: np.random.Generator, structure: ResponseStructure, copied: float
 ) -> NDArray[np.int64]:
-    """Context that each is a copy of, in the end; its own number if of none."""
+    """Return the original of each context through all copies; its own number if it is none."""
     owners = structure.owners
     copies = generator.random(len(owners)) < copied
     copies[:1] = False
@@ -245,11 +244,11 @@ def _originals(
 def _relations_of_originals(
     structure: ResponseStructure, originals: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Relation that each is like: that of the original to the same atom, or itself."""
+    """Return the relation that each one copies: of its original to the same atom, or itself."""
     same = np.arange(len(structure.evidence) + len(structure.context_pairs))
     keys = structure.evidence @ np.array([structure.n_atoms, 1])
     wanted = originals[structure.evidence[:, 0]] * structure.n_atoms + structure.evidence[:, 1]
-    # Evidence is in the order of contexts, then atoms, so that keys ascend.
+    # Evidence is sorted by context, then atom, so keys are ascending.
     places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     evidence = same[: len(keys)]
     same[: len(keys)] = np.where(keys[places] == wanted, places, evidence)
@@ -259,12 +258,12 @@ def _relations_of_originals(
 def _stated(
     probabilities: NDArray[np.float64], factor: float, deviations: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Probabilities whose log odds are multiplied and moved; as they are if by nothing."""
+    """Return probabilities with scaled and shifted log odds; unchanged if by nothing."""
     if factor == 1.0 and (deviations is None or not deviations.any()):
         return probabilities
     with np.errstate(divide="ignore"):
         odds = np.log(probabilities) - np.log1p(-probabilities)
-    # 0 times infinity: certainty that is not listened to says nothing.
+    # Avoids 0 times infinity: with factor 0, certainty is ignored.
     shown = (odds * factor if factor else np.zeros_like(odds)) + (
         0.0 if deviations is None else deviations
     )
@@ -283,7 +282,7 @@ def _favourable(
     atoms: NDArray[np.bool_],
     contexts: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Whether each relation is in truth an entailment or equivalence, not a contradiction."""
+    """Return whether each relation is truly an entailment or equivalence."""
     source, target = contexts[structure.evidence[:, 0]], atoms[structure.evidence[:, 1]]
     supports = np.where(source, target, generator.random(len(source)) < 0.5)
     if not len(structure.context_pairs):
@@ -294,7 +293,7 @@ def _favourable(
 
 
 def _kinds(favourable: NDArray[np.bool_], n_evidence: int) -> NDArray[np.int64]:
-    """Codes of relations, the evidence before those of contexts."""
+    """Return codes of relations, the evidence before relations between contexts."""
     kinds = np.where(favourable, _ENTAILMENT, _CONTRADICTION)
     between = kinds[n_evidence:]
     between[between == _ENTAILMENT] = _EQUIVALENCE

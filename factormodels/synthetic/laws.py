@@ -1,9 +1,10 @@
-"""Probability laws that synthetic priors and relation probabilities are drawn from.
+"""Probability laws of synthetic priors and relation probabilities.
 
-These are NumPy's draws, each checked to stay within [0, 1]. Distributions of `scipy.stats` were
-measured in their place: a draw of ten numbers took 43 µs where NumPy takes 2.5 µs, which is a fifth
-more for a response of four claims; importing `scipy.stats` takes longer than drawing a thousand of
-them; `uniform` rounds otherwise; and it has neither a constant nor a mixture of these.
+The laws use NumPy's generators, and are validated to stay within [0, 1]. Distributions of
+`scipy.stats` were measured as an alternative: a draw of ten numbers takes 43 µs instead of 2.5 µs,
+which adds a fifth to the time of a response of four claims; importing `scipy.stats` takes longer
+than drawing a thousand of them; its `uniform` rounds differently; and it has no constant and no
+mixture of these.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from factormodels.errors import InputError
 from factormodels.validation import validated_probability
 
 Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator
-"""What numpy makes a random generator of."""
+"""Values from which NumPy creates a random generator."""
 
 
 class Law(Protocol):
-    """A law of numbers in [0, 1]."""
+    """Protocol of laws of numbers in [0, 1]."""
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """`size` independent draws."""
+        """Return `size` independent draws."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Beta:
             )
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """`size` independent draws."""
+        """Return `size` independent draws."""
         return generator.beta(self.a, self.b, size)
 
 
@@ -65,13 +66,13 @@ class Uniform:
             )
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """`size` independent draws."""
+        """Return `size` independent draws."""
         return generator.uniform(self.low, self.high, size)
 
 
 @dataclass(frozen=True)
 class Constant:
-    """The law that always gives `value`."""
+    """The law with the single value `value`."""
 
     value: float
 
@@ -83,13 +84,13 @@ class Constant:
         generator: np.random.Generator,  # noqa: ARG002
         size: int,
     ) -> NDArray[np.float64]:
-        """`size` times the value; the generator is not used."""
+        """Return `size` copies of the value; the generator is not used."""
         return np.full(size, float(self.value))
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """One of several laws, chosen anew for every draw.
+    """A mixture of laws, one of which is chosen independently for every draw.
 
     Attributes:
         parts: pairs of a weight above 0 and a law; weights need not sum to 1, and their sum is
@@ -107,7 +108,7 @@ class Mixture:
             )
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """`size` independent draws."""
+        """Return `size` independent draws."""
         chosen = choose(generator, [weight for weight, _ in self.parts], size)
         values = np.empty(size)
         for part, (_, law) in enumerate(self.parts):
@@ -117,7 +118,7 @@ class Mixture:
 
 
 def mixed_reliability(share: float = 0.2) -> Mixture | Constant:
-    """Law of context priors: 0.99, but uniform on [0.5, 0.95] for a `share` of them.
+    """Return a law of context priors: 0.99, but uniform on [0.5, 0.95] for a `share` of them.
 
     Raises:
         InputError: if the share is not in [0, 1).
@@ -132,7 +133,7 @@ def mixed_reliability(share: float = 0.2) -> Mixture | Constant:
 
 @dataclass(frozen=True)
 class Densities:
-    """The probability that a pair is related, by kind of relation."""
+    """Probabilities that a pair is related, by kind of relation."""
 
     entailment: float = 0.0
     contradiction: float = 0.0
@@ -151,7 +152,7 @@ class Densities:
 
     @property
     def total(self) -> float:
-        """The probability that a pair is related at all."""
+        """Probability that a pair is related."""
         return math.fsum(astuple(self))
 
 
@@ -159,7 +160,7 @@ SHARES = Densities(entailment=0.6, contradiction=0.25, equivalence=0.15)
 """Default shares of the kinds among related pairs."""
 
 STRENGTH = Beta(8.0, 2.0)
-"""Default law of the probability of a relation: mean 0.8, seldom below 0.5."""
+"""Default law of the probability of a relation: mean 0.8, rarely below 0.5."""
 
 ATOM_PRIORS = Constant(ATOM_PRIOR)
 CONTEXT_PRIORS = Constant(CONTEXT_PRIOR)
@@ -170,7 +171,7 @@ class FactLaws:
     """The laws of a synthetic response's priors and relation probabilities.
 
     Attributes:
-        shares: shares of each kind among related pairs, by their weights.
+        shares: shares of each kind among related pairs, as relative weights.
         entailment: law of the probability of an entailment.
         contradiction: law of the probability of a contradiction.
         equivalence: law of the probability of an equivalence.
@@ -196,7 +197,7 @@ class FactLaws:
     def sample_probabilities(
         self, generator: np.random.Generator, kinds: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """One probability per relation, from the law of its kind.
+        """Return one probability per relation, from the law of its kind.
 
         Args:
             generator: source of randomness.
@@ -213,16 +214,16 @@ class FactLaws:
 def choose(
     generator: np.random.Generator, weights: Sequence[float], size: int
 ) -> NDArray[np.int64]:
-    """`size` independent indices, each drawn in proportion to its weight."""
+    """Return `size` independent indices, each drawn in proportion to its weight."""
     steps = np.cumsum(np.asarray(weights, dtype=np.float64))
     drawn = np.searchsorted(steps, generator.random(size) * steps[-1], side="right")
-    # Products with subnormal weights round up to the end of all steps, past the last index.
+    # With subnormal weights, products may round up past the last index.
     chosen: NDArray[np.int64] = np.minimum(drawn, int(np.flatnonzero(weights)[-1]))
     return chosen
 
 
 def whole(value: object, what: str, least: int) -> int:
-    """`value` as an integer.
+    """Return `value` as an integer.
 
     Raises:
         InputError: if it is not a whole number or below `least`; `what` names it.

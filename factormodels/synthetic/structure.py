@@ -1,4 +1,4 @@
-"""Which pairs of a synthetic response are related: random structure in flat arrays."""
+"""Random structure of a synthetic response: its related pairs, in flat arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ResponseStructure:
     context_pairs: NDArray[np.int64]
 
     def variable_pairs(self) -> NDArray[np.int64]:
-        """(e + r, 2) all pairs as variables: the atoms first, then the contexts."""
+        """All pairs as variables, (e + r, 2): the atoms first, then the contexts."""
         pairs = np.concatenate([self.evidence, self.context_pairs])
         pairs[:, 0] += self.n_atoms
         pairs[len(self.evidence) :, 1] += self.n_atoms
@@ -58,12 +58,12 @@ def draw_structure(
         density: probability that a context and an atom are related.
         context_density: probability that two contexts are related.
         own: whether contexts are always related to the atom they were retrieved for.
-        reach: if given, pairs are related only where the atom and the context's own atom (or the
-            own atoms of two contexts) are at most this far apart in the order of atoms; keeps the
-            induced width of large graphs low.
+        reach: maximum distance, in the order of atoms, between the atom and the context's own atom
+            (or the own atoms of two contexts) of a related pair; it limits the induced width of
+            large graphs. None: no limit.
 
     Raises:
-        InputError: if a number is not what it should be.
+        InputError: if a number is out of range.
     """
     owners = _owners(n_atoms, contexts_per_atom)
     evidence = _evidence(generator, owners, n_atoms, density, reach)
@@ -80,7 +80,7 @@ def draw_structure(
 def _owners(n_atoms: int, contexts_per_atom: int | Sequence[int]) -> NDArray[np.int64]:
     n_atoms = whole(n_atoms, "n_atoms", 0)
     if isinstance(contexts_per_atom, int | np.integer):
-        # Of all atoms the same number.
+        # The same number for all atoms.
         counts: Any = whole(contexts_per_atom, "contexts_per_atom", 0)
     else:
         per_atom = list(contexts_per_atom)
@@ -137,7 +137,7 @@ def _random_pairs(
 
 
 def _divided(cells: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
-    """(n, 2) row and column of cells that are counted row by row."""
+    """Return the row and column, (n, 2), of cells that are numbered row by row."""
     pairs = np.empty((len(cells), 2), dtype=np.int64)
     np.divmod(cells, max(columns, 1), out=(pairs[:, 0], pairs[:, 1]))
     return pairs
@@ -146,8 +146,8 @@ def _divided(cells: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
 def _random_cells(
     generator: np.random.Generator, total: int, probability: float
 ) -> NDArray[np.int64]:
-    # The gaps between the successes of independent trials are geometric: time and memory follow
-    # the number of related pairs, not of all pairs.
+    # The gaps between successes of independent trials are geometric, so that time and memory are
+    # proportional to the number of related pairs, not of all pairs.
     if probability <= 0.0 or total == 0:
         return np.zeros(0, dtype=np.int64)
     if probability >= 1.0:
