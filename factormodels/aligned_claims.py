@@ -25,7 +25,7 @@ from factormodels.nouns import counted
 from factormodels.texts.claim_words import are_equal, worded_likeness
 from factormodels.texts.languages import detected_language
 from factormodels.texts.opposed_words import is_compared_by_words
-from factormodels.variants import normalised_text
+from factormodels.variants import normalized_text
 
 LEAST_LIKENESS = 0.6
 """Least `likeness` of two claims that are aligned."""
@@ -258,10 +258,10 @@ def _partners(
     for kind in ("id", "response", "query"):
         keyed: dict[str, list[FactGraph]] = {}
         for other in others:
-            keyed.setdefault(normalised_text(getattr(other, kind)), []).append(other)
+            keyed.setdefault(normalized_text(getattr(other, kind)), []).append(other)
         single = {key: owners[0] for key, owners in keyed.items() if key and len(owners) == 1}
         for number, graph in enumerate(graphs):
-            partner = single.get(normalised_text(getattr(graph, kind)))
+            partner = single.get(normalized_text(getattr(graph, kind)))
             if partner is not None and partners[number] is None and id(partner) not in taken:
                 partners[number] = partner
                 taken.add(id(partner))

@@ -190,7 +190,7 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
     return graph.derived(contexts, tuple(best.values()))
 
 
-def normalised_text(text: str) -> str:
+def normalized_text(text: str) -> str:
     """Return `text` normalized for comparison: NFKC, case-folded, single spaces."""
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
 
@@ -220,7 +220,7 @@ def _identity(context: Context) -> tuple[str, str] | None:
         return ("key", context.key)
     if not context.text and not context.snippet:
         return None
-    text = normalised_text(context.text) or normalised_text(context.snippet)
+    text = normalized_text(context.text) or normalized_text(context.snippet)
     return ("text", text) if text else None
 
 

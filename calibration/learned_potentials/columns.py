@@ -17,7 +17,7 @@ import numpy as np
 from calibration.validation import Floats, Integers
 from factormodels.claims import Atom, Relation, RelationKind
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.text_match import tells_match, text_match
+from factormodels.extraction.text_match import has_text_match, text_match
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_match import FIGURES
 from factormodels.variants import COPY_SEPARATOR, variant
@@ -380,7 +380,7 @@ def _texts(graph: FactGraph) -> Floats:
 
 def records_texts(graphs: Sequence[FactGraph]) -> bool:
     """Whether every response records what the columns of texts read."""
-    return all(map(tells_match, graphs))
+    return all(map(has_text_match, graphs))
 
 
 def _words(text: str) -> set[str]:

@@ -38,7 +38,7 @@ from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import Core, restricted
 from factormodels.selection.atom_relations import relate_atoms
-from factormodels.variants import merge_duplicate_contexts, normalised_text
+from factormodels.variants import merge_duplicate_contexts, normalized_text
 from factormodels.variants import variant as variant_of
 from inference import infer
 
@@ -113,7 +113,7 @@ class CanonicalRelations:
         stated = [self._said(pair) for pair in pairs]
         # Many pairs are made of few texts: each text is compared in the form it has once.
         texts = dict.fromkeys(text for pair in stated for text in (pair.premise, pair.hypothesis))
-        plain = {text: normalised_text(text) for text in texts}
+        plain = {text: normalized_text(text) for text in texts}
         same = [plain[pair.premise] == plain[pair.hypothesis] for pair in stated]
         # Only these are asked about: one that says the same needs no opinion.
         different = [pair for pair, alike in zip(stated, same, strict=True) if not alike]

@@ -34,12 +34,12 @@ def text_match(graph: FactGraph) -> NDArray[np.float64] | None:
     if _has_texts(graph):
         texts = [context.text or context.snippet for context in graph.contexts]
         return _matched(graph.topic, [atom.text for atom in graph.atoms], texts)
-    if not tells_match(graph):
+    if not has_text_match(graph):
         return None
     return match_in_metadata(graph)
 
 
-def tells_match(graph: FactGraph) -> bool:
+def has_text_match(graph: FactGraph) -> bool:
     """Return whether `text_match` has figures of a response."""
     return _has_texts(graph) or TEXT_MATCH_KEY in graph.metadata
 

@@ -1,10 +1,10 @@
-"""Files of models, told apart by their content rather than by their name.
+"""Readers and writers of models, which recognize files by their content rather than their name.
 
-`read` and `read_many` know fact-graph JSON, the datasets of `factormodels.io.formats.registry`,
-UAI models and BIF; any of them may be compressed with gzip, and `-` is standard input. `read_each`
-holds one graph of JSON Lines at a time. `read_prompts` and `read_judged_pairs` read datasets that
-hold no responses. `write` and `write_many` write fact-graph JSON and UAI. UAI evidence and results:
-`factormodels.io.networks.uai_results`.
+`read` and `read_many` support fact-graph JSON, the datasets of `factormodels.io.formats.registry`,
+UAI models and BIF; files may be compressed with gzip, and `-` is standard input. `read_each` keeps
+one graph of JSON Lines in memory at a time. `read_prompts` and `read_judged_pairs` read datasets
+without responses. `write` and `write_many` write fact-graph JSON and UAI. For UAI evidence and
+results see `factormodels.io.networks.uai_results`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # When they are asked for: what readers build on, words and verdicts, asks this room for JSON.
+    # Imported on demand, since modules that readers depend on import this package for JSON.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = "writing" if name.startswith("write") else "reading"

@@ -1,4 +1,4 @@
-"""Records of claims: what people say of each claim, and what the model itself says.
+"""Records of claims with human labels and the model's own judgements.
 
 A file of records is JSON Lines, one claim per line:
 
@@ -6,8 +6,8 @@ A file of records is JSON Lines, one claim per line:
      "judgements": {"direct_asking": "true", "none_of_the_above": "neither"},
      "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}}}
 
-A setting that is absent or null was not asked or not answered. Such a claim is missing in that
-setting: it is counted as missing and never as a wrong judgement. Log-probabilities may be left out.
+A setting that is absent or null was not asked or not answered. The claim is then missing in that
+setting: it is counted as missing and never as a wrong judgement. Log-probabilities are optional.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from factormodels.validation import validated_id
 
 
 class Setting(StrEnum):
-    """How the model is asked about its own claim (Self-Known paper, section 3)."""
+    """Form of the question to the model about its own claim (Self-Known paper, section 3)."""
 
     DIRECT_ASKING = "direct_asking"
-    """Whether the claim as it stands is true or false."""
+    """Whether the claim itself is true or false."""
     QUESTION_ANSWERING = "question_answering"
     """Whether the answer to a question made from the claim is true or false."""
     NONE_OF_THE_ABOVE = "none_of_the_above"
@@ -46,7 +46,7 @@ _KEYS = ("response", "sentence", "sentences", "claim", "label", "judgements", "l
 
 @dataclass(frozen=True, slots=True)
 class ClaimRecord:
-    """One claim of a response, its human label, and the model's judgements of it.
+    """A claim of a response, its human label, and the model's judgements of it.
 
     Attributes:
         response: id of the response.
@@ -54,11 +54,11 @@ class ClaimRecord:
         sentences: number n of sentences of the response.
         claim: id of the claim, unique in its response.
         label: S supported, NS unsupported, IR irrelevant.
-        direct_asking: judgement in that setting, None where there is none.
+        direct_asking: judgement in that setting; None if there is none.
         question_answering: likewise.
         none_of_the_above: likewise.
-        log_probabilities: natural log-probabilities of the judgements, by setting, where the model
-            gives them; those of unlikely judgements may be left out.
+        log_probabilities: natural log-probabilities of the judgements by setting, if available;
+            unlikely judgements may be absent.
 
     Raises:
         InputError: for an empty id, a sentence outside 1..n, an unknown label or judgement, or a
@@ -108,7 +108,7 @@ class ClaimRecord:
 
     @property
     def id(self) -> str:
-        """The response and the claim, which together tell a record from others."""
+        """The response and the claim, which together identify a record."""
         return f"{self.response}, {self.claim}"
 
     @property
@@ -117,30 +117,30 @@ class ClaimRecord:
         return self.sentence / self.sentences
 
     def judgement(self, setting: str) -> ModelJudgement | None:
-        """Judgement in a setting, None where there is none.
+        """Return the judgement in a setting; None if there is none.
 
         Raises:
-            InputError: if there is no such setting.
+            InputError: if the setting does not exist.
         """
         judgement: ModelJudgement | None = getattr(self, setting_named(setting).value)
         return judgement
 
 
 def setting_named(setting: str) -> Setting:
-    """Setting of a name.
+    """Return the setting with a given name.
 
     Raises:
-        InputError: if there is none of that name.
+        InputError: if no setting has that name.
     """
     return _choice(Setting, setting, "setting")
 
 
 def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
-    """Records in a file of JSON Lines, or of a JSON list, in order.
+    """Read records from a file of JSON Lines or a JSON list, in order.
 
     Raises:
-        InputError: if the file cannot be read, holds nothing, or a line is malformed, repeats a
-            claim, or gives its response another number of sentences than a line before.
+        InputError: if the file cannot be read or is empty, or a line is malformed, repeats a claim,
+            or states another number of sentences for its response than an earlier line.
     """
     lines: dict[tuple[str, str], int] = {}
     lengths: dict[str, tuple[int, int]] = {}
@@ -171,7 +171,7 @@ def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
 
 
 def write_records(records: Iterable[ClaimRecord], path: str | os.PathLike[str]) -> None:
-    """Write records as JSON Lines, whole or not at all.
+    """Write records as JSON Lines, completely or not at all.
 
     Raises:
         InputError: if the file cannot be written.
@@ -181,16 +181,16 @@ def write_records(records: Iterable[ClaimRecord], path: str | os.PathLike[str]) 
 
 
 def looks_like_record(obj: object) -> bool:
-    """Whether a JSON value has the keys of a record."""
+    """Return whether a JSON value has the keys of a record."""
     return isinstance(obj, dict) and {"response", "sentence", "claim", "label"} <= set(obj)
 
 
 def parse_record(value: object, where: str) -> ClaimRecord:
-    """Record of a JSON value.
+    """Return the record of a JSON value.
 
     Args:
         value: the JSON value.
-        where: its place, which errors name.
+        where: its place, for errors.
 
     Raises:
         InputError: if it is malformed.
@@ -203,7 +203,7 @@ def parse_record(value: object, where: str) -> ClaimRecord:
     for key in ("sentence", "sentences"):
         if key not in obj:
             raise InputError(f"{where}: the key {key!r} is missing; add it")
-    # These name their place themselves; the record names it by response and claim.
+    # Errors of these fields name their place; later ones name the response and the claim.
     response, claim = text_field(obj, "response", where), text_field(obj, "claim", where)
     label = _choice(ClaimLabel, text_field(obj, "label", where), f"{where}: key 'label'")
     by_setting = _judgements(judgements, where)
@@ -221,7 +221,7 @@ def parse_record(value: object, where: str) -> ClaimRecord:
 
 
 def as_json_object(record: ClaimRecord) -> dict[str, Any]:
-    """JSON object of a record; what there is not is left out."""
+    """Return the JSON object of a record, without missing values."""
     judgements = {
         setting.value: str(judgement)
         for setting in Setting

@@ -16,7 +16,7 @@ from factormodels.words import ABSENT, folded
 _MOST_PLACES = 4
 _MISSING = (*ABSENT, "none")
 _INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
-"""Unicode categories of characters that leave no mark: a name is the same with and without them."""
+"""Unicode categories of invisible characters, which are ignored in names."""
 _LABEL_WORDS = {
     ClaimLabel.SUPPORTED: "true",
     ClaimLabel.UNSUPPORTED: "false",
@@ -25,11 +25,11 @@ _LABEL_WORDS = {
 
 
 def cell_name(value: Any) -> str:
-    """Name that a cell holds, without space around; empty where the cell names nothing.
+    """Return the name in a cell, stripped; empty if the cell contains no name.
 
-    A whole number has no decimals, so that 7 and 7.0, which a column with gaps makes of it, are one
-    name. NaN, words for a missing value, ditto marks and other punctuation alone, and characters
-    that cannot be seen, such as a zero-width space, name nothing.
+    A whole number has no decimals, so that 7 and 7.0, its form in a column with gaps, are the same
+    name. NaN, words for a missing value, ditto marks and other punctuation alone, and invisible
+    characters, such as a zero-width space, are not names.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
@@ -53,27 +53,27 @@ def _without_invisible_ends(text: str) -> str:
 
 
 def is_blank_column(values: Iterable[Any]) -> bool:
-    """Whether no cell of a column holds a name."""
+    """Return whether no cell of a column contains a name."""
     return not any(map(cell_name, values))
 
 
 def required_name(value: Any, where: str, what: str) -> str:
-    """Name that a cell holds.
+    """Return the name in a cell.
 
     Args:
-        value: of the cell.
-        where: the cell, which errors name.
-        what: what is named, such as "response".
+        value: value of the cell.
+        where: place of the cell, for errors.
+        what: kind of the name, such as "response".
 
     Raises:
-        InputError: if the cell names nothing. Its owner is not guessed: a blank cell below a name
-            may be one of merged cells, or lack its own.
+        InputError: if the cell contains no name. It is not guessed: a blank cell below a name may
+            be part of merged cells, or a missing value.
     """
     name = cell_name(value)
     if not name:
         text = _without_invisible_ends(value) if isinstance(value, str) else ""
         if folded(text) in _MISSING and folded(text):
-            # What a program writes for a missing value would join rows of different owners.
+            # A missing value would join rows of different responses.
             raise InputError(
                 f"{where}: {shown(text)} is read as a missing value, so that its row belongs to no "
                 f"{what}; give every row its {what}, by another name if it is called so"
@@ -87,23 +87,23 @@ def required_name(value: Any, where: str, what: str) -> str:
 
 
 def label_word(label: ClaimLabel | None) -> str | None:
-    """Word by which messages call a label; None where there is none."""
+    """Return the word for a label in messages; None if there is no label."""
     return None if label is None else _LABEL_WORDS[label]
 
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """A row of a table that is about a claim.
+    """A row of a table about a claim.
 
     Attributes:
-        claim: what the claim is identified by; None if nothing identifies it.
-        name: how a message calls the claim.
-        stated: what the row states of it, by what it is called ("label", "probability"); None is
-            nothing. Rows of one claim must state the same.
+        claim: identity of the claim; None if nothing identifies it.
+        name: name of the claim in messages.
+        stated: statements of the row on the claim by their names ("label", "probability"); None for
+            no statement. Rows of the same claim must agree.
         cells: all cells of the row.
         where: place of the row.
-        text: what the claim says, where a column has it beside the id; rows of one claim must say
-            the same, or nothing.
+        text: text of the claim, if a column has it besides the id; rows of the same claim must
+            agree, or have none.
     """
 
     claim: tuple[str, ...] | None
@@ -115,16 +115,16 @@ class ClaimRow:
 
 
 def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, mend: str) -> list[int]:
-    """Positions of rows that repeat the claim of a row before, and state the same of it.
+    """Return the positions of rows that repeat the claim and statements of an earlier row.
 
     Args:
         rows: the rows.
-        alike: whether a row repeats another only if all cells are equal, as where it is not known
-            of which responses claims are.
-        mend: what to do about rows of one claim that differ.
+        alike: whether rows are repetitions only if all cells are equal, as when the responses of
+            claims are unknown.
+        mend: advice for rows of the same claim that differ.
 
     Raises:
-        InputError: if two rows state different things of one claim.
+        InputError: if two rows disagree on the same claim.
     """
     first: dict[tuple[str, ...], int] = {}
     repeated = []
@@ -148,7 +148,7 @@ def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, mend: str) -> list[i
 
 
 def repeated_remark(rows: Sequence[ClaimRow], repeated: Sequence[int]) -> str:
-    """A sentence on rows that `repeated_rows` names; empty where there is none."""
+    """Return a sentence on rows that `repeated_rows` returns; empty if there are none."""
     if not repeated:
         return ""
     places = ", ".join(
@@ -164,6 +164,6 @@ def _said(value: Any) -> str:
 
 
 def _short(where: str, beside: str) -> str:
-    """A place without the name of its file, where that is the file of `beside`."""
+    """Return a place without the name of its file, if that is the file of `beside`."""
     source, comma, row = where.rpartition(", ")
     return row if comma and beside.startswith(f"{source}, ") else where

@@ -1,8 +1,8 @@
-"""Fact-graph JSON, the project's own format: one object per response, a superset of FactReasoner's.
+"""Fact-graph JSON, the project's format: one object per response, a superset of FactReasoner's.
 
-An object has `nodes` (atoms and contexts) and `edges` (relations). The ends of an edge are spelled
-`source` and `target`, or `from` and `to` as in FactReasoner's example files. `format`, `version`
-and `id` may be absent, as they are there; an absent id is the stem of the file.
+An object has `nodes` (atoms and contexts) and `edges` (relations). The ends of an edge are `source`
+and `target`, or `from` and `to` as in FactReasoner's example files. `format`, `version` and `id`
+may be absent, as in those files; a missing id is the stem of the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORMAT = "factormodels/fact-graph"
 VERSION = 1
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-"""The dialect of every JSON Schema of this project."""
+"""Dialect of all JSON Schemas of this project."""
 
 Schema = dict[str, Any]
 
@@ -46,8 +46,8 @@ def _text(description: str, **limits: Any) -> Schema:
 
 _GRAPH_TEXTS: Mapping[str, Schema] = {
     "query": _text("the question that was asked"),
-    "response": _text("the whole response"),
-    "topic": _text("what it is about"),
+    "response": _text("the full text of the response"),
+    "topic": _text("topic of the response"),
 }
 _GRAPH: Mapping[str, Schema] = {
     "format": {"const": FORMAT},
@@ -72,7 +72,7 @@ _ATOM: Mapping[str, Schema] = {
         "type": ["boolean", "null"],
         "description": "the human judgement; null or absent where there is none",
     },
-    "annotation": _text("the annotator's own word for it"),
+    "annotation": _text("the annotator's original label"),
     "sentence": {
         "type": ["integer", "null"],
         "minimum": 1,
@@ -83,7 +83,7 @@ _CONTEXT: Mapping[str, Schema] = {
     **_NODE,
     "title": _text("title of the page"),
     "link": _text("address of the page"),
-    "snippet": _text("the search engine's extract"),
+    "snippet": _text("extract shown by the search engine"),
     "retrieved_for": {
         "type": ["array", "null"],
         "items": {"type": "string"},
@@ -104,7 +104,7 @@ _EDGE: Mapping[str, Schema] = {
         "required": [],
         "properties": dict.fromkeys(_KINDS, _PROBABILITY),
         "additionalProperties": False,
-        "description": "what the relation model gives each kind; they sum to 1",
+        "description": "probabilities of the kinds by the relation model; they sum to 1",
     },
     "uncorrected": {
         "type": "object",
@@ -121,7 +121,7 @@ def write_fact_graph(graph: FactGraph, path: str | os.PathLike[str]) -> None:
     """Write a fact graph as JSON; `factormodels.read` returns an equal one.
 
     Raises:
-        InputError: if the file cannot be written, or the metadata hold what JSON cannot.
+        InputError: if the file cannot be written, or the metadata are not valid JSON.
     """
     write_text(path, fact_graph_text(graph, indent=2) + "\n")
 
@@ -130,8 +130,8 @@ def write_fact_graphs(graphs: Iterable[FactGraph], path: str | os.PathLike[str])
     """Write fact graphs as JSON Lines, one graph per line.
 
     Raises:
-        InputError: if two graphs share an id, the file cannot be written, or metadata hold what
-            JSON cannot.
+        InputError: if two graphs share an id, the file cannot be written, or metadata are not valid
+            JSON.
     """
     lines: dict[str, str] = {}
     for graph in graphs:
@@ -144,22 +144,23 @@ def write_fact_graphs(graphs: Iterable[FactGraph], path: str | os.PathLike[str])
 
 
 def looks_like_fact_graph(obj: object) -> bool:
-    """Whether a JSON value has the keys of a fact graph."""
+    """Return whether a JSON value has the keys of a fact graph."""
     return isinstance(obj, dict) and not {"nodes", "edges", "format"}.isdisjoint(obj)
 
 
 def parse_fact_graph(
     obj: object, source: str | os.PathLike[str], line: int | None = None
 ) -> FactGraph:
-    """Fact graph of a decoded JSON object.
+    """Return the fact graph of a decoded JSON object.
 
     Args:
         obj: the JSON value.
-        source: the file it comes from; its stem is the id of a graph without one.
-        line: its line in a file of many, counted from 1.
+        source: its file, whose stem is the id of a graph without one.
+        line: its line in a JSON Lines file, counted from 1.
 
     Raises:
-        InputError: if a key is missing, unknown or of a wrong type, or the parts make no graph.
+        InputError: if a key is missing, unknown or of a wrong type, or the parts are not a valid
+            graph.
     """
     where = location(source, line)
     fields = _fields(obj, where, record_id(source, line))
@@ -168,9 +169,9 @@ def parse_fact_graph(
 
 
 def fact_graph_text(graph: FactGraph, *, indent: int | None = None) -> str:
-    """JSON text of a fact graph, without a final line end.
+    """Return the JSON text of a fact graph, without a final line end.
 
-    Keys come in the order of the format; what is empty or None is left out.
+    Keys are in the order of the format; empty values and None are left out.
 
     Raises:
         InputError: if the text would not be read back as an equal graph.
@@ -178,13 +179,14 @@ def fact_graph_text(graph: FactGraph, *, indent: int | None = None) -> str:
     what = f"fact graph {graph.id!r}"
     obj = fact_graph_object(graph)
     text = encode(obj, what, indent=indent)
-    # Python does not hold attributes to their types; a number as a text would not be readable.
+    # Attributes may have wrong types, such as a number in place of a text, which the reader
+    # refuses.
     _fields(obj, what, graph.id)
     return text
 
 
 def fact_graph_object(graph: FactGraph) -> dict[str, Any]:
-    """JSON object of a fact graph."""
+    """Return the JSON object of a fact graph."""
     obj: dict[str, Any] = {"format": FORMAT, "version": VERSION, "id": graph.id}
     _fill(obj, graph, _GRAPH_TEXTS)
     if graph.metadata:
@@ -225,7 +227,7 @@ def _edge_objects(graph: FactGraph) -> list[dict[str, Any]]:
 
 
 def _shares(distribution: tuple[float, ...]) -> dict[str, float]:
-    """The probabilities of the kinds by name, less the kinds that it excludes."""
+    """Return the probabilities of the kinds by name, without kinds of probability 0."""
     named = zip(RelationKind, distribution, strict=False)
     return {kind.value: share for kind, share in named if share > 0.0}
 
@@ -238,7 +240,7 @@ def _add(
     absent: object,
     written: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Add fields of claims or relations to their objects, where they are not absent."""
+    """Add fields of claims or relations to their objects, unless absent."""
     for name in names:
         values = graph.column(part, name)
         if values.count(absent) < len(values):
@@ -376,12 +378,12 @@ def _optional_text(obj: Mapping[str, Any], key: str, where: str) -> str | None:
 
 
 def fact_graph_schema() -> dict[str, Any]:
-    """JSON Schema of one fact graph, for other tools: a file, or a line of JSON Lines.
+    """Return the JSON Schema of one fact graph, for other tools: a file, or a line of JSON Lines.
 
-    Five rules are about several values at once and beyond a schema: ids are unique, relations join
-    what exists, no relation joins a text to itself, no ordered pair has two relations, and contexts
-    are retrieved for atoms that exist. The reader checks them all. A schema does not tell 1.0 from
-    1, which the reader does for `sentence`.
+    Five rules concern several values at once and exceed a schema: ids are unique, relations join
+    existing ids, no relation joins a text to itself, no ordered pair has two relations, and
+    contexts are retrieved for existing atoms. The reader checks all of them. A schema does not
+    distinguish 1.0 from 1, which the reader does for `sentence`.
     """
     schema: Schema = {
         "$schema": DIALECT,
@@ -420,7 +422,7 @@ def fact_graph_schema() -> dict[str, Any]:
             },
         },
     }
-    # The fields are the reader's own, which nobody else may change.
+    # Copied, since the reader uses these dictionaries.
     return deepcopy(schema)
 
 

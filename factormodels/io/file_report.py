@@ -1,4 +1,4 @@
-"""Checking files of datasets: what they are, what they hold, what is missing and what is wrong."""
+"""Checks of dataset files: their format, content, missing parts and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from factormodels.metadata.recorded_verdicts import recorded_verdicts
 from factormodels.nouns import counted
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".xlsx")
-"""Files that are looked at in a folder, compressed with gzip or not."""
+"""Suffixes of the files of a folder that are checked, with or without gzip compression."""
 
 _NOT_UTF8 = re.compile("[\\udc80-\\udcff]")
 _LINE = re.compile(r"line (\d+), ")
@@ -47,11 +47,11 @@ _STEP = re.compile(r"(\[\]|\{\})?\.")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a file.
+    """An error in a file.
 
     Attributes:
-        line: the line, from 1; None where it is the file as a whole.
-        message: what is wrong and how to mend it.
+        line: the line, from 1; None for the file as a whole.
+        message: the error and its fix.
     """
 
     line: int | None
@@ -60,17 +60,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class FileReport:
-    """What a check found out about one file.
+    """Result of the check of a file.
 
     Attributes:
         path: the file.
-        format: its format; None if it is none that is known.
-        records: number of its records, those that are wrong included.
-        counts: what it holds, by name; only what occurs.
-        missing: what its format has and it lacks.
-        problems: what is wrong, in the order of its lines.
+        format: its format; None if unknown.
+        records: number of its records, including invalid ones.
+        counts: numbers of its contents by name, without zeros.
+        missing: parts of its format that it lacks.
+        problems: errors, in the order of lines.
         not_used: keys of its records that its format does not read, by path.
-        items: what it holds.
+        items: its contents.
     """
 
     path: Path
@@ -86,11 +86,11 @@ class FileReport:
 def check_paths(
     paths: Sequence[Path], name: str | None = None
 ) -> tuple[tuple[FileReport, ...], tuple[Path, ...]]:
-    """What a check finds in files and in the data files of folders, and what it passed over.
+    """Return the reports of files and of the data files of folders, and the skipped files.
 
     Args:
         paths: files and folders.
-        name: the format of all of them; their content tells if None.
+        name: format of all of them; None detects it from the content.
 
     Raises:
         InputError: for an unknown format, a path that does not exist, or a folder without data.
@@ -117,11 +117,11 @@ def check_paths(
 
 
 def check_file(path: Path, known: Format | None = None) -> FileReport:
-    """What a check finds in one file.
+    """Return the report of a file.
 
     Args:
         path: the file.
-        known: its format; its content tells if None.
+        known: its format; None detects it from the content.
     """
     content: Content
     text = ""
@@ -186,7 +186,7 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
 def _parsed(
     records: Sequence[Record], path: Path, of_file: Format, *, forced: bool
 ) -> tuple[list[tuple[Item, int | None]], list[Problem]]:
-    """Items of good records with their lines, and what is wrong with the others."""
+    """Return the items of valid records with their lines, and the errors of the others."""
     items: list[tuple[Item, int | None]] = []
     problems: list[Problem] = []
     gathered: dict[str, tuple[Format, list[Any], int | None]] = {}
@@ -293,7 +293,7 @@ def _missing(items: Sequence[Item]) -> Iterator[str]:
 
 
 def _served(graph: FactGraph) -> set[str]:
-    """Atoms that a context was retrieved for or is related to."""
+    """Return the atoms that a context was retrieved for or is related to."""
     contexts, atoms = set(graph.context_ids), set(graph.atom_ids)
     served = {atom for context in graph.contexts for atom in context.retrieved_for}
     for relation in graph.relations:
@@ -312,7 +312,7 @@ def _missing_fields(values: Sequence[Mapping[str, Any]], form: Format) -> Iterat
 
 
 def _present(value: object, path: str) -> Iterator[bool]:
-    """Yield whether each place of a value that a path names holds something."""
+    """Yield whether each place of a value that matches a path has content."""
     step = _STEP.search(path)
     name = path if step is None else path[: step.start()]
     inner = value.get(name) if isinstance(value, Mapping) else None
@@ -330,7 +330,7 @@ def _present(value: object, path: str) -> Iterator[bool]:
 
 
 def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileReport:
-    """Report with what of its companion file is missing."""
+    """Return a report extended by the missing parts of its companion file."""
     form = report.format
     if form is None or not form.companion:
         return report
@@ -361,7 +361,7 @@ def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileRe
 
 
 def _unknown(path: Path, content: Content, problems: Sequence[Problem]) -> FileReport:
-    """Report of a file of no known format, with the one that it is nearest to."""
+    """Return the report of a file of unknown format, with the nearest format."""
     value: object = None
     if is_dataset(content):
         values = [r.value for r in records_of(content, path) if r.error is None]
@@ -398,7 +398,7 @@ def _problem(error: InputError, path: Path, line: int | None) -> Problem:
 
 
 def _placed(problem: Problem, text: str) -> Problem:
-    """Problem of a file of one value with the line of the element that it names."""
+    """Return an error of a single-value file with the line of the element that it names."""
     if problem.line is not None:
         return problem
     named = _ELEMENT.search(problem.message)

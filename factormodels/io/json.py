@@ -1,11 +1,11 @@
-"""Strict JSON text: what the standard library lets pass, and a data file must not hold, is refused.
+r"""Strict JSON: refuses invalid content that the standard library accepts.
 
-Refused are NaN and Infinity, numbers too large for a float, and keys given twice in one object; on
-writing, whatever would not be read back as an equal value.
+It refuses NaN and Infinity, numbers too large for a float, and keys given twice in one object; on
+writing, all values that would not be read back as equal ones.
 
 The decoder is the standard library's, whose hooks see every number and every pair of an object.
-msgspec (0.23), which is faster, keeps the last of two equal keys, refuses half of a character that
-other tools write as `"\\ud83d"`, and names a fault by its byte and not by line and column.
+msgspec (0.23), which is faster, keeps the last of two equal keys, refuses lone surrogates that
+other tools write as `"\\ud83d"`, and reports errors by byte instead of line and column.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_DIGITS_SHOWN = 12
 
 
 class _Refused(Exception):
-    """Carries out of the decoder's hooks why well-formed JSON is refused."""
+    """Passes the reason for refusing well-formed JSON out of the decoder's hooks."""
 
 
 class _RefusedNumber(Exception):
@@ -49,13 +49,13 @@ def decode(
     *,
     nan_is_missing: bool = False,
 ) -> Any:
-    """Value of a JSON document.
+    """Return the value of a JSON document.
 
     Args:
         text: the document.
-        source: its file, which messages name.
+        source: its file, for messages.
         line: its line in a JSON Lines file, counted from 1.
-        nan_is_missing: whether NaN is None, as in a table; it is refused otherwise.
+        nan_is_missing: whether NaN is read as None, as in a table; otherwise it is refused.
 
     Raises:
         InputError: if `text` is not strict JSON; the message names the place.
@@ -80,7 +80,7 @@ def decode(
 
 
 def read_json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
-    """Yield (line number from 1, value) of each line of a JSON Lines file that is not blank.
+    """Yield (line number from 1, value) of each nonblank line of a JSON Lines file.
 
     Raises:
         InputError: if the file cannot be read, or a line is not strict JSON.
@@ -91,27 +91,27 @@ def read_json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
 def decode_lines(
     text: str | Iterable[str], source: str | os.PathLike[str]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (line number from 1, value) of each line of JSON Lines text that is not blank.
+    """Yield (line number from 1, value) of each nonblank line of JSON Lines text.
 
     Args:
         text: the text, or its lines.
-        source: its file, which messages name.
+        source: its file, for messages.
 
     Raises:
         InputError: if a line is not strict JSON.
     """
     lines = text.split("\n") if isinstance(text, str) else text
-    # Only line feeds part records: a JSON text may hold other line separators of Unicode raw.
+    # Only line feeds separate records, since JSON text may contain other Unicode line separators.
     for number, line in enumerate(counted_lines(lines, source), start=1):
         if line.strip():
             yield number, decode(line, source, number)
 
 
 def counted_lines(lines: Iterable[str], source: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield lines of JSON whose values are kept together, as long as these are not too many.
+    """Yield lines of JSON whose values stay in memory together, up to the limit on values.
 
     Raises:
-        InputError: at the line with which they are.
+        InputError: at the line that exceeds the limit.
     """
     values = 0
     for line in lines:
@@ -123,19 +123,19 @@ def counted_lines(lines: Iterable[str], source: str | os.PathLike[str]) -> Itera
 def count_values(text: str) -> int:
     """Return the number of values of a JSON text: its scalars, lists, objects and keys.
 
-    An empty list or object counts as two. The text need not be valid.
+    An empty list or object counts as two. The text may be invalid.
     """
     outside_strings = _STRING.sub("", text)
     return 1 + sum(map(outside_strings.count, ",:[{"))
 
 
 def refuse_many_values(text: str, source: str | os.PathLike[str]) -> None:
-    """Refuse a JSON text of more values than `size_limit` allows, before they are made.
+    """Check that a JSON text has no more values than `size_limit` allows, without decoding it.
 
     Raises:
         InputError: if it has more.
     """
-    # A text has no more values than characters, which are counted faster.
+    # A text has at most as many values as characters, which are counted faster.
     if len(text) > most_values():
         refuse_more_values(count_values(text), source)
 
@@ -143,10 +143,10 @@ def refuse_many_values(text: str, source: str | os.PathLike[str]) -> None:
 def decode_elements(
     text: str, source: str | os.PathLike[str], *, nan_is_missing: bool = False
 ) -> Iterator[tuple[int, Any | InputError]]:
-    """Yield (line from 1, value) of each element of a JSON array, or what is wrong with it.
+    """Yield (line from 1, value or error) of each element of a JSON array.
 
-    An element that is refused is passed over; where the text is not JSON at all, the rest cannot
-    be told apart and the error is the last of what is yielded. `nan_is_missing` is as in `decode`.
+    Refused elements are skipped. If the text is not JSON, the remaining elements cannot be
+    separated, and the error is the last item. `nan_is_missing` is as in `decode`.
     """
     refuse_many_values(text, source)
     decoder = _WITH_NAN if nan_is_missing else _STRICT
@@ -166,7 +166,7 @@ def decode_elements(
             try:
                 end = json.JSONDecoder().raw_decode(text, at)[1]
             except (ValueError, RecursionError):
-                # Behind what is refused stands what is not JSON either.
+                # The text after the refused element is not JSON either.
                 return
         except json.JSONDecodeError as error:
             yield line, _not_json(text, error.pos, source, error.msg)
@@ -186,9 +186,9 @@ def decode_elements(
 
 
 def element_line(text: str, key: str, index: int) -> int | None:
-    """Line of an element of the list at a key of the object that a JSON text is.
+    """Return the line of an element of the list at a key of the object in a JSON text.
 
-    None where there is no such element. The text need not be strict JSON.
+    Return None if there is no such element. The text need not be strict JSON.
     """
     decoder = json.JSONDecoder()
     try:
@@ -224,15 +224,16 @@ def _not_json(text: str, at: int, source: str | os.PathLike[str], why: str) -> I
 
 
 def encode(value: Any, what: str, *, indent: int | None = None) -> str:
-    """`value` as JSON text that `decode` turns back into an equal value.
+    """Return `value` as JSON text that `decode` turns back into an equal value.
 
     Args:
         value: a value of dicts, lists, texts, numbers, booleans and None.
-        what: what is written, which messages name.
+        what: name of the written object, for messages.
         indent: spaces per level; None puts everything on one line.
 
     Raises:
-        InputError: if JSON cannot hold the value: NaN, keys that are no texts, tuples, other types.
+        InputError: if JSON cannot represent the value: NaN, keys that are not texts, tuples, other
+            types.
     """
     text = text_of(value, what, indent=indent)
     if decode(text, what) != value:
@@ -244,7 +245,7 @@ def encode(value: Any, what: str, *, indent: int | None = None) -> str:
 
 
 def text_of(value: Any, what: str, *, indent: int | None = None) -> str:
-    """What `encode` returns, of a value that it is known to take: it is not read back to see.
+    """Return the result of `encode` for a value that is known to be valid, without reading it back.
 
     Raises:
         InputError: for NaN, and types that JSON does not have.
@@ -262,7 +263,7 @@ def text_of(value: Any, what: str, *, indent: int | None = None) -> str:
 
 
 def check_keys(obj: Mapping[str, Any], known: Collection[str], where: str) -> None:
-    """Refuse keys that are not known, naming the nearest known one.
+    """Check that all keys are known; the error names the nearest known one.
 
     Raises:
         InputError: for the first unknown key.
@@ -288,7 +289,7 @@ def _finite(digits: str) -> float:
 
 
 def _whole(digits: str) -> int:
-    # As large as a float can be, which a number may have to become.
+    # No larger than a float, to which a number may be converted.
     if len(digits) > _MOST_DIGITS:
         raise _RefusedNumber(
             f"{digits[:_MOST_DIGITS_SHOWN]}...", "is too large for a number; give a smaller one"
@@ -309,7 +310,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _place_of(digits: str, text: str, line: int | None) -> str:
-    # The decoder reads from the start, so the first such number outside a string is the one.
+    # The decoder reads from the start, so it is the first such number outside a string.
     for match in _STRING_OR_NUMBER.finditer(text):
         if match[0] == digits or (digits.endswith("...") and match[0].startswith(digits[:-3])):
             column = match.start() - text.rfind("\n", 0, match.start())
@@ -337,8 +338,8 @@ _WITH_NAN = _decoder(_missing_if_nan)
 
 
 def jsonable(value: Any) -> Any:
-    """`value` as JSON can hold it: arrays as lists, numbers that are not finite as None."""
-    # By what they can do rather than by type: arrays and mappings of libraries need not be loaded.
+    """Return `value` in JSON types: arrays as lists, non-finite numbers as None."""
+    # Checked by attributes rather than by type, so that no library needs to be loaded.
     if isinstance(value, dict) or hasattr(value, "items"):
         return {str(key): jsonable(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
@@ -353,7 +354,7 @@ def jsonable(value: Any) -> Any:
 
 
 def plain_hash(plain: Mapping[str, Any]) -> str:
-    """SHA-256 of plain data, whatever the order of keys."""
-    # Keys sorted and separators fixed: manifests hold this hash, so it must stay what it is.
+    """Return the SHA-256 of plain data, independent of the order of keys."""
+    # Sorted keys and fixed separators, since manifests contain this hash.
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

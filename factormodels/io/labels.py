@@ -1,7 +1,7 @@
-"""Labels of claims in whatever words a table has them: true, false or irrelevant.
+"""Labels of claims in any spelling of a table: true, false or irrelevant.
 
-A column may mix spellings, as where several people labelled. One word means two things: S is
-supported beside NS, and subjective beside Y and N, so there it is not guessed.
+A column may mix spellings, as when several people labeled it. S is ambiguous: it means supported
+beside NS, and subjective beside Y and N; in the latter case it is not guessed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FALSE = frozenset(
     )
 )
 _ANSWERED = ("y", "n", "yes", "no")
-"""Words beside which S stands for subjective."""
+"""Words beside which S means subjective."""
 
 _MOST_LISTED = 6
 EXAMPLES = "true/false, 1/0, S/NS, Y/N, supported/unsupported, correct/incorrect"
@@ -53,11 +53,11 @@ EXAMPLES = "true/false, 1/0, S/NS, Y/N, supported/unsupported, correct/incorrect
 
 @dataclass(frozen=True)
 class LabelSpelling:
-    """Which words of a column mean what; every other word is not a label.
+    """Meanings of the words in a column; all other words are not labels.
 
     Attributes:
         true: words for true, in lower case.
-        false: words for false; None: every word that is none of the others.
+        false: words for false; None: every word that is not one of the others.
         irrelevant: words for a claim that does not count.
     """
 
@@ -66,7 +66,7 @@ class LabelSpelling:
     irrelevant: frozenset[str]
 
     def read(self, value: Any) -> ClaimLabel | None:
-        """Label of a value; None where there is none."""
+        """Return the label of a value; None if there is none."""
         word = folded(value)
         if word in self.irrelevant:
             return ClaimLabel.IRRELEVANT
@@ -85,20 +85,20 @@ def label_spelling(
     true: Sequence[str] = (),
     irrelevant: Sequence[str] = (),
 ) -> LabelSpelling:
-    """How a column spells its labels.
+    """Return the spelling of the labels in a column.
 
     Args:
         values: all values of the column.
-        where: the file and the column, which errors name.
-        true: words that mean true; every other word then means false.
+        where: the file and the column, for errors.
+        true: words that mean true; all other words then mean false.
         irrelevant: words for claims that do not count.
 
     Raises:
-        InputError: if there is no label, a word that was given does not occur, or a word is of no
-            known spelling.
+        InputError: if there is no label, a given word does not occur, or a word belongs to no known
+            spelling.
     """
     dropped = frozenset(map(folded, irrelevant))
-    # The first of equal words as it was written, for messages.
+    # The first spelling of each word, for messages.
     words = {word: str(value) for value in values if (word := folded(value)) not in NO_LABEL}
     if not words:
         raise InputError(f"{where}: there is no label; give {EXAMPLES}")
@@ -131,16 +131,16 @@ def label_spelling(
 def meaning_remark(
     column: str, values: Iterable[Any], spelling: LabelSpelling, classes: Sequence[str] = ()
 ) -> str:
-    """A sentence on which labels are true and which false.
+    """Return a sentence on the labels that mean true and false.
 
-    It is empty where the words leave no doubt: no integers stand for them, and no label says that
-    evidence decides nothing.
+    It is empty if the words are unambiguous: there are no integer labels, and no labels of
+    inconclusive evidence.
 
     Args:
-        column: its name.
+        column: name of the column.
         values: all values of the column.
-        spelling: how it spells its labels.
-        classes: names of classes that the file states of the column's integers.
+        spelling: spelling of its labels.
+        classes: names of classes that the file states for the column's integers.
     """
     words = {folded(value): str(value).strip() for value in values}
     if not classes and not (words.keys() & set(UNDECIDED_EVIDENCE)):
@@ -165,7 +165,7 @@ def meaning_remark(
 
 
 def comma_remark(column: str, values: Iterable[Any]) -> str:
-    """A sentence on labels or judgements written as "1,0"; empty where none is."""
+    """Return a sentence on labels or judgements written as "1,0"; empty if there are none."""
     count = sum(
         isinstance(value, str) and re.fullmatch(r"\s*\d+,0+\s*", value) is not None
         for value in values

@@ -1,8 +1,8 @@
-"""JSON files of what was learned from labels: written with a digest, read with every field checked.
+"""JSON files of learned results: written with a digest, and read with every field checked.
 
-A number of such a file goes into probabilities, so that a wrong one gives wrong results that nobody
-notices. A reader takes each value through `Fields`, which checks its type and its range and names
-the place in its errors, and then compares the digest of the content with the one in the file.
+Numbers in such a file determine probabilities, so that a wrong number would give wrong results
+unnoticed. A reader takes each value through `Fields`, which checks its type and range and names the
+place in errors; then the digest of the content is compared with the one in the file.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Result = TypeVar("Result")
 DIGEST = "digest"
 
 LARGEST = 1e100
-"""Largest magnitude of a number that has no range of its own: its square is still finite."""
+"""Maximum magnitude of a number without a specific range, whose square is still finite."""
 
 _HEAD = 200
-"""Characters at the start of a file within which it states its format."""
+"""Number of characters at the start of a file that contain its format."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class LearnedFormat:
         name: value of its key `format`.
         version: version that this release writes and reads.
         what: noun for errors, such as "judge".
-        expected: advice where the file is of another kind.
-        again: advice where the file cannot be used, such as "fit it anew".
+        expected: advice if the file is of another kind.
+        again: advice if the file cannot be used, such as "fit it anew".
     """
 
     name: str
@@ -50,12 +50,12 @@ class LearnedFormat:
 
 @dataclass(frozen=True)
 class Fields:
-    """An object of a learned file, from which values are taken with their checks.
+    """An object of a learned file, with checked access to its values.
 
     Attributes:
         value: the object.
-        where: its place, which errors name.
-        mend: what errors advise.
+        where: its place, for errors.
+        mend: advice of errors.
     """
 
     value: Mapping[str, Any]
@@ -67,7 +67,7 @@ class Fields:
 
         Args:
             key: the key.
-            wanted: what belongs there.
+            wanted: description of valid values.
 
         Raises:
             InputError: always.
@@ -99,7 +99,7 @@ class Fields:
     def optional_number(
         self, key: str, least: float = -LARGEST, most: float = LARGEST
     ) -> float | None:
-        """Return the number at a key as `number` does, or None where it is null.
+        """Return the number at a key as `number` does, or None if it is null.
 
         Raises:
             InputError: if it is missing or anything else.
@@ -129,7 +129,7 @@ class Fields:
         return value
 
     def text(self, key: str, known: Collection[str] | None = None) -> str:
-        """Return the text at a key, which is one of `known` where that is given.
+        """Return the text at a key, one of `known` if that is given.
 
         Raises:
             InputError: if it is missing or anything else.
@@ -142,7 +142,7 @@ class Fields:
         return value
 
     def optional_text(self, key: str) -> str | None:
-        """Return the text at a key, or None where it is null.
+        """Return the text at a key, or None if it is null.
 
         Raises:
             InputError: if it is missing or anything else.
@@ -150,7 +150,7 @@ class Fields:
         return None if self._at(key) is None else self.text(key)
 
     def texts(self, key: str, known: Collection[str] | None = None) -> tuple[str, ...]:
-        """Return the list of different texts at a key, each one of `known` where that is given.
+        """Return the list of distinct texts at a key, each one of `known` if that is given.
 
         Raises:
             InputError: if it is missing or anything else.
@@ -277,30 +277,30 @@ def read_learned(
     kind: LearnedFormat,
     parse: Callable[[Fields], Result],
 ) -> tuple[Result, bool]:
-    """Return what a learned file holds, and whether it has a digest.
+    """Return the content of a learned file, and whether it has a digest.
 
-    The digest is compared last: that a field is out of range says more than that the file was
-    edited.
+    The digest is compared last, since an error about a field is more informative than one about an
+    edited file.
 
     Args:
         text: text of the file.
-        source: the file, which errors name.
+        source: the file, for errors.
         kind: the kind of file.
-        parse: makes the result from the content less format, version and digest.
+        parse: makes the result from the content without format, version and digest.
 
     Raises:
-        InputError: if the text is not strict JSON, another kind of file, of another version, or
-            its digest is not that of its content; and as `parse` does.
+        InputError: if the text is not strict JSON, is another kind of file or version, or its
+            digest does not match the content; and as in `parse`.
     """
     try:
         value = decode(text, source)
     except InputError:
-        # Responses in the place of a learned file are many objects, which are not one document.
+        # A file of responses, given by mistake, has several objects and is not one document.
         if json.dumps(kind.name) in text[:_HEAD]:
             raise
         value = None
     if not isinstance(value, dict) or value.get("format") != kind.name:
-        raise InputError(f"{source}: this is no {kind.what}; {kind.expected}")
+        raise InputError(f"{source}: this is not a {kind.what}; {kind.expected}")
     version = value.get("version")
     if isinstance(version, bool) or version != kind.version:
         raise InputError(
@@ -324,13 +324,13 @@ def _digest(value: Mapping[str, Any]) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Return JSON data in which equal numbers have one spelling: 1, 1.0 and 1e0 are equal."""
+    """Return JSON data with a single spelling of equal numbers: 1, 1.0 and 1e0 are equal."""
     if isinstance(value, dict):
         return {key: _canonical(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_canonical(each) for each in value]
     if isinstance(value, int | float) and not isinstance(value, bool):
-        # The sum makes -0.0 and 0.0 the same.
+        # The sum turns -0.0 into 0.0.
         return float(value) + 0.0
     return value
 

@@ -1,8 +1,8 @@
-"""Contents of a file that no reader used, for one line at the end of a command.
+"""Contents of a file that no reader used, for the last line of a command.
 
-A reader says which keys of a record it takes; `note_record` notes the others while somebody asks,
-with `noting`. A name tells what a key probably holds. Claims, labels, evidence, probabilities and
-responses come first and are counted; other keys follow, and alone they are not mentioned.
+A reader states the keys of a record that it reads; `note_record` records the others within a block
+of `noting`. The name of a key suggests its content. Claims, labels, evidence, probabilities and
+responses come first and are counted; other keys follow, and are not mentioned alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
         ),
     }
 )
-"""Words of names of keys, by what the keys hold."""
+"""Words in names of keys, by kind of content."""
 
 _ABOUT = frozenset(
     (
@@ -65,7 +65,7 @@ _ABOUT = frozenset(
         *("stats", "tokens", "order"),
     )
 )
-"""Last words of names that say something about contents and are none."""
+"""Last words of names of properties of contents."""
 
 _COUNTS = frozenset(("num", "n", "number", "count", "total"))
 """First words of names of counts."""
@@ -76,7 +76,7 @@ _SAMPLE = 50
 _MOST_OTHERS = 8
 
 Tree = Mapping[str, "Tree"]
-"""Keys that a reader takes: each with the keys that it takes below; empty: all of them."""
+"""Keys that a reader reads, each with the keys that it reads below; empty: all of them."""
 
 
 @dataclass(slots=True)
@@ -84,8 +84,8 @@ class UnusedKey:
     """A key that no reader used.
 
     Attributes:
-        kind: what its name says that it holds; empty where it says nothing.
-        count: number of its values, those of lists counted one by one.
+        kind: kind of content by its name; empty if unknown.
+        count: number of its values, with elements of lists counted individually.
         inner: kinds of the keys within its values.
     """
 
@@ -95,7 +95,7 @@ class UnusedKey:
 
     @property
     def matters(self) -> bool:
-        """Whether it holds what a command could have used."""
+        """Whether it has contents that a command could have used."""
         return bool(self.kind or self.inner)
 
 
@@ -107,9 +107,9 @@ _NOTES: ContextVar[Notes | None] = ContextVar("not_used", default=None)
 
 @contextmanager
 def noting() -> Iterator[Notes]:
-    """Yield the notes that readers make while the block runs.
+    """Yield the notes of readers while the block runs.
 
-    Within another such block the notes are the outer one's, and the inner one stays without any.
+    Within an enclosing block, the outer block receives the notes and the inner one none.
     """
     notes: Notes = {}
     if _NOTES.get() is not None:
@@ -125,7 +125,7 @@ def noting() -> Iterator[Notes]:
 def key_tree(paths: Iterable[str]) -> Tree:
     """Return the tree of paths: ``a[].b`` is b of every entry of a, ``a{}.b`` of every value of a.
 
-    A path within a key goes before one that names the key alone.
+    A path within a key takes precedence over one that names only the key.
     """
     tree: dict[str, Any] = {}
     for path in paths:
@@ -136,26 +136,26 @@ def key_tree(paths: Iterable[str]) -> Tree:
 
 
 def note_record(record: object, tree: Tree, source: object) -> None:
-    """Note the keys of a record that its reader does not take, if somebody asks."""
+    """Note the keys of a record that its reader does not read, within `noting`."""
     notes = _NOTES.get()
     if notes is not None:
         note_unused(record, tree, notes.setdefault(str(source), {}))
 
 
 def note_unused(record: object, tree: Tree, notes: dict[str, UnusedKey]) -> None:
-    """Add the keys of a record that a tree lacks to notes."""
+    """Add the keys of a record that are not in a tree to notes."""
     for path, value in _unused(record, tree, ""):
         _add(notes, path, value)
 
 
 def note_cells(rows: Iterable[Mapping[str, Any]], used: Collection[str], source: object) -> None:
-    """Note the columns of a table, within lists of objects too, that are not used, if asked.
+    """Note the unused columns of a table, including those in lists of objects, within `noting`.
 
-    Texts of claims and responses only name what a row is about, and are passed over.
+    Texts of claims and responses only identify a row, and are skipped.
 
     Args:
         rows: the rows.
-        used: the columns that are used; keys within objects are joined with a dot.
+        used: the columns that are used; keys within objects are joined by a dot.
         source: the file.
     """
     notes = _NOTES.get()
@@ -170,15 +170,15 @@ def note_cells(rows: Iterable[Mapping[str, Any]], used: Collection[str], source:
 
 
 def forget(source: object, used: Iterable[str]) -> None:
-    """Take back what was noted of columns that are used after all."""
+    """Remove notes of columns that are used after all."""
     noted = (_NOTES.get() or {}).get(str(source), {})
     for name in used:
         noted.pop(name, None)
 
 
 def not_used_sentence(notes: Notes) -> str:
-    """Return one line on what was not used; an empty one if nothing of it matters."""
-    texts = {source: text for source, keys in notes.items() if (text := _told(keys))}
+    """Return one line on unused contents; empty if none of them matters."""
+    texts = {source: text for source, keys in notes.items() if (text := _listed_keys(keys))}
     if len(texts) == 1:
         return f"Not used: {next(iter(texts.values()))}."
     parts = "; ".join(f"of {source}: {text}" for source, text in texts.items())
@@ -186,7 +186,7 @@ def not_used_sentence(notes: Notes) -> str:
 
 
 def not_used_records(notes: Notes) -> list[dict[str, Any]]:
-    """Return the keys that matter as records with file, key, count and what they hold."""
+    """Return the keys that matter as records with file, key, count and kind of content."""
     return [
         {
             "file": source,
@@ -200,7 +200,7 @@ def not_used_records(notes: Notes) -> list[dict[str, Any]]:
     ]
 
 
-def _told(keys: Mapping[str, UnusedKey]) -> str:
+def _listed_keys(keys: Mapping[str, UnusedKey]) -> str:
     parts = []
     order = [*_KINDS, ""]
     for name, key in sorted(keys.items(), key=lambda item: order.index(item[1].kind)):
@@ -225,7 +225,7 @@ def _add(notes: dict[str, UnusedKey], path: str, value: object) -> None:
 
 
 def _unused(value: object, tree: Tree, path: str) -> Iterator[tuple[str, object]]:
-    """Yield what an object holds under keys that the tree lacks, with their paths."""
+    """Yield the contents of an object under keys that are not in the tree, with their paths."""
     if isinstance(value, list):
         for entry in value:
             yield from _unused(entry, tree, path)
@@ -237,7 +237,7 @@ def _unused(value: object, tree: Tree, path: str) -> Iterator[tuple[str, object]
             if below is None:
                 yield f"{path}{key}", inner
             elif below:
-                # The name of an entry of an object of many says nothing of what it holds.
+                # Keys of an object of entries, such as ids, do not describe the content.
                 name = path if key not in tree and "*" in tree else f"{path}{key}."
                 yield from _unused(inner, below, name)
 
@@ -260,7 +260,7 @@ def _unused_cells(
         if isinstance(value, dict):
             yield from _unused_cells(value, used, f"{name}.")
         elif isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-            # Columns within lists of objects are known by their own names.
+            # Columns within lists of objects are identified by their own names.
             if used.isdisjoint(_leaves(value)):
                 yield name, value
                 continue
@@ -299,7 +299,7 @@ def _kind_of(path: str) -> str:
 
 
 def _kinds_within(value: object, depth: int = 0) -> set[str]:
-    """Kinds of the keys within a value, as far as the first of its entries show them."""
+    """Return the kinds of the keys within a value, judged by its first entries."""
     if depth > _DEPTH:
         return set()
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Reading any file by its content: a network, a response, or the records of a dataset.
+"""Readers of files by their content: a network, a response, or the records of a dataset.
 
 The records of a dataset are responses, claims, prompts, pairs of texts or passages.
 """
@@ -41,7 +41,7 @@ from factormodels.io.tables.records import (
 from factormodels.nouns import counted
 
 _LONG_PART = 2**20
-"""Characters from which on a part of a file gets no further line."""
+"""Number of characters after which a part of a file is complete."""
 
 _JSON_KEYS = (
     "a fact graph has nodes and edges, FactReasoner's file atoms and contexts, FActScore's lines "
@@ -51,14 +51,14 @@ _JSON_KEYS = (
 
 
 def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
-    """Model in a file: a fact graph or a factor graph, as its content tells.
+    """Read the model in a file: a fact graph or a factor graph, depending on the content.
 
     JSON gives a FactGraph (fact-graph JSON, or a single record of a dataset), and so does a table
-    of one row; UAI and BIF give a FactorGraph.
+    with one row; UAI and BIF give a FactorGraph.
 
     Raises:
-        InputError: if the file cannot be read, is of no known kind, is malformed, or holds many
-            graphs.
+        InputError: if the file cannot be read, is of an unknown kind, is malformed, or contains
+            several graphs.
     """
     content = read_content(path, in_memory=True)
     return (
@@ -67,13 +67,13 @@ def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
 
 
 def read_any(path: str | os.PathLike[str]) -> FactorGraph | Iterator[FactGraph]:
-    """The factor graph of a file, or what `read_each` yields.
+    """Read the factor graph of a file, or return an iterator as `read_each` does.
 
     Raises:
-        InputError: as `read` and `read_each` do.
+        InputError: as in `read` and `read_each`.
     """
     content = read_content(path, in_memory=False)
-    # Columns of a network are compared with no format: that loads every one.
+    # Networks are not compared with the formats, which would load all of them.
     if not _is_network(content) and is_dataset(content):
         return _many(content, path)
     model = _model(str(content), path)
@@ -81,20 +81,21 @@ def read_any(path: str | os.PathLike[str]) -> FactorGraph | Iterator[FactGraph]:
 
 
 def read_many(path: str | os.PathLike[str]) -> list[FactGraph]:
-    """Fact graphs of a file, in order: JSON, JSON Lines, or a table of a dataset.
+    """Read the fact graphs of a file, in order: JSON, JSON Lines, or a table of a dataset.
 
     Raises:
-        InputError: if the file cannot be read, holds a factor graph or nothing, is malformed, or
-            two graphs in it have the same id.
+        InputError: if the file cannot be read, contains a factor graph or nothing, is malformed, or
+            two of its graphs have the same id.
     """
     return list(_many(read_content(path, in_memory=True), path))
 
 
 def read_each(path: str | os.PathLike[str]) -> Iterator[FactGraph]:
-    """Yield the fact graphs that `read_many` returns; of JSON Lines, one at a time is in memory.
+    """Yield the fact graphs that `read_many` returns, with one graph of JSON Lines in memory at a
+    time.
 
     Raises:
-        InputError: as `read_many` does, when the graph is due.
+        InputError: as in `read_many`, at the graph concerned.
     """
     return _many(read_content(path, in_memory=False), path)
 
@@ -102,14 +103,14 @@ def read_each(path: str | os.PathLike[str]) -> Iterator[FactGraph]:
 def parts_of_lines(
     path: str | os.PathLike[str], most: int
 ) -> Iterator[tuple[int, list[str]]] | None:
-    """The lines of JSON Lines in parts for `graphs_of_lines`; None if the file is none.
+    """Return the lines of JSON Lines in parts for `graphs_of_lines`; None for other files.
 
     Args:
         path: the file.
-        most: lines of a part, which has fewer where they are long.
+        most: maximum lines per part; fewer if the lines are long.
 
     Raises:
-        InputError: as `read_each` does.
+        InputError: as in `read_each`.
     """
     content = read_content(path, in_memory=False)
     return None if isinstance(content, str | tuple) else _parts(content, most)
@@ -130,7 +131,7 @@ def _parts(lines: Iterator[str], most: int) -> Iterator[tuple[int, list[str]]]:
 def graphs_of_lines(
     first: int, lines: Iterable[str], path: str | os.PathLike[str]
 ) -> list[FactGraph]:
-    """The fact graphs of some lines of a file, each of which is fact graph JSON or blank.
+    """Return the fact graphs of some lines of a file, each of which is fact-graph JSON or blank.
 
     Args:
         first: number of the first line, from 1.
@@ -148,13 +149,14 @@ def graphs_of_lines(
 
 
 def read_prompts(path: Source) -> tuple[Prompt, ...]:
-    """Prompts of a file: LongFact's, questions, or the queries of responses.
+    """Read the prompts of a file: LongFact's, questions, or the queries of responses.
 
     Args:
         path: JSON, JSON Lines or a table.
 
     Raises:
-        InputError: if the file cannot be read, is malformed, holds no prompts, or two have one id.
+        InputError: if the file cannot be read, is malformed, contains no prompts, or two have the
+            same id.
     """
     prompts: dict[str, Prompt] = {}
     for item, line in _items(path):
@@ -176,13 +178,13 @@ def read_prompts(path: Source) -> tuple[Prompt, ...]:
 
 
 def read_judged_pairs(path: Source) -> tuple[JudgedPair, ...]:
-    """Pairs of texts of a file such as UNLI's, in order.
+    """Read the pairs of texts of a file such as UNLI's, in order.
 
     Args:
         path: JSON, JSON Lines or a table.
 
     Raises:
-        InputError: if the file cannot be read, is malformed, or holds anything else.
+        InputError: if the file cannot be read, is malformed, or contains anything else.
     """
     pairs = []
     for item, line in _items(path):
@@ -196,16 +198,16 @@ def read_judged_pairs(path: Source) -> tuple[JudgedPair, ...]:
 
 
 def is_dataset(content: Content) -> bool:
-    """Whether a file is JSON, a binary table, or one whose columns are those of a known format."""
+    """Return whether a file is JSON, a binary table, or a table with columns of a known format."""
     if not isinstance(content, str) or is_json(content):
         return True
     return format_of(dict.fromkeys(column_names(content), "")) is not None
 
 
 def records_of(content: Content, source: Source) -> Iterator[Record]:
-    """Yield the records of JSON or of a table, bad ones with their errors.
+    """Yield the records of JSON or of a table, with an error for each invalid one.
 
-    Classes whose names a file beside states (`stated_classes`) have these.
+    Integers of classes are replaced by the names that a file beside states (`stated_classes`).
     """
     if not isinstance(content, str):
         return named_records(json_records(content, source), source)
@@ -215,21 +217,21 @@ def records_of(content: Content, source: Source) -> Iterator[Record]:
 
 
 def _rows(records: Iterator[Record], source: Source) -> Iterator[Record]:
-    """Yield records, and in place of an object of no known format that is a table its rows."""
+    """Yield records, replacing an object of unknown format that is a table by its rows."""
     for record in records:
         is_known = format_of(record.value) is not None
         yield from [record] if is_known else table_rows([record], source)
 
 
 def items_of(content: Content, source: Source) -> Iterator[tuple[Item, int | None]]:
-    """Yield the items of a file, each with the line of its record (the first, of several).
+    """Yield the items of a file, each with the line of its record (the first, if several).
 
     Args:
         content: JSON, JSON Lines or a table.
         source: its file, for messages and ids.
 
     Raises:
-        InputError: for the first record that is malformed or of no known format.
+        InputError: for the first record that is malformed or of unknown format.
     """
     gathered: dict[str, tuple[Format, int | None, list[object]]] = {}
     last: Format | None = None
@@ -269,14 +271,14 @@ def _unknown_record(record: Record, source: Source) -> str:
 
 
 def _is_network(content: Content) -> bool:
-    """Whether a file is a factor graph's, in the form of UAI or BIF."""
+    """Return whether a file is a factor graph in UAI or BIF."""
     if not isinstance(content, str) or not content.strip():
         return False
     return content.split(maxsplit=1)[0].upper() in KINDS or looks_like_bif(content)
 
 
 def _model(text: str, path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
-    """The one model of a text."""
+    """Return the single model of a text."""
     word = text.split(maxsplit=1)[0].upper() if text.strip() else ""
     if is_json(text):
         return _only(_graphs(text, path), path)
@@ -320,7 +322,7 @@ def _many(content: Content, path: str | os.PathLike[str]) -> Iterator[FactGraph]
 def _graphs(
     content: Content, path: str | os.PathLike[str]
 ) -> Iterator[tuple[FactGraph, int | None]]:
-    """Fact graphs of a file, each with the line of its record."""
+    """Yield the fact graphs of a file, each with the line of its record."""
     for item, line in items_of(content, path):
         if not isinstance(item, FactGraph):
             contents, use = (
@@ -333,7 +335,7 @@ def _graphs(
                 else ("passages", "factormodels.io.formats.factscore_passages.with_passages")
             )
             unread = _left_unread(path)
-            # A file whose other keys nobody read may hold responses all the same.
+            # Keys that were not read may still contain responses.
             holds = (
                 f"is read as {contents}, without responses"
                 if unread
@@ -365,7 +367,7 @@ def _unknown(text: str, word: str) -> str:
 
 
 def _left_unread(path: Source) -> str:
-    """Return what the records of a file hold that their formats do not read, for an error."""
+    """Return the contents of a file's records that their formats do not read, for an error."""
     if os.fspath(path) == STANDARD_INPUT:
         return ""
     keys: dict[str, UnusedKey] = {}

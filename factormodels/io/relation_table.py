@@ -1,19 +1,18 @@
-"""Relations of passages to claims as a table: a row for each pair that somebody judged.
+"""Relations of passages to claims as a table, with a row for each judged pair.
 
-Columns are known by their names: the response, the claim, the passage, and what the passage says
-of the claim: the relation, with or without its probability, or the probabilities of entailment,
-contradiction and neutral. There may be the label of the claim, the same in all its rows, and texts:
+Columns are recognized by their names: the response, the claim, the passage, and the judgement: the
+relation, with or without its probability, or the probabilities of entailment, contradiction and
+neutral. Optional columns are the label of the claim, the same in all its rows, and texts:
 
     response,claim,passage,relation,probability,label
     r1,a1,c1,entailment,0.9,true
     r1,a2,c1,neutral,0.8,false
 
-Of three probabilities the likeliest kind is the relation; where it is less probable than 1/2, the
-relation is neutral and keeps the distribution. Without a column of neutral, neutral has what
-entailment and contradiction leave.
+With three probabilities, the relation is the likeliest kind, or neutral, with the distribution, if
+that is less probable than 1/2. Without a column of neutral, its probability is the remainder.
 
-A claim or passage without a text of its own has its id as its text. A row without a passage is a
-claim that no passage was found for.
+A claim or passage without a text has its id as its text. A row without a passage is a claim without
+retrieved passages.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 def _names_of_share(*words: str) -> tuple[str, ...]:
-    """Names by which a column of probabilities of a kind is known, from words for the kind."""
+    """Return the names of a column with probabilities of a kind, from words for the kind."""
     forms = ("{}", "p {}", "p({})", "prob {}", "probability {}", "{} prob", "{} probability",
              "{} p", "{} score", "score {}")  # fmt: skip
     return tuple(form.format(word) for form in forms for word in words)
@@ -70,8 +69,8 @@ SHARE_NAMES: Mapping[str, tuple[str, ...]] = {
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "response": (
         *("response", "response id", "answer id", "document"),
-        # Of a question asked once. An id alone may be that of the row, and of a document the
-        # passage's.
+        # Ids of questions, which are asked once. A plain id may be that of the row, and a document
+        # id that of the passage.
         *("qid", "query id", "question id", "prompt id", "sample id", "instance id", "example id"),
     ),
     "claim": ("claim", "claim id", "atom", "atom id"),
@@ -86,14 +85,14 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "passage text": ("passage text", "context text", "evidence"),
     **SHARE_NAMES,
 }
-"""Names by which columns are known, the likeliest first."""
+"""Recognized names of columns, the likeliest first."""
 
 _SHARES = tuple(SHARE_NAMES)
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A row, its cells by what they mean; those of columns that are not there are absent."""
+    """A row, with its cells by meaning; missing columns are absent."""
 
     cells: Mapping[str, Any]
     where: str
@@ -104,24 +103,25 @@ class _Row:
 
 
 def looks_like_relation_row(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the columns of a relation between a passage and a claim."""
+    """Return whether a record has the columns of a relation of a passage to a claim."""
     columns = _columns(record)
     if any(isinstance(record[column], dict) for column in columns.values()):
-        # Columns of a data frame, each an object, and no row.
+        # The columns of a data frame, each an object, rather than a row.
         return False
-    # One share alone is a relation that lacks columns, which is then said.
+    # A single share is a relation with missing columns, which are reported later.
     judged = "relation" in columns or not columns.keys().isdisjoint(_SHARES)
     return judged and columns.keys() >= {"response", "claim", "passage"}
 
 
 def missing_columns(names: Sequence[str]) -> str:
-    """Return the meanings that a table's columns lack for relations; empty if too few are known.
+    """Return the meanings that a table's columns lack for relations; empty if too few are
+    recognized.
 
     Args:
         names: the columns of the table.
     """
     known = _columns(dict.fromkeys(names))
-    # One name alone, such as a claim, is of many tables that hold no relations.
+    # A single name, such as a claim, also occurs in many other tables.
     if len(known.keys() & {"response", "claim", "passage", "relation", *_SHARES}) < 2:
         return ""
     lacking = [name for name in ("response", "claim", "passage") if name not in known]
@@ -131,23 +131,23 @@ def missing_columns(names: Sequence[str]) -> str:
 
 
 def parse_relation_row(obj: object, source: Source, line: int | None = None) -> _Row:
-    """A row of the table, for `gather_relations`."""
+    """Return a row of the table, for `gather_relations`."""
     record: Mapping[str, Any] = obj if isinstance(obj, dict) else {}
     cells = {meaning: record[column] for meaning, column in _columns(record).items()}
     return _Row(cells, location(source, line), location(source))
 
 
 def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
-    """The responses of a table, in the order of their first rows.
+    """Return the responses of a table, in the order of their first rows.
 
     Raises:
-        InputError: for a row that lacks its response or claim, a relation or probability that is
-            none, a pair that stands twice, or a claim with two labels.
+        InputError: for a row without its response or claim, an invalid relation or probability, a
+            repeated pair, or a claim with two labels.
     """
     spelling = None
     if any(row.text("label") for row in rows):
         labels = [row.cells.get("label") for row in rows]
-        _say(rows[0], comma_remark("label", labels))
+        _log_remark(rows[0], comma_remark("label", labels))
         spelling = label_spelling(labels, f"{rows[0].source}: column 'label'")
     responses: dict[str, list[_Row]] = {}
     labelled: dict[tuple[str, str], bool | None] = {}
@@ -175,9 +175,9 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
         for name, response_rows in responses.items()
     ]
     for meaning, counts in notations.items():
-        _say(rows[0], notation_remark(meaning, counts))
+        _log_remark(rows[0], notation_remark(meaning, counts))
     if any(_leaves_neutral(row) for row in rows):
-        _say(
+        _log_remark(
             rows[0],
             "No column is known as 'neutral': neutral has what entailment and contradiction leave "
             "of 1",
@@ -186,11 +186,11 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
 
 
 def _leaves_neutral(row: _Row) -> bool:
-    """Whether a row has columns of entailment and contradiction, and none of neutral."""
+    """Return whether a row has columns of entailment and contradiction but not of neutral."""
     return _SHARES[-1] not in row.cells and row.cells.keys() >= set(_SHARES[:-1])
 
 
-def _say(row: _Row, remark: str) -> None:
+def _log_remark(row: _Row, remark: str) -> None:
     if remark:
         logger.warning("%s: %s", row.source, remark)
 
@@ -211,7 +211,7 @@ def _graph(
         atoms.setdefault(claim, Atom(claim, text, label=labelled[name, claim]))
         if not passage:
             continue
-        # Claims and passages are often numbered alike, and share the names of a graph.
+        # Claims and passages are often numbered alike, but ids are unique in a graph.
         passage_id = f"passage {passage}" if passage in claims else passage
         _, served = passages.setdefault(passage_id, (row.text("passage text") or passage, {}))
         served[claim] = None
@@ -286,7 +286,7 @@ def _relation(
 
 
 def left_to_neutral(known_shares: Mapping[str, float], where: str) -> float:
-    """What the probabilities of entailment and contradiction leave to neutral."""
+    """Return the remainder of the probabilities of entailment and contradiction, for neutral."""
     total = sum(known_shares.values())
     if total > 1.0 + SUM_TOLERANCE:
         raise InputError(
@@ -297,7 +297,7 @@ def left_to_neutral(known_shares: Mapping[str, float], where: str) -> float:
 
 
 def _columns(record: Mapping[str, Any]) -> dict[str, str]:
-    """Column of each meaning that a record has."""
+    """Return the column of each meaning that a record has."""
     by_name = {folded(name): name for name in reversed([name for name in record if name])}
     return {
         meaning: by_name[known_name]

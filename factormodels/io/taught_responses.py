@@ -1,4 +1,4 @@
-"""Identities of the responses whose labels taught, as learned files keep them."""
+"""Identities of the responses whose labels were learned from, in learned files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from factormodels.metadata.learned_from import DIGITS, ResponseIdentity
 
 
 def identities_as_plain(identities: Sequence[ResponseIdentity]) -> dict[str, list[str]]:
-    """Identities as JSON data, a list of each attribute."""
+    """Return identities as JSON data, a list per attribute."""
     return {
         "ids": [each.id for each in identities],
         "texts": [each.text for each in identities],
@@ -20,10 +20,10 @@ def identities_as_plain(identities: Sequence[ResponseIdentity]) -> dict[str, lis
 
 
 def identities_from(fields: Fields) -> tuple[ResponseIdentity, ...]:
-    """Identities from the JSON data that `identities_as_plain` makes.
+    """Return identities from the JSON data of `identities_as_plain`.
 
     Raises:
-        InputError: if they are anything else.
+        InputError: if the data are invalid.
     """
     fields.only("ids", "texts", "claims", "evidence")
     ids = fields.items("ids")

@@ -1,4 +1,4 @@
-"""Writing models to files, whose suffix says how: fact-graph JSON and UAI."""
+"""Writing models to files in the format of the suffix: fact-graph JSON and UAI."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def write(graph: FactGraph | FactorGraph, path: str | os.PathLike[str]) -> None:
     """Write a model: a fact graph to .json or .jsonl, a factor graph to .uai.
 
     Raises:
-        InputError: if the suffix does not fit the model, the format cannot hold it, or the file
-            cannot be written.
+        InputError: if the suffix does not fit the model, the format does not support it, or the
+            file cannot be written.
     """
     suffix = Path(path).suffix.lower()
     if isinstance(graph, FactGraph):
@@ -45,8 +45,8 @@ def write_many(graphs: Iterable[FactGraph], path: str | os.PathLike[str]) -> Non
     """Write fact graphs to a .jsonl file, one per line.
 
     Raises:
-        InputError: if the suffix is another, two graphs share an id, JSON cannot hold their
-            metadata, or the file cannot be written.
+        InputError: if the suffix is another one, two graphs share an id, metadata are not valid
+            JSON, or the file cannot be written.
     """
     if Path(path).suffix.lower() != ".jsonl":
         raise InputError(f"{path}: many graphs are written one per line; use the suffix .jsonl")

@@ -1,10 +1,9 @@
-"""YAML as the user writes it, strictly read.
+"""Strict reader of YAML written by users.
 
-Nodes are counted while PyYAML composes them, before anything is built of them. ruamel.yaml (0.19,
-safe and pure) refuses repeated keys and tags and survives aliases of aliases, and leaves the rest
-to do: 3,000 brackets within each other take it 2 s and end in a RecursionError (here the 51st is
-refused), an alias within what it names becomes a list that holds itself, 012 is read as 12, and a
-date is no plain data.
+Nodes are counted while PyYAML composes them, before values are built. ruamel.yaml (0.19, safe and
+pure) refuses duplicate keys and tags and survives nested aliases, but 3,000 nested brackets take 2
+s and end in a RecursionError (here the 51st is refused), an alias within its own target becomes a
+list that contains itself, 012 is read as 12, and dates are not plain data.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 
 _MOST_CHARACTERS = 2**20
-"""Of a YAML text, and of what it stands for with every alias written out."""
+"""Maximum characters of a YAML text, and of its values with every alias expanded."""
 
 _MOST_VALUES = 20_000
-"""Mappings, lists, keys and scalars, with every alias written out."""
+"""Maximum mappings, lists, keys and scalars, with every alias expanded."""
 
 _MOST_LEVELS = 50
 _MOST_DIGITS = 250
-"""Of a number: a float can hold any, to whichever base."""
+"""Maximum digits of a number, which a float can represent to any base."""
 
 _SHOWN = 200
 
@@ -39,7 +38,7 @@ _NUMBERS = (f"{_TAG}int", f"{_TAG}float")
 
 @dataclass(frozen=True)
 class _Extent:
-    """How much a node stands for, with every alias written out."""
+    """Size of a node, with every alias expanded."""
 
     values: int
     characters: int
@@ -47,11 +46,11 @@ class _Extent:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe subset of plain data, without its traps and within limits.
+    """YAML's safe subset of plain data, without its pitfalls and with limits.
 
-    Repeated keys are refused (PyYAML keeps the last), and 1e-6 is a number (YAML 1.1 takes it for
-    a text, because it lacks the point). Dates stay the texts that they are. What a text would grow
-    to, with its aliases written out, is counted before anything is built.
+    Duplicate keys are refused (PyYAML keeps the last), and 1e-6 is a number (a text in YAML 1.1,
+    since it has no point). Dates stay texts. The size of a text with its aliases expanded is
+    determined before values are built.
     """
 
     def __init__(self, text: str) -> None:
@@ -61,7 +60,7 @@ class _Loader(yaml.SafeLoader):
         self._composed = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """The next node, refused where the data would be too many or too deep."""
+        """Return the next node, unless the data are too many or nested too deeply."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         self._composed += 1
         self._open += 1
@@ -104,7 +103,7 @@ class _Loader(yaml.SafeLoader):
         )
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """The value of a node; what its tag promises and its text is not, is refused."""
+        """Return the value of a node; refuse a text that does not match its tag."""
         if isinstance(node, yaml.ScalarNode):
             if node.tag in _NUMBERS and len(node.value) > _MOST_DIGITS:
                 _refuse(f"the number has more than {_MOST_DIGITS:,} digits", node.start_mark)
@@ -123,18 +122,17 @@ class _Loader(yaml.SafeLoader):
             _refuse(f"{shown(node.value)} is no {kind}", node.start_mark)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """The mapping of a node; a key that is given twice is refused."""
+        """Return the mapping of a node; refuse duplicate keys."""
         if not isinstance(node, yaml.MappingNode):
             _refuse("this is not a mapping", node.start_mark)
         seen: set[str] = set()
         for key_node, _ in node.value:
-            # A merge (<<) may stand several times, and its keys may be overridden: that is what it
-            # is for.
+            # A merge (<<) may occur several times, and its keys may be overridden by design.
             if key_node.tag == f"{_TAG}merge":
                 continue
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable):
-                # In what is made of it keys are texts, so that 1 and "1" are one.
+                # Keys become texts in the result, so that 1 and "1" are equal.
                 text = key if isinstance(key, str) else json.dumps(key)
                 if text in seen:
                     _refuse(f"the key {shown(key)} is given twice", key_node.start_mark)
@@ -157,10 +155,10 @@ def _undefined(_: _Loader, node: yaml.Node) -> NoReturn:
 _Loader.add_implicit_resolver(
     f"{_TAG}float",
     re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"),
-    # The characters that such a number may begin with, by which PyYAML looks patterns up.
+    # First characters of such a number, by which PyYAML looks up patterns.
     list("-+0123456789"),
 )
-# A date is kept as it is written, and what is no plain data is refused.
+# Keep dates as texts, and refuse values that are not plain data.
 _Loader.add_constructor(f"{_TAG}timestamp", _as_written)
 for _kind in ("binary", "omap", "pairs", "set"):
     _Loader.add_constructor(f"{_TAG}{_kind}", _undefined)
@@ -171,11 +169,11 @@ def _refuse(problem: str, mark: Any) -> NoReturn:
 
 
 def parse_yaml(text: str, where: str) -> Any:
-    """The plain data (mappings, lists, texts, numbers) that YAML `text` stands for.
+    """Return the plain data (mappings, lists, texts, numbers) of YAML `text`.
 
     Raises:
-        InputError: if it is not YAML, repeats a key, refers to itself, or stands for more than
-            data by hand would be; `where` names it.
+        InputError: if it is not YAML, repeats a key, refers to itself, or exceeds the limits;
+            `where` names it.
     """
     if len(text) > _MOST_CHARACTERS:
         raise InputError(
@@ -187,21 +185,21 @@ def parse_yaml(text: str, where: str) -> Any:
     except yaml.YAMLError as error:
         raise InputError(f"{where}: {_yaml_reason(error)}; mend the YAML") from None
     try:
-        # Through JSON and back, so that nothing is left that JSON cannot hold, and an alias becomes
-        # a copy that can be changed by itself.
+        # A round trip through JSON refuses values that JSON does not support, and turns aliases
+        # into independent copies.
         return json.loads(json.dumps(data))
     except TypeError:
         raise InputError(f"{where}: a key is not a plain text; quote the key") from None
 
 
 def yaml_text(value: Any) -> str:
-    """Plain data as YAML, its keys in their order."""
+    """Return plain data as YAML, with keys in order."""
     text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
     return text
 
 
 def parse_assignment(text: str, where: str) -> tuple[str, Any]:
-    """(key, value) of "key=value", the value read by YAML's rules.
+    """Return (key, value) of "key=value", with the value parsed as YAML.
 
     Raises:
         InputError: if there is no key or no "=", or the value is not YAML.

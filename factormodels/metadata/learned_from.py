@@ -16,7 +16,7 @@ from enum import StrEnum
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.evidence_source import RELATIONS_KEY
-from factormodels.variants import normalised_text
+from factormodels.variants import normalized_text
 
 LEARNED_FROM = "learned_from"
 """Key of the mark in an assessor's metadata, and suffix of its column's name."""
@@ -165,5 +165,5 @@ def _differ(identity: ResponseIdentity, other: ResponseIdentity) -> bool:
 
 
 def _digest(text: str) -> str:
-    normal = normalised_text(text).encode("utf-8", "surrogatepass")
+    normal = normalized_text(text).encode("utf-8", "surrogatepass")
     return hashlib.sha256(normal).hexdigest()[:DIGITS]

@@ -13,7 +13,7 @@ from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.fact_graph import FactGraph
 from factormodels.selection.entailment import Entailments, pairwise_entailments
 from factormodels.selection.subclaims import subclaims_of
-from factormodels.variants import COPY_SEPARATOR, normalised_text
+from factormodels.variants import COPY_SEPARATOR, normalized_text
 
 
 @dataclass(frozen=True)
@@ -119,5 +119,5 @@ def _ends(relation: Relation) -> tuple[str, str]:
 
 def _passage(context: Context) -> str:
     """Return the identity of a passage: FR1's copies of a context are the same passage."""
-    identity = context.key or normalised_text(context.text or context.snippet)
+    identity = context.key or normalized_text(context.text or context.snippet)
     return identity or context.id.partition(COPY_SEPARATOR)[0]

@@ -18,7 +18,7 @@ from factormodels.extraction.relation_models.base import (
     TextPair,
 )
 from factormodels.selection.subclaims import Subclaim
-from factormodels.variants import normalised_text
+from factormodels.variants import normalized_text
 
 BATCH = 256
 """Number of pairs per call of a relation model."""
@@ -114,7 +114,7 @@ def pairwise_entailments(claims: Sequence[Subclaim], relations: RelationModel) -
     question.
     """
     n = len(claims)
-    texts = [normalised_text(claim.text) for claim in claims]
+    texts = [normalized_text(claim.text) for claim in claims]
     probabilities = np.ones((n, n))
     decided = np.ones((n, n), dtype=bool)
     places = [(i, j) for i in range(n) for j in range(n) if i != j and texts[i] != texts[j]]

@@ -151,16 +151,16 @@ def each_labelled_response(
             same = _relations_of_originals(structure, originals)
             count = len(structure.evidence) + len(structure.context_pairs)
             deviations = log_odds_noise * noise.standard_normal(count)[same]
-        favourable = _favourable(generator, structure, atoms, contexts)[same]
-        probabilities = strength.sample(generator, len(favourable))[same]
+        favorable = _favorable(generator, structure, atoms, contexts)[same]
+        probabilities = strength.sample(generator, len(favorable))[same]
         errors = 1.0 - probabilities if error_rate is None else error_rate
-        wrong = generator.random(len(favourable))[same] < errors
+        wrong = generator.random(len(favorable))[same] < errors
         facts = FactArrays(
             atom_priors=atom_priors,
             context_priors=context_priors,
             owners=structure.owners,
             pairs=structure.variable_pairs(),
-            kinds=_kinds(favourable != wrong, len(structure.evidence)),
+            kinds=_kinds(favorable != wrong, len(structure.evidence)),
             probabilities=_stated(probabilities, log_odds_factor, deviations),
         )
         labels: list[bool | None] = atoms.tolist()
@@ -276,7 +276,7 @@ def _context_ids(numbers: NDArray[np.int64]) -> list[str]:
     return [f"c{number + 1}" for number in numbers.tolist()]
 
 
-def _favourable(
+def _favorable(
     generator: np.random.Generator,
     structure: ResponseStructure,
     atoms: NDArray[np.bool_],
@@ -292,9 +292,9 @@ def _favourable(
     return np.concatenate([supports, agree])
 
 
-def _kinds(favourable: NDArray[np.bool_], n_evidence: int) -> NDArray[np.int64]:
+def _kinds(favorable: NDArray[np.bool_], n_evidence: int) -> NDArray[np.int64]:
     """Return codes of relations, the evidence before relations between contexts."""
-    kinds = np.where(favourable, _ENTAILMENT, _CONTRADICTION)
+    kinds = np.where(favorable, _ENTAILMENT, _CONTRADICTION)
     between = kinds[n_evidence:]
     between[between == _ENTAILMENT] = _EQUIVALENCE
     return kinds

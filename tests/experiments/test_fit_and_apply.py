@@ -261,7 +261,7 @@ def test_a_share_that_may_be_the_old_one_moves_nothing(tmp_path: Path) -> None:
 
 def test_responses_in_the_place_of_the_judge_are_named(tmp_path: Path) -> None:
     write_many(biographies(0, 2), tmp_path / "b.jsonl")
-    with pytest.raises(InputError, match=r"b\.jsonl: this is no judge; give the file"):
+    with pytest.raises(InputError, match=r"b\.jsonl: this is not a judge; give the file"):
         apply(tmp_path / "b.jsonl", tmp_path / "b.jsonl")
 
 

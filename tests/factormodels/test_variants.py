@@ -19,7 +19,7 @@ from factormodels.variants import (
     fr2,
     fr3,
     merge_duplicate_contexts,
-    normalised_text,
+    normalized_text,
 )
 from tests.factormodels.graphs import in_words
 from tests.refusals import refused
@@ -114,7 +114,7 @@ def test_fr3_adds_one_relation_per_pair_of_contexts_to_fr2(graph: FactGraph) -> 
 @given(fact_graphs())
 def test_merging_keeps_the_first_of_each_kind_and_all_provenance(graph: FactGraph) -> None:
     merged = merge_duplicate_contexts(graph)
-    identities = [context.key or normalised_text(context.text) for context in merged.contexts]
+    identities = [context.key or normalized_text(context.text) for context in merged.contexts]
     named = [identity for identity in identities if identity]
     assert len(named) == len(set(named))
     assert set(merged.context_ids) <= set(graph.context_ids)
@@ -284,11 +284,11 @@ def test_views_keep_what_they_do_not_concern() -> None:
      (" x ", "x"), ("a\u00a0b", "a b"), (" \n", "")],
 )  # fmt: skip
 def test_texts_that_differ_in_form_alone_are_the_same(first: str, other: str) -> None:
-    assert normalised_text(first) == normalised_text(other)
+    assert normalized_text(first) == normalized_text(other)
 
 
 def test_texts_that_differ_in_content_are_not_the_same() -> None:
-    assert normalised_text("It is true.") != normalised_text("It is not true.")
+    assert normalized_text("It is true.") != normalized_text("It is not true.")
 
 
 def test_a_view_that_changes_nothing_is_the_graph_itself() -> None:

@@ -152,7 +152,7 @@ class LitellmModel:
         self._pace = Pace(settings.requests_per_minute, settings.tokens_per_minute)
         self._end: InputError | None = None
         self._slots: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
-        self._tell(self._lacking, "takes no")
+        self._warn_once(self._lacking, "takes no")
 
     @property
     def name(self) -> str:
@@ -272,9 +272,9 @@ class LitellmModel:
         self._lacking |= new
         for name in sorted(new):
             self._remember(name)
-        self._tell(new, "refuses")
+        self._warn_once(new, "refuses")
 
-    def _tell(self, parameters: Collection[str], what: str) -> None:
+    def _warn_once(self, parameters: Collection[str], what: str) -> None:
         """Log once which parameters the model does not take."""
         # Nothing is lost while one name of the maximum length remains, or without a schema, since
         # answers are parsed in any form.

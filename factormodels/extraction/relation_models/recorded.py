@@ -17,7 +17,7 @@ from factormodels.io.json import check_keys
 from factormodels.io.source.places import location
 from factormodels.io.tables.records import json_records, read_content, strictly
 from factormodels.validation import validated_probability
-from factormodels.variants import normalised_text
+from factormodels.variants import normalized_text
 
 _KEYS = ("source", "target", "premise", "hypothesis", "relation", "probability", "distribution")
 
@@ -203,4 +203,4 @@ def _model(records: Iterable[_Recorded], unrecorded: float | None) -> RecordedRe
 
 
 def _texts_key(premise: str, hypothesis: str) -> Key:
-    return normalised_text(premise), normalised_text(hypothesis)
+    return normalized_text(premise), normalized_text(hypothesis)

@@ -14,7 +14,7 @@ from factormodels.extraction.language_model.answers import plain_claim
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
 from factormodels.extraction.stages.relations import ask, relation_of
 from factormodels.fact_graph import FactGraph
-from factormodels.variants import normalised_text
+from factormodels.variants import normalized_text
 
 MOST_PASSAGES = 3
 """Passages that a correction is shown, those against the claim that are surest."""
@@ -89,7 +89,7 @@ def corrections(
     changed = {
         atom: text
         for atom, text in texts.items()
-        if text and normalised_text(text) != normalised_text(before[atom])
+        if text and normalized_text(text) != normalized_text(before[atom])
     }
     return Corrections(changed, failures)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from factormodels.claims import Atom, Relation
 from factormodels.fact_graph import FactGraph
-from factormodels.variants import normalised_text
+from factormodels.variants import normalized_text
 
 METADATA_KEY = "duplicates"
 
@@ -28,7 +28,7 @@ def merge_duplicate_atoms(graph: FactGraph) -> FactGraph:
     first: dict[str, str] = {}
     stays: dict[str, str] = {}
     for atom in graph.atoms:
-        text = normalised_text(atom.text)
+        text = normalized_text(atom.text)
         stays[atom.id] = first.setdefault(text, atom.id) if text else atom.id
     merged = {
         atom.id: _facts(atom, stays[atom.id]) for atom in graph.atoms if stays[atom.id] != atom.id

@@ -1,5 +1,5 @@
-"""Formats of the files of other tools, a file for each.
+"""Formats of other tools' files, one module each.
 
-Such a file declares the records of its tool and two functions: `recognize` tells whether a JSON
-value is of the format, `read` makes items of it. `registry` has a row for each format.
+A module declares the records of its tool and two functions: `recognize` returns whether a JSON
+value has the format, and `read` converts it to items. `registry` has a row for each format.
 """

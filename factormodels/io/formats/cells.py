@@ -1,4 +1,4 @@
-"""Lists in cells of tables: as lists, or as the text that a CSV file has of them."""
+"""Lists in cells of tables: as lists, or as text in a CSV file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from factormodels.errors import InputError
 
 
 def listed_cell(value: object, where: str) -> list[Any]:
-    """Return the list that a cell holds; an empty one where it holds nothing.
+    """Return the list in a cell; empty if the cell is empty.
 
     Args:
-        value: a list, its text as JSON or Python writes it, or null.
-        where: the place, which errors name.
+        value: a list, its text in JSON or Python syntax, or null.
+        where: the place, for errors.
 
     Raises:
         InputError: if it is anything else.
@@ -42,7 +42,7 @@ def _decoded(text: str) -> object:
 
 
 def _literal(text: str) -> object:
-    """Value of a Python literal, in which texts side by side are entries of their own.
+    """Return the value of a Python literal in which adjacent texts are separate entries.
 
     NumPy prints an array of texts without commas, which Python would read as one text.
     """

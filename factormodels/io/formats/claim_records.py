@@ -1,4 +1,4 @@
-"""Claims with labels and a model's own judgements, as `factormodels self-knowledge` reads them."""
+"""Claims with labels and a model's own judgements, the input of `factormodels self-knowledge`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEYS = ("response", "sentence", "claim", "label")
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the keys of a claim with its label."""
+    """Return whether a record has the keys of a claim with its label."""
     return all(key in record for key in _KEYS)
 
 

@@ -1,10 +1,10 @@
-"""ExpertQA: answers of several systems to experts' questions, their claims judged by the experts.
+"""ExpertQA: answers of several systems to experts' questions, with claims judged by the experts.
 
 Source: Malaviya et al. 2024, "ExpertQA: Expert-Curated Questions and Attributed Answers",
-chaitanyamalaviya/ExpertQA (MIT). Relied on: data_utils/example_utils.py (`question`, `answers` by
-system with `answer_string` and `claims`; of a claim `claim_string`, `evidence`, `support`,
+chaitanyamalaviya/ExpertQA (MIT). Based on: data_utils/example_utils.py (`question`, `answers` by
+system with `answer_string` and `claims`; for a claim `claim_string`, `evidence`, `support`,
 `correctness`, `fact_score`) and modeling/fact_score/compute_factuality_f1.py (the words of
-`correctness`). The data themselves, r2_compiled_anon.jsonl, were not seen.
+`correctness`). The data file, r2_compiled_anon.jsonl, was not available.
 
 Definitely and probably correct are true, likely and definitely incorrect false; unsure is no label.
 """
@@ -49,16 +49,16 @@ LABELS: Mapping[str, bool | None] = MappingProxyType(
         "definitely incorrect": False,
     }
 )
-"""Experts' words for how factual a claim is."""
+"""Labels of the experts' words for the correctness of a claim."""
 
 FACT_SCORE = "expertqa: fact score"
-"""Name of the assessor whose score of a claim is published beside the labels."""
+"""Name of the assessor whose scores of claims are published with the labels."""
 
 CORRECTNESS = ("correctness", "factuality")
 
 
 class ExpertqaClaim(ToolRecord):
-    """A claim of an answer with what an expert says of it."""
+    """A claim of an answer with an expert's judgement."""
 
     claim_string: str
     evidence: Any = None
@@ -76,7 +76,7 @@ class ExpertqaAnswer(ToolRecord):
 
 
 class ExpertqaMetadata(ToolRecord):
-    """What a question is about."""
+    """The field of a question."""
 
     field: str | None = None
 
@@ -91,7 +91,7 @@ class ExpertqaQuestion(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has answers by system, each with its text."""
+    """Return whether a record has answers by system, each with its text."""
     answers = record.get("answers")
     return (
         "question" in record
@@ -106,8 +106,8 @@ def recognize(record: Mapping[str, Any]) -> bool:
 def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
     """Return the fact graphs of a question: the answer of each system, with claims and evidence.
 
-    The metadata hold the system (`model`) and by atom the experts' word for how far the evidence
-    supports it (`support`).
+    The metadata hold the system (`model`) and, by atom, the experts' word for the degree of support
+    by the evidence (`support`).
 
     Raises:
         InputError: if the record is malformed or a label unknown.

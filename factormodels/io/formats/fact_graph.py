@@ -1,4 +1,4 @@
-"""Fact graphs: this project's own JSON, and FactReasoner's of the same keys."""
+"""Fact graphs: this project's own JSON, and FactReasoner's with the same keys."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ Source: Wang et al. 2024, "Factcheck-Bench: Fine-Grained Evaluation Benchmark fo
 Fact-checkers", and its data release (yuxiaw/Factcheck-GPT, Apache-2.0).
 
 Every claim has a label and five passages of evidence, and nearly every passage a human stance. The
-embedded data set stores records without texts, and the reader of the raw file makes the same, so
-that both come to the same graphs.
+embedded dataset contains records without texts, and the reader of the raw file makes the same
+records, so that both give the same graphs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from factormodels.io.json import read_json_lines
 from factormodels.io.source.places import location
 from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
-from factormodels.variants import normalised_text
+from factormodels.variants import normalized_text
 
 _FACTUAL = "factual"
-"""The check-worthiness of an ordinary claim; "opinion" and "not_a_claim" are the others."""
+"""Check-worthiness of an ordinary claim; the other values are "opinion" and "not_a_claim"."""
 
 
 class FactcheckSentence(ToolRecord):
-    """A sentence: lists with an entry for each of its claims."""
+    """A sentence: lists with an entry per claim."""
 
     claims: list[str]
     claims_factuality_label: list[Any]
@@ -50,7 +50,7 @@ class FactcheckSentence(ToolRecord):
 
 
 class FactcheckResponse(ToolRecord):
-    """A response by sentences, as the release has it."""
+    """A response by sentences, as in the release."""
 
     response: str
     sentences: dict[str, FactcheckSentence]
@@ -71,11 +71,11 @@ class FactcheckClaim(_CheckWorthiness):
     Attributes:
         id: name of the claim in its response, the atom of the fact graph: a1, a2, ...
         sentence: index of its sentence in the response, from 1.
-        label: the human judgement; None where it is "unknown".
-        checkworthiness: "opinion" or "not_a_claim"; absent from ordinary, factual claims.
-        evidence: what was retrieved for it, in order: the evidence's name in its response (e1, e2,
-            ...), the id of the passage, and what the annotator said of passage and claim, None
-            where nobody judged them.
+        label: the human judgement; None if it is "unknown".
+        checkworthiness: "opinion" or "not_a_claim"; absent for ordinary, factual claims.
+        evidence: retrieved evidence, in order: the evidence's name in its response (e1, e2, ...),
+            the id of the passage, and the annotator's stance on passage and claim, None if not
+            judged.
     """
 
     id: str
@@ -85,14 +85,14 @@ class FactcheckClaim(_CheckWorthiness):
 
 
 class FactcheckRecord(TypedDict):
-    """One response of Factcheck-Bench without any text, as the embedded file has it on a line.
+    """One response of Factcheck-Bench without texts, as on a line of the embedded file.
 
     Attributes:
         id: name of the response: fcb-001, fcb-002, ... by line.
-        factual: the annotators' verdict on the whole response; None where there is none.
+        factual: the annotators' verdict on the whole response; None if there is none.
         sentences: number of its sentences.
         passages: id of each passage of the response (c1, c2, ... by first appearance) -> hash of
-            its normalised text, which identifies it across responses (None if it is empty).
+            its normalized text, which identifies it across responses (None if it is empty).
         claims: the claims, in order.
     """
 
@@ -105,7 +105,7 @@ class FactcheckRecord(TypedDict):
 
 @dataclass(frozen=True)
 class FactcheckTexts:
-    """The texts that belong to a record: everything that the embedded data leave out.
+    """The texts of a record, which the embedded data omit.
 
     Attributes:
         query: the prompt.
@@ -127,19 +127,19 @@ def graph_from_record(
     mapping: StanceMapping | None = None,
     texts: FactcheckTexts | None = None,
 ) -> FactGraph:
-    """Fact graph of a record: claims are atoms, passages are contexts.
+    """Return the fact graph of a record, with claims as atoms and passages as contexts.
 
     A passage retrieved for several claims is one context, retrieved for each; its stances become
-    one relation per claim. Evidence that nobody judged stays a context with its provenance and
+    one relation per claim. Evidence without a judgement remains a context with its provenance and
     without a relation: it is missing, not irrelevant. The metadata hold `factual` (the verdict on
-    the response, where there is one), the numbers of `sentences`, `evidence` and `stances`, the
-    claims whose evidence was not judged (`claims_without_stances`), and the `checkworthiness` of
-    claims that are not factual; the last two only where there are any.
+    the response, if any), the numbers of `sentences`, `evidence` and `stances`, the claims whose
+    evidence was not judged (`claims_without_stances`), and the `checkworthiness` of claims that are
+    not factual; the last two only if there are any.
 
     Args:
         record: the record.
         mapping: the relations of stances that differ from `DEFAULT_STANCES`.
-        texts: the texts that belong to it; without them every text is empty.
+        texts: the texts of the record; without them every text is empty.
 
     Raises:
         InputError: if the mapping is malformed.
@@ -217,14 +217,14 @@ _KEY_DIGITS = 16
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a response and its sentences."""
+    """Return whether a record has a response and its sentences."""
     return "response" in record and "sentences" in record
 
 
 def read(
     obj: object, source: Source, line: int | None = None, mapping: StanceMapping | None = None
 ) -> FactGraph:
-    """Return the fact graph of one line; see `graph_from_record` for what becomes what.
+    """Return the fact graph of one line; see `graph_from_record` for the conversion.
 
     Args:
         obj: the JSON value of the line.
@@ -249,7 +249,7 @@ def read_factcheck_bench(
         mapping: the relations of stances that differ from `DEFAULT_STANCES`.
 
     Raises:
-        InputError: if the file cannot be read, holds nothing, a line or the mapping is malformed.
+        InputError: if the file cannot be read or is empty, or a line or the mapping is malformed.
     """
     graphs = [read(obj, path, line, mapping) for line, obj in read_json_lines(path)]
     if not graphs:
@@ -260,8 +260,8 @@ def read_factcheck_bench(
 def split_record(obj: object, source: Source, line: int) -> tuple[FactcheckRecord, FactcheckTexts]:
     """Return the record and the texts of one line of Factcheck-Bench.
 
-    Passages are the same if their normalised texts are: the release repeats passages between the
-    claims of a response, at times under several addresses (the first is kept).
+    Passages are the same if their normalized texts are equal: the release repeats passages between
+    the claims of a response, sometimes with several addresses (the first is kept).
 
     Raises:
         InputError: if the line is malformed: a key missing or of another type, lists of unequal
@@ -297,7 +297,7 @@ def _verdict(value: object, where: str) -> bool | None:
 
 
 class _Passages:
-    """The passages of one response: ids by first appearance of their normalised text."""
+    """The passages of a response: ids by first appearance of their normalized text."""
 
     def __init__(self) -> None:
         self.keys: dict[str, str | None] = {}
@@ -311,7 +311,7 @@ class _Passages:
         self.n_evidence += 1
         key = passage_key(text)
         new = f"c{len(self.keys) + 1}"
-        # Two passages that are both empty have nothing in common.
+        # Empty passages are not duplicates of each other.
         passage = new if key is None else self._ids.setdefault(key, new)
         if passage == new:
             self.keys[passage], self.texts[passage], self.links[passage] = key, text, link
@@ -319,12 +319,12 @@ class _Passages:
 
 
 def passage_key(text: str) -> str | None:
-    """Hash that identifies a passage, or None if it is empty.
+    """Return a hash that identifies a passage, or None if it is empty.
 
-    The hash is 16 hexadecimal digits of SHA-256, taken of the normalised text, so that differences
-    of case, white space and Unicode form do not matter.
+    The hash is 16 hexadecimal digits of the SHA-256 of the normalized text, so that differences of
+    case, white space and Unicode form do not matter.
     """
-    normalised = normalised_text(text)
+    normalised = normalized_text(text)
     if not normalised:
         return None
     return hashlib.sha256(normalised.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_DIGITS]
@@ -340,7 +340,7 @@ _COLUMNS = (
 
 
 def _check_lengths(sentence: FactcheckSentence, where: str) -> None:
-    """Refuse a sentence whose lists have not an entry for each claim."""
+    """Check that the lists of a sentence have an entry per claim."""
     for key in _COLUMNS:
         column = getattr(sentence, key)
         if column is not None and len(column) != len(sentence.claims):
@@ -358,18 +358,18 @@ def _claim(
     where: str,
     pool: _Passages,
 ) -> FactcheckClaim:
-    """Return a claim, whose passages are added to the pool.
+    """Return a claim, adding its passages to the pool.
 
     Args:
         claim_id: id of the claim.
         number: index of its sentence, from 1.
         sentence: its sentence.
-        position: its position there, from 0.
-        where: the place of the sentence, which errors name.
+        position: its position in the sentence, from 0.
+        where: the place of the sentence, for errors.
         pool: the passages of the response.
     """
     label = sentence.claims_factuality_label[position]
-    # 1 and 0 equal True and False, but the release writes only the latter.
+    # 1 and 0 equal True and False, but the release has only the latter.
     if not (isinstance(label, bool) or label == "unknown"):
         raise InputError(
             f"{where}.claims_factuality_label[{position}]: {shown(label)} is not a label; "

@@ -1,11 +1,11 @@
-"""FacTool's datasets: responses with labelled claims.
+"""FacTool's datasets: responses with labeled claims.
 
 Source: Chern et al. 2023, "FacTool: Factuality Detection in Generative AI", GAIR-NLP/factool
-(Apache-2.0). Relied on: datasets/knowledge_qa, math and scientific (`prompt`, `response`, `claims`
+(Apache-2.0). Based on: datasets/knowledge_qa, math and scientific (`prompt`, `response`, `claims`
 with `label`, `label`).
 
-A claim is a text; in mathematics an object with `math_calculation` and `calculated_answer`; of
-literature the title, the authors and the year of a paper; of code the code.
+A claim is a text; in mathematics an object with `math_calculation` and `calculated_answer`; for
+literature the title, the authors and the year of a paper; for code the code.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
 LEVELS = "claim_level_factuality"
-"""The key under which an output has its verdicts, and a dataset has none."""
+"""Key of the verdicts of an output, which datasets lack."""
 
 _JUDGEMENTS = ("label", "factuality", "reasoning", "error", "correction")
-"""Keys of a claim that are no part of what it says."""
+"""Keys of a claim that are not part of its content."""
 
 _SUBJECTS = frozenset(("claim", "paper_title"))
-"""Keys of which a claim has one."""
+"""Keys one of which every claim has."""
 
 _METADATA = ("category", "model")
 
 
 class FactoolResponse(ToolRecord):
-    """What a dataset and an output say of a response."""
+    """Common keys of responses in datasets and outputs."""
 
     prompt: str | None = None
     question: str | None = None
@@ -54,25 +54,25 @@ class FactoolResponse(ToolRecord):
 
     @property
     def query(self) -> str:
-        """What the model was asked; a prompt that is null is none."""
+        """The prompt of the model; empty if null."""
         return self.first_of(("prompt", "question"))[1] or ""
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts that the metadata of a graph hold."""
+        """Return the facts for the metadata of a graph."""
         values = {key: getattr(self, key) for key in _METADATA}
         return {key: value for key, value in values.items() if isinstance(value, str) and value}
 
 
 class FactoolLabelled(FactoolResponse):
-    """A response with labelled claims."""
+    """A response with labeled claims."""
 
-    # A claim has the keys of its subject.
+    # The keys of a claim depend on its subject.
     claims: list[dict[str, Any]]
     label: Any = None
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a response and a list of claims, each with a label."""
+    """Return whether a record has a response and a list of claims, each with a label."""
     claims = record.get("claims")
     if "response" not in record or not isinstance(claims, list) or LEVELS in record:
         return False
@@ -80,12 +80,12 @@ def recognize(record: Mapping[str, Any]) -> bool:
         isinstance(claim, dict) and "label" in claim and not _SUBJECTS.isdisjoint(claim)
         for claim in claims
     ]
-    # A record without claims is known by the label of the whole response.
+    # A record without claims is recognized by the label of the whole response.
     return all(labelled) if claims else "label" in record
 
 
 def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Return the fact graph of a response with labelled claims.
+    """Return the fact graph of a response with labeled claims.
 
     The metadata hold `factual`, the label of the whole response.
 
@@ -108,10 +108,10 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
 
 
 def claim_atom(claim: object, number: int, where: str) -> Atom:
-    """Return the atom of a claim, which is a text or has it in parts.
+    """Return the atom of a claim, which is a text or an object of parts.
 
     Raises:
-        InputError: if it has no text, or its label is none.
+        InputError: if it has no text, or its label is invalid.
     """
     fields = as_object(claim, where) if isinstance(claim, dict) else {"claim": claim}
     label, word = truth_word(fields.get("label"), f"{where}.label")
@@ -127,7 +127,7 @@ def _claim_text(fields: Mapping[str, Any], where: str) -> str:
     parts = [
         as_text(value, f"{where}.{key}")
         for key, value in inner.items()
-        # What search found of a paper is evidence and no part of the claim.
+        # The search results for a paper are evidence and not part of the claim.
         if key not in _JUDGEMENTS and not key.startswith("actual") and value is not None
     ]
     if not any(part.strip() for part in parts):

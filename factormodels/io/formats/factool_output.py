@@ -1,7 +1,7 @@
-"""What FacTool's pipelines decide of claims.
+"""Decisions of FacTool's pipelines on claims.
 
 Source: Chern et al. 2023, "FacTool: Factuality Detection in Generative AI", GAIR-NLP/factool
-(Apache-2.0). Relied on: README.md and factool/*/pipeline.py for the results of `Factool.run`
+(Apache-2.0). Based on: README.md and factool/*/pipeline.py for the results of `Factool.run`
 (`detailed_information`, a list of objects with `claims`, `evidences`, `claim_level_factuality` and
 `response_level_factuality`), and datasets/chinese/factool_output.jsonl, whose lines are such
 objects.
@@ -30,8 +30,10 @@ _ASSESSOR = "factool"
 
 
 class FactoolChecked(FactoolResponse):
-    """A response that FacTool checked; verdicts are an object, a word, or a list with an entry for
-    each claim."""
+    """A response that FacTool checked.
+
+    Verdicts are an object, a word, or a list with an entry per claim.
+    """
 
     claims: list[Any] | None = None
     claim: Any = None
@@ -42,24 +44,24 @@ class FactoolChecked(FactoolResponse):
 
 
 class FactoolRun(ToolRecord):
-    """What `Factool.run` returns."""
+    """The result of `Factool.run`."""
 
     detailed_information: list[FactoolChecked]
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record is what `Factool.run` returns, or one response of it."""
+    """Return whether a record is the result of `Factool.run`, or one response of it."""
     return isinstance(record.get("detailed_information"), list) or (
         LEVELS in record and "response" in record
     )
 
 
 def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
-    """Return the fact graphs of the responses that FacTool checked, its evidence as contexts.
+    """Return the fact graphs of the responses that FacTool checked, with its evidence as contexts.
 
     P(true) of a claim is 1 or 0, by its `factuality`; a claim whose check failed has no verdict.
-    Evidence that is listed by claim is retrieved for the claim; the version that lists the evidence
-    of a response in a row does not say for which claim each piece was found. The metadata hold
+    Evidence that is listed by claim was retrieved for the claim; the version that lists the
+    evidence of a response in one list does not state the claim of each piece. The metadata hold
     `factual`, the verdict on the whole response, and the `reasoning` and `correction` by atom.
 
     Raises:
@@ -133,13 +135,13 @@ def _verdict(level: object, where: str) -> RecordedVerdict | None:
 def _contexts(
     record: FactoolChecked, n_claims: int, names: Mapping[int, str], top: str
 ) -> list[Context]:
-    """Return the evidence of a response, retrieved for its claim where the file says for which.
+    """Return the evidence of a response, retrieved for its claim if the file states it.
 
     Args:
         record: the response.
         n_claims: number of its claims.
         names: id of the atom of each claim, by its number in the file.
-        top: the place of the response, which errors name.
+        top: the place of the response, for errors.
     """
     evidences = record.evidences or []
     grouped = [isinstance(_inner(entry), list) for entry in evidences]
@@ -147,7 +149,7 @@ def _contexts(
     by_claim = bool(grouped) and all(grouped) and len(evidences) == n_claims
     for number, (entry, where) in enumerate(placed(evidences, f"{top}.evidences")):
         atom = names.get(number) if by_claim else None
-        # The only claim of a response has all of its evidence.
+        # All evidence belongs to the only claim of a response.
         owners = (atom,) if atom else tuple(names.values()) if n_claims == 1 else ()
         for text, link in _pieces(entry, _at(record.sources, number), where):
             pieces.append((text, link, owners))
@@ -196,7 +198,7 @@ def _at(values: object, index: int) -> object:
 
 FORMAT = Format(
     name="factool-output",
-    title="FacTool, what it decides",
+    title="FacTool, decisions",
     owner="GAIR-NLP/factool, Apache-2.0",
     holds="responses",
     keys=(LEVELS, "response"),

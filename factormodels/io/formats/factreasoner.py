@@ -1,10 +1,10 @@
-"""FactReasoner's JSON: atoms with their contexts, and what was concluded of them.
+"""FactReasoner's JSON: atoms with their contexts, and conclusions about them.
 
 Source: the FactReasoner release (IBM/FactReasoner, Apache-2.0; the package fact-reasoner 0.5 to
-0.8), which reads and writes such files. They hold atoms, the contexts that were retrieved for each,
-and human labels, but no relations. An output (factreasoner_output.json, factscore_output.json,
-factverify_output.json, veriscore_output.json) has `results` beside these, as
-`factreasoner_results` reads them alone.
+0.8), which reads and writes such files. They contain atoms, the contexts that were retrieved for
+each, and human labels, but no relations. An output (factreasoner_output.json,
+factscore_output.json, factverify_output.json, veriscore_output.json) also has `results`, as in the
+files that `factreasoner_results` reads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY, SECONDS_KEY, 
 
 
 class FactreasonerAtom(ToolRecord):
-    """An atom: a claim, its label, and the ids of the contexts that were retrieved for it."""
+    """An atom: a claim, its label, and the ids of the contexts retrieved for it."""
 
     id: str
     text: str
@@ -69,27 +69,27 @@ class FactreasonerResponse(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has atoms and contexts."""
+    """Return whether a record has atoms and contexts."""
     return "atoms" in record and "contexts" in record
 
 
 def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     """Return the fact graph of one record in FactReasoner's atoms-and-contexts format.
 
-    A context is retrieved for the atoms that name it; one that no atom names was retrieved for
-    the question. The prior of a context is its `probability` where that is given: the release
-    writes the confidence of the context's summary there. Annotations other than S and NS stay as
-    annotations and leave the label None. The metadata hold `cat`, the atoms' wording before
-    revision (`original`, by atom, where it differs), the contexts' summaries (`synthetic_summary`,
-    by context), and what the `results` of an output say of the atoms, as
-    `factormodels.metadata.recorded_verdicts` has it; each only where there is any. Atoms that have
-    no label of their own have that of the results' `references`. Other keys are passed over, but
-    relations are refused: a graph without them says of every claim what its prior says.
+    A context is retrieved for the atoms that refer to it; a context without references was
+    retrieved for the question. The prior of a context is its `probability` if given: the release
+    writes the confidence of the context's summary there. Annotations other than S and NS are kept
+    as annotations and leave the label None. The metadata hold, if present, `cat`, the atoms'
+    wording before revision (`original`, by atom, if it differs), the contexts' summaries
+    (`synthetic_summary`, by context), and the verdicts in the `results` of an output, in the form
+    of `factormodels.metadata.recorded_verdicts`. Atoms without a label have that of the results'
+    `references`. Other keys are ignored, but relations are refused: without them, the posterior of
+    every claim would be its prior.
 
     Args:
         obj: the JSON value.
-        source: the file it comes from; its stem is the graph's id.
-        line: its line in a file of many, which the id then carries.
+        source: its file, whose stem is the graph's id.
+        line: its line in a JSON Lines file, which is then part of the id.
 
     Raises:
         InputError: if the record is malformed.
@@ -98,7 +98,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     _refuse_relations(response, top)
     results, results_at = response.results or FactreasonerConclusions(), f"{top}.results"
     if not response.results and isinstance(obj, dict) and factreasoner_results.recognize(obj):
-        # Some copies of the program write what they conclude beside the atoms.
+        # Some versions of the program write conclusions beside the atoms.
         results, results_at = record_of(FactreasonerConclusions, obj, source, line), top
     references = by_atom(results.references, f"{results_at}.references")
     contexts = [
@@ -163,10 +163,10 @@ def _assessors(
     source: Source,
     where: str,
 ) -> dict[str, Any]:
-    """Return what the metadata hold of the results of an output."""
+    """Return the metadata of the results of an output."""
     name, verdicts = verdicts_of(results, source, where)
     known = {atom.id for atom in atoms}
-    # Some lists have every variable of the network, contexts too.
+    # Some lists include all variables of the network, also contexts.
     strange = verdicts.keys() - known - {context.id for context in contexts}
     if strange:
         raise InputError(
@@ -178,7 +178,7 @@ def _assessors(
 
 
 def _refuse_relations(response: FactreasonerResponse, top: str) -> None:
-    """Refuse what the format does not have and a reader of it would lose without a word."""
+    """Refuse relations, which the format does not have and the reader would silently drop."""
     for key in ("relations", "edges"):
         if getattr(response, key):
             raise InputError(

@@ -1,8 +1,8 @@
-"""Relations between claims that FactReasoner mined (`MiningResult.save`).
+"""Relations between claims mined by FactReasoner (`MiningResult.save`).
 
 Source: IBM/FactReasoner (Apache-2.0; the package fact-reasoner 0.5 to 0.8). Such a file has the
-texts of `atoms` by id, a `fact_graph`, and of each of the `relations` the discourse sense that it
-comes from.
+texts of `atoms` by id, a `fact_graph`, and the discourse sense from which each of the `relations`
+was derived.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from factormodels.io.tables.records import Source
 
 
 class MinedRelation(ToolRecord):
-    """The ends of a relation, and the sense of discourse that it comes from."""
+    """The ends of a relation, and its discourse sense."""
 
     source_id: str | None = None
     target_id: str | None = None
@@ -39,7 +39,7 @@ class MinedGraph(ToolRecord):
 
 
 class MinedRelations(ToolRecord):
-    """What the miner saves."""
+    """The output of the miner."""
 
     atoms: dict[str, Any]
     fact_graph: MinedGraph
@@ -47,20 +47,20 @@ class MinedRelations(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has atoms, relations and a fact graph."""
+    """Return whether a record has atoms, relations and a fact graph."""
     return {"atoms", "relations", "fact_graph"} <= record.keys()
 
 
 def read(obj: Any, source: Source, line: int | None = None) -> FactGraph:
     """Return the fact graph of mined relations between claims, with the texts of the claims.
 
-    The metadata hold the sense of each relation (`senses`, by the ids of its claims), where the
-    file tells it. The response itself is not in such a file.
+    The metadata hold the sense of each relation (`senses`, by the ids of its claims), if stated.
+    Such a file does not contain the response itself.
 
     Args:
         obj: the JSON value.
-        source: the file it comes from; its stem is the graph's id.
-        line: its line in a file of many, which the id then carries.
+        source: its file, whose stem is the graph's id.
+        line: its line in a JSON Lines file, which is then part of the id.
 
     Raises:
         InputError: if the record is malformed.
@@ -81,7 +81,7 @@ def read(obj: Any, source: Source, line: int | None = None) -> FactGraph:
 
 FORMAT = Format(
     name="factreasoner-relations",
-    title="FactReasoner, relations that it mined between claims",
+    title="FactReasoner, mined relations between claims",
     owner="IBM/FactReasoner, Apache-2.0",
     holds="responses",
     keys=("atoms", "relations", "fact_graph"),

@@ -1,8 +1,8 @@
-"""What FactReasoner's assessors and baselines conclude, a line per response.
+"""Conclusions of FactReasoner's assessors and baselines, one line per response.
 
 Source: the FactReasoner release (IBM/FactReasoner, Apache-2.0; the package fact-reasoner 0.5 to
-0.8). Its outputs say of each atom by id its verdict (`predictions`: S, NS, or of baselines with
-three C and U), and FactReasoner's also its posterior (`marginals`, and again in
+0.8). Its outputs give the verdict on each atom by id (`predictions`: S, NS, or for baselines with
+three verdicts C and U), and FactReasoner's also its posterior (`marginals`, and again in
 `factuality_score_per_atom`).
 """
 
@@ -32,7 +32,7 @@ from factormodels.nouns import counted
 from factormodels.validation import validated_probability
 
 LABELS: Mapping[str, bool] = MappingProxyType({"S": True, "NS": False})
-"""Annotations that are labels: supported and not supported. Any other leaves an atom unlabelled."""
+"""Annotations that are labels: supported and not supported. Others leave an atom unlabeled."""
 
 VERDICTS: Mapping[str, RecordedVerdict] = MappingProxyType(
     {
@@ -42,49 +42,48 @@ VERDICTS: Mapping[str, RecordedVerdict] = MappingProxyType(
         "U": RecordedVerdict("undecided", 0.5),
     }
 )
-"""Predictions, with the P(true) of one that has no posterior."""
+"""P(true) of predictions without a posterior."""
 
 UNNAMED = "recorded"
-"""What an assessor is called whose name nothing says."""
+"""Name of an assessor if none is stated."""
 
 _SUM_TOLERANCE = 5e-3
-"""By how much two probabilities may miss one: files round them to two digits and more."""
+"""Tolerance of the sum of two probabilities, since files round them to two digits."""
 
 _WRITERS = ("factscore", "factverify", "veriscore", "factreasoner")
-"""Assessors of the release. Nothing but the name of a file says which of the first three wrote
-it."""
+"""Assessors of the release. Only the name of a file distinguishes the first three."""
 
 _PAIR = re.compile(r"(\S+): (\S+)")
 _IN_WORDS = re.compile(rf"\s*(?:{_PAIR.pattern}\s*)*")
 
 
 class FactreasonerScore(ToolRecord):
-    """The posterior of an atom, and the verdict that follows from it."""
+    """The posterior of an atom, and the resulting verdict."""
 
     score: Any = None
     support: str | None = None
 
 
 class FactreasonerMarginal(ToolRecord):
-    """The probabilities of a variable: of false and of true."""
+    """The probabilities of false and of true of a variable."""
 
     variable: str
     probabilities: list[Any]
 
 
 class FactreasonerConclusions(ToolRecord):
-    """What an assessor concludes of the atoms of a response."""
+    """The conclusions of an assessor on the atoms of a response."""
 
     factuality_score_per_atom: list[dict[str, FactreasonerScore]] | None = None
     marginals: list[FactreasonerMarginal] | None = None
-    # Verdicts by atom: an object, or as an older version writes them, " a0: S a1: NS".
+    # Verdicts by atom: an object, or in an older version a text, " a0: S a1: NS".
     predictions: Any = None
     references: Any = None
     elapsed_time: Any = None
 
 
 class FactreasonerResults(FactreasonerConclusions):
-    """Conclusions with the response that they are about."""
+    """Conclusions with their response."""
 
     query: str | None = None
     input: str | None = None
@@ -94,30 +93,30 @@ class FactreasonerResults(FactreasonerConclusions):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the keys of results alone, without atoms and contexts.
+    """Return whether a record has the keys of results only, without atoms and contexts.
 
-    An older version writes predictions only where there are labels to compare them with.
+    An older version writes predictions only if there are labels to compare them with.
     """
     keys = ("predictions", "factuality_score_per_atom", "marginals")
     return "factuality_score" in record and not record.keys().isdisjoint(keys)
 
 
 def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Return the fact graph of results alone: the atoms that they judge, without texts.
+    """Return the fact graph of results only: the judged atoms, without texts.
 
-    Labels are those of `references`, where these are.
+    Labels are those of `references`, if any.
 
     Args:
         obj: the JSON value.
-        source: the file it comes from; its stem is the graph's id.
-        line: its line in a file of many, which the id then carries.
+        source: its file, whose stem is the graph's id.
+        line: its line in a JSON Lines file, which is then part of the id.
 
     Raises:
         InputError: if the record is malformed.
     """
     results, top = record_of(FactreasonerResults, obj, source, line), root_path(source, line)
     name, by_variable = verdicts_of(results, source, top)
-    # Atoms have predictions; other variables, which some lists have too, have none.
+    # Only atoms have predictions; some lists include other variables.
     verdicts = {
         atom: verdict for atom, verdict in by_variable.items() if verdict.label
     } or by_variable
@@ -143,7 +142,7 @@ def atom_of(name: Any, text: str, annotation: object, where: str) -> Atom:
     """Return an atom; annotations other than S and NS leave its label None.
 
     Raises:
-        InputError: if the annotation is no text, or the id none.
+        InputError: if the annotation is not text, or the id is invalid.
     """
     if annotation is not None and not isinstance(annotation, str):
         raise InputError(
@@ -156,10 +155,10 @@ def atom_of(name: Any, text: str, annotation: object, where: str) -> Atom:
 
 
 def seconds_of(results: FactreasonerConclusions, top: str) -> float:
-    """Return what an assessment took; 0 where nothing says it.
+    """Return the duration of an assessment; 0 if not stated.
 
     Raises:
-        InputError: if it is no number of seconds.
+        InputError: if it is not a number of seconds.
     """
     value = results.elapsed_time
     if value is None:
@@ -175,10 +174,10 @@ def seconds_of(results: FactreasonerConclusions, top: str) -> float:
 def verdicts_of(
     results: FactreasonerConclusions, source: Source, top: str
 ) -> tuple[str, dict[str, RecordedVerdict]]:
-    """Return whose results they are, and the verdict on each variable that they judge, in order.
+    """Return the name of the assessor, and its verdict on each judged variable, in order.
 
     Raises:
-        InputError: if a probability is none, or a verdict unknown.
+        InputError: if a probability is invalid, or a verdict unknown.
     """
     posteriors: dict[str, float] = {}
     labels: dict[str, str] = {}
@@ -208,7 +207,7 @@ def verdicts_of(
 
 
 def _p_true(pair: list[Any], where: str) -> float:
-    """Return the second of two probabilities, of false and of true."""
+    """Return the second of two probabilities, those of false and of true."""
     if len(pair) != 2:
         raise InputError(
             f"{where} has {counted(len(pair), 'number')}; give those of false and of true"
@@ -224,7 +223,7 @@ def _p_true(pair: list[Any], where: str) -> float:
 
 
 def by_atom(value: object, where: str) -> dict[str, Any]:
-    """Return labels by atom, of an object or of the words of an older version.
+    """Return labels by atom, from an object or from the text of an older version.
 
     Raises:
         InputError: if the value is neither.
@@ -236,7 +235,7 @@ def by_atom(value: object, where: str) -> dict[str, Any]:
 
 FORMAT = Format(
     name="factreasoner-results",
-    title="FactReasoner, what its assessors and baselines conclude",
+    title="FactReasoner, conclusions of its assessors and baselines",
     owner="IBM/FactReasoner",
     holds="responses",
     keys=("predictions", "factuality_score"),

@@ -1,4 +1,4 @@
-"""FActScore's labelled JSON Lines: one biography per line, its atomic facts labelled by people.
+"""FActScore's labeled JSON Lines: one biography per line, with atomic facts labeled by people.
 
 Source: Min et al. 2023, "FActScore: Fine-grained Atomic Evaluation of Factual Precision in Long
 Form Text Generation", and its data release (MIT).
@@ -20,7 +20,8 @@ from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
 LABELS: Mapping[str, bool | None] = MappingProxyType({"S": True, "NS": False, "IR": None})
-"""Supported, not supported, irrelevant to the topic: the last is not a judgement of truth."""
+"""Labels: supported, not supported, and irrelevant to the topic, which is not a judgement of
+truth."""
 
 
 class FactscoreFact(ToolRecord):
@@ -31,14 +32,14 @@ class FactscoreFact(ToolRecord):
 
 
 class FactscoreSentence(ToolRecord):
-    """A sentence; its facts are null where nobody annotated it."""
+    """A sentence; its facts are null if it was not annotated."""
 
     is_relevant: bool | None = named("is-relevant", None)
     human_atomic_facts: list[FactscoreFact] | None = named("human-atomic-facts", None)
 
 
 class FactscoreBiography(ToolRecord):
-    """A response; its sentences are null where nobody annotated it."""
+    """A response; its sentences are null if it was not annotated."""
 
     annotations: list[FactscoreSentence] | None
     input: str | None = None
@@ -48,18 +49,18 @@ class FactscoreBiography(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a response and annotations of its sentences."""
+    """Return whether a record has a response and annotations of its sentences."""
     return "output" in record and "annotations" in record
 
 
 def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Return the fact graph of one labelled biography: atoms without contexts.
+    """Return the fact graph of one labeled biography: atoms without contexts.
 
     Atoms are the human atomic facts, named a1, a2, ... over the biography, each with the index of
-    its sentence (from 1). The metadata hold `cat`, `annotated` (false where the whole record was
-    left out: no atoms), and of an annotated record the number of `sentences` and the indices of
-    those with no human facts: `sentences_not_annotated`, and `sentences_not_relevant` for those
-    that the annotators set aside as not about the topic.
+    its sentence (from 1). The metadata hold `cat`, `annotated` (false if the whole record was left
+    out: no atoms) and, for an annotated record, the number of `sentences` and the indices of those
+    without human facts: `sentences_not_annotated`, and `sentences_not_relevant` for those that the
+    annotators marked as not about the topic.
 
     Args:
         obj: the JSON value of the line.

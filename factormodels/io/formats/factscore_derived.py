@@ -1,4 +1,4 @@
-"""The embedded form of FActScore's biographies: one JSON object per response, without any text.
+"""Embedded form of FActScore's biographies: one JSON object per response, without texts.
 
     {"id": "ChatGPT-001", "categories": ["rare"], "sentences": 8,
      "atoms": [[1, "S"], [1, "NS"]],
@@ -8,10 +8,10 @@
      "texts": [10000, 6667, 5000, 5000, 2500, 0]}
 
 An atom has its sentence and annotation; a passage its key and the numbers of the atoms that it was
-retrieved for. `evidence` has a row per passage: what the relation model gives to entailment and to
-contradiction of each atom, in ten-thousandths, the rest being neutral. `between` has the same for
-each passage and every other passage, in order. `texts` has three figures for each atom, in
-ten-thousandths too: how much of its text passages hold, as `extraction.text_match` has it. Atoms
+retrieved for. `evidence` has a row per passage: the relation model's probabilities of entailment
+and of contradiction for each atom, in ten-thousandths; the remainder is neutral. `between` has the
+same for each passage and every other passage, in order. `texts` has three figures for each atom,
+also in ten-thousandths: the share of its text in the passages, as in `extraction.text_match`. Atoms
 are a1, a2, ..., passages c1, c2, ...
 """
 
@@ -35,33 +35,33 @@ from factormodels.metadata.recorded_match import FIGURES, TEXT_MATCH_KEY, record
 _UNITS = 10_000
 
 _SOURCE = {"relation_model": "lexical", "retriever": "BM25 on Wikipedia", "top_k": 5}
-"""The relation model that made the evidence, and how the passages were retrieved."""
+"""Relation model and retriever of the evidence."""
 
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the keys of the embedded form."""
+    """Return whether a record has the keys of the embedded form."""
     return {"atoms", "passages", "evidence", "between"} <= record.keys()
 
 
 def read(obj: Any, source: Source, line: int | None = None) -> FactGraph:
-    """Return the fact graph of a decoded line of somebody's file.
+    """Return the fact graph of a decoded line of a user's file.
 
     Raises:
-        InputError: if the line is not of the embedded form.
+        InputError: if the line does not have the embedded form.
     """
     try:
         return graph_from_object(obj)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{location(source, line)}: this is no biography in the form of the embedded dataset "
-            f"'factscore' ({error!r}); take the dataset by that name"
+            f"{location(source, line)}: this is not a biography in the form of the embedded "
+            f"dataset 'factscore' ({error!r}); take the dataset by that name"
         ) from None
 
 
 def graph_from_object(obj: Mapping[str, Any]) -> FactGraph:
-    """Return the fact graph that a decoded line holds."""
+    """Return the fact graph of a decoded line."""
     atoms = tuple(
         Atom(f"a{number}", label=LABELS[annotation], annotation=annotation, sentence=sentence)
         for number, (sentence, annotation) in enumerate(obj["atoms"], start=1)
@@ -81,7 +81,7 @@ def graph_from_object(obj: Mapping[str, Any]) -> FactGraph:
         "sentences": obj["sentences"],
         EVIDENCE_KEY: _SOURCE,
     }
-    # Files that were derived before figures of texts were have none.
+    # Older files have no figures of texts.
     if "texts" in obj:
         figures = np.array(obj["texts"], np.float64).reshape(-1, len(FIGURES)) / _UNITS
         metadata[TEXT_MATCH_KEY] = recorded_match(figures, atom_ids)

@@ -1,7 +1,7 @@
-"""FActScore's decisions: what `FactScorer.get_score` returns, saved as JSON.
+"""FActScore's decisions: the result of `FactScorer.get_score`, saved as JSON.
 
 Source: shmsw25/FActScore (MIT). `decisions` has a list for each response, null without facts. A
-response is known by its place in the file only.
+response is identified only by its position in the file.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from factormodels.metadata.recorded_verdicts import SUPPORTED
 
 
 class FactscoreDecision(ToolRecord):
-    """An atomic fact, and whether the tool found it supported."""
+    """An atomic fact, and whether the tool considers it supported."""
 
     atom: str
     is_supported: bool
 
 
 class FactscoreOutput(ToolRecord):
-    """What the tool decides of the facts of several responses."""
+    """The decisions of the tool on the facts of several responses."""
 
     decisions: list[list[FactscoreDecision] | None]
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has decisions and their score."""
+    """Return whether a record has decisions and their score."""
     return "decisions" in record and "score" in record
 
 
 def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
     """Return a fact graph for each response, numbered from 1.
 
-    A fact that is not supported has P(true) 0: the tool says no more.
+    A fact that is not supported has P(true) 0, since the tool states nothing more.
 
     Raises:
         InputError: if the record is malformed.
@@ -63,7 +63,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph
 
 FORMAT = Format(
     name="factscore-output",
-    title="FActScore, what it decides",
+    title="FActScore, decisions",
     owner="shmsw25/FActScore, MIT",
     holds="responses",
     keys=("decisions", "score"),

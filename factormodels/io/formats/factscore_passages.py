@@ -1,4 +1,4 @@
-"""Passages for the atoms of FActScore's biographies, a line for each atom.
+"""Passages for the atoms of FActScore's biographies, one line per atom.
 
 Each line has `name` (the topic), `sent` (the text of an atom) and `passages`, a list of objects
 with `text` and optionally `title`.
@@ -41,7 +41,7 @@ class FactscorePassages(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the text of an atom and passages."""
+    """Return whether a record has the text of an atom and passages."""
     return "sent" in record and "passages" in record
 
 
@@ -67,15 +67,15 @@ def with_passages(
 ) -> tuple[FactGraph, ...]:
     """Return biographies with the passages of a file as contexts in place of their own.
 
-    Equal passages become one context, retrieved for all their atoms. An atom without a line gets
-    no context.
+    Equal passages become one context, retrieved for all their atoms. An atom without a line gets no
+    context.
 
     Args:
         graphs: the biographies.
         path: JSON Lines file of passages.
 
     Raises:
-        InputError: if the file cannot be read, a line is malformed, or no line fits an atom.
+        InputError: if the file cannot be read, a line is malformed, or no line matches an atom.
     """
     passages: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for line, obj in read_json_lines(path):
@@ -103,7 +103,7 @@ def _with_contexts(
 FORMAT = Format(
     name="factscore-passages",
     title="passages for the atoms of FActScore",
-    owner="as with_passages reads them",
+    owner="this project, as read by with_passages",
     holds="passages",
     keys=("sent", "passages"),
     recognize=recognize,

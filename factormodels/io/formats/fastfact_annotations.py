@@ -1,4 +1,4 @@
-"""What people did to a pipeline's claims, in the files of FaStfact-Bench's annotation tool.
+"""People's changes of a pipeline's claims, in the files of FaStfact-Bench's annotation tool.
 
 A response has `claims_lst`; an annotated claim has `annotation_status_details`:
 
@@ -6,10 +6,10 @@ A response has `claims_lst`; an annotated claim has `annotation_status_details`:
     "disagreed_corrected" or "verification_pending"}
     {"action": "removed", "reason": "redundant"}    {"action": "new"}
 
-and beside it `claim` (the pipeline's text), `revised_claim` (null where it was left), `pre-label`,
-`verification_result.verification_label` and `annotator_label`. A file that nobody annotated, such
-as the tool's example, has the pipeline's side alone. `fastfact_bench` reads the same files as
-responses with claims as people left them.
+It also has `claim` (the pipeline's text), `revised_claim` (null if unchanged), `pre-label`,
+`verification_result.verification_label` and `annotator_label`. A file without annotations, such as
+the tool's example, has the pipeline's keys only. `fastfact_bench` reads the same files as responses
+with the revised claims.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from factormodels.io.tables.records import Source
 
 
 class AnnotationRecord(ToolRecord):
-    """A claim with what people did to it."""
+    """A claim with people's changes."""
 
     claim: str
     revised_claim: str | None = None
@@ -47,7 +47,7 @@ class AnnotationRecord(ToolRecord):
 
 
 class AnnotationsRecord(ToolRecord):
-    """A response whose claims people may have annotated."""
+    """A response whose claims may be annotated."""
 
     claims_lst: list[AnnotationRecord]
     model: str | None = None
@@ -56,7 +56,7 @@ class AnnotationsRecord(ToolRecord):
 
 
 class Operation(StrEnum):
-    """What people did to a claim (FaStfact, appendix F and table 2)."""
+    """People's change of a claim (FaStfact, appendix F and table 2)."""
 
     UNCHANGED = "unchanged"
     REVISED = "revised"
@@ -65,14 +65,14 @@ class Operation(StrEnum):
 
 
 class Stage(StrEnum):
-    """Where the pipeline took its verdict."""
+    """Origin of the pipeline's verdict."""
 
     PRE_VERIFIED = "pre-verified"
-    """At extraction, without a search."""
+    """Extraction, without a search."""
     VERIFIED = "verified"
-    """After a search, from evidence."""
+    """Verification, from evidence found by a search."""
     NONE = "none"
-    """Nowhere: people added the claim, or the pipeline says nothing of it."""
+    """No verdict: people added the claim, or the pipeline gave none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ class AnnotatedClaim:
 
     Attributes:
         id: its id in the file; empty if it has none.
-        original: the pipeline's text; empty of an added claim.
-        text: what people left of it; empty of a removed claim.
-        operation: what they did; None where nobody annotated the response.
-        stage: where the pipeline's verdict is from.
-        verdict: the pipeline's, in its own words; empty where there is none.
-        human: the person's label; empty where there is none.
-        agreement: what the person said of the verdict: agreed, disagreed_corrected or
-            verification_pending; empty where nothing was said.
-        reason: why it was removed.
+        original: the pipeline's text; empty for an added claim.
+        text: the text after annotation; empty for a removed claim.
+        operation: people's change; None if the response was not annotated.
+        stage: origin of the pipeline's verdict.
+        verdict: the pipeline's verdict, in its own words; empty if there is none.
+        human: the person's label; empty if there is none.
+        agreement: the person's opinion of the verdict: agreed, disagreed_corrected or
+            verification_pending; empty if not stated.
+        reason: reason of the removal.
     """
 
     id: str
@@ -105,15 +105,15 @@ class AnnotatedClaim:
 
 @dataclass(frozen=True)
 class AnnotatedResponse:
-    """A response whose claims a pipeline found and people may have annotated.
+    """A response with claims of a pipeline, possibly annotated.
 
     Attributes:
-        id: of the response.
-        model: that wrote it; empty if it is not said.
-        benchmark: that its question is from; empty if it is not said.
-        claims: in order, those that were removed included.
+        id: id of the response.
+        model: model that wrote it; empty if not stated.
+        benchmark: source of its question; empty if not stated.
+        claims: claims in order, including removed ones.
         is_annotated: whether a person annotated it.
-        tokens: tokens that the pipeline took, by stage, where the file says them.
+        tokens: tokens that the pipeline used, by stage, if the file states them.
     """
 
     id: str
@@ -137,7 +137,7 @@ def annotated_response(obj: object, source: Source, line: int | None = None) -> 
     claims = [
         _claim(claim, where, annotated=annotated)
         for claim, where in placed(record.claims_lst, f"{root_path(source, line)}.claims_lst")
-        # The tool writes an entry with a status where no claim remained.
+        # The tool writes an entry with a status if no claim remained.
         if "status" not in (claim.annotation_status_details or {})
     ]
     return AnnotatedResponse(
@@ -151,7 +151,7 @@ def annotated_response(obj: object, source: Source, line: int | None = None) -> 
 
 
 def _claim(claim: AnnotationRecord, where: str, *, annotated: bool) -> AnnotatedClaim | None:
-    """Return a claim; None of one that a person added and took away again."""
+    """Return a claim; None for one that a person added and removed again."""
     details = claim.annotation_status_details or {}
     revised = claim.revised_claim or ""
     human = _human_label(claim, where)
@@ -196,7 +196,7 @@ def _operation(
 
 def _human_label(claim: AnnotationRecord, where: str) -> str:
     label = (claim.annotator_label or "").casefold()
-    # Agreement with a verdict that the pipeline never gave is none.
+    # Agreement with a verdict that the pipeline did not give is not a label.
     if label in ("unsure", ""):
         return ""
     if label not in LABELS and label not in REMOVED:
@@ -208,7 +208,7 @@ def _human_label(claim: AnnotationRecord, where: str) -> str:
 
 
 def _tokens(stats: object) -> dict[str, float]:
-    """Return the tokens by stage, as far as a record says them."""
+    """Return the tokens by stage, as far as stated in a record."""
     if not isinstance(stats, dict):
         return {}
     tokens: dict[str, float] = {}

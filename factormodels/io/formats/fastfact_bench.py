@@ -1,10 +1,10 @@
-"""FaStfact-Bench: long answers of four language models, their claims labelled by people.
+"""FaStfact-Bench: long answers of four language models, with claims labeled by people.
 
 Source: Wan et al. 2025, "FaStfact: Faster, Stronger Long-Form Factuality Evaluations in LLMs".
-Relied on, in Yingjia-Wan/FaStfact/FaStfact-Bench/FastFact_annotation: the annotation tool that
-writes the labelled file (`claims_lst` with `claim`, `revised_claim`, `annotator_label`,
+Based on, in Yingjia-Wan/FaStfact/FaStfact-Bench/FastFact_annotation: the annotation tool that
+writes the labeled file (`claims_lst` with `claim`, `revised_claim`, `annotator_label`,
 `annotation_status_details`, `verification_result`), its example and annotation_stats.json (the
-labels that occur). The labelled file, fastfact-bench_annotated.jsonl, was not seen.
+labels that occur). The labeled file, fastfact-bench_annotated.jsonl, was not available.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ LABELS: Mapping[str, bool | None] = MappingProxyType(
     }
 )
 """Annotators' labels. As in the annotation protocol, refuted, conflicting and not enough evidence
-are unsupported; the last four judge no truth."""
+are unsupported; the last four are not judgements of truth."""
 
 REMOVED = ("redundant", "not a claim")
-"""Labels of claims that the annotators took out."""
+"""Labels of claims that the annotators removed."""
 
 _EVIDENCE = re.compile(
     r"^Evidence \d+\s*\nSource Title:(?P<title>[^\n]*)\n"
@@ -64,13 +64,13 @@ class FastfactVerdict(ToolRecord):
 
 
 class FastfactVerification(FastfactVerdict):
-    """What the pipeline found out about a claim."""
+    """The result of the pipeline for a claim."""
 
     verification_context: str | None = None
 
 
 class FastfactClaim(ToolRecord):
-    """A claim as the pipeline and as people left it."""
+    """A claim as revised by the pipeline and by people."""
 
     claim: Any = None
     revised_claim: str | None = None
@@ -87,18 +87,17 @@ class FastfactResponse(AnsweredQuestion):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a response and a list of claims."""
+    """Return whether a record has a response and a list of claims."""
     return "response" in record and "claims_lst" in record
 
 
 def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     """Return the fact graph of a response with its claims.
 
-    Claims are atoms, as revised; those that the annotators removed are left out, so that the
-    number of atoms is the K' of F1@K'. The passages that a claim was verified with are its
-    contexts; what each says of the claim was not recorded. The metadata hold the record's own
-    facts, the number of claims `removed`, and by atom the `verifier` label of the pipeline and its
-    `prelabel`.
+    Claims are atoms, as revised; claims removed by the annotators are left out, so that the number
+    of atoms is the K' of F1@K'. The passages that a claim was verified with are its contexts,
+    without relations, which were not recorded. The metadata hold the record's own facts, the number
+    of claims `removed`, and by atom the `verifier` label of the pipeline and its `prelabel`.
 
     Raises:
         InputError: if the record is malformed or a label unknown.
@@ -112,7 +111,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     for claim, where in placed(record.claims_lst, f"{root_path(source, line)}.claims_lst"):
         details = claim.annotation_status_details or {}
         if "status" in details:
-            # The tool writes such an entry where no claim remained.
+            # The tool writes such an entry if no claim remained.
             continue
         if details.get("action") == "removed" or claim.annotator_label in REMOVED:
             removed += 1

@@ -1,4 +1,4 @@
-"""What a format declares of itself."""
+"""Declarations of formats."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Format:
     """A format of the records of a dataset.
 
     Attributes:
-        name: what the command line calls it.
-        title: the dataset.
-        owner: where its owner publishes it.
-        holds: what a file of it becomes.
-        keys: the keys that documentation names it by.
-        recognize: whether a JSON object is a record of it.
-        read: what a record becomes, given its file and line: an item, a list of items, or what
-            `gather` takes.
-        record: the record that `read` takes, whose keys are used.
-        fields: the keys that a record should have, of which a check says where they lack: ``a[].b``
-            is the key b of every entry of the list a, ``a{}.b`` of every value of the object a.
-        also: further keys that are used, or passed over because another key says the same, written
-            as in `fields`; * stands for any text. Every other key of a record is not used.
-        gather: what becomes of all records together, where that takes more than one.
-        companion: the format of the file that belongs beside it; empty where there is none.
-        closed: whether `read` refuses keys that it does not know.
+        name: name on the command line.
+        title: title of the dataset.
+        owner: repository or site of its owner.
+        holds: kind of the resulting items.
+        keys: identifying keys, for documentation.
+        recognize: returns whether a JSON object is a record of it.
+        read: converts a record, given its file and line, to an item, a list of items, or an
+            argument of `gather`.
+        record: the type of the record that `read` uses, which declares the used keys.
+        fields: the keys that a record should have, for reports of missing ones: ``a[].b`` is the
+            key b of every entry of the list a, ``a{}.b`` of every value of the object a.
+        also: further keys that are used, or ignored because another key has the same content, in
+            the notation of `fields`; * matches any text. All other keys of a record are unused.
+        gather: converts all records together, if one is not enough.
+        companion: the format of the file that belongs to it; empty if there is none.
+        closed: whether `read` refuses unknown keys.
     """
 
     name: str
@@ -56,23 +56,23 @@ class Format:
 
     @cached_property
     def used_keys(self) -> Tree | None:
-        """The keys of a record that are used; None if `read` refuses every other key."""
+        """Return the keys of a record that are used; None if `read` refuses all other keys."""
         if self.closed:
             return None
         stated = key_tree((*self.keys, *self.fields, *self.also))
         if self.record is None:
             return stated
-        # The library behind records is loaded for formats that have one.
+        # Imported on demand, for formats with a record type.
         from factormodels.io.formats.record import declared_keys
 
         return _merged(stated, declared_keys(self.record))
 
     def fits(self, obj: object) -> bool:
-        """Whether a JSON value is a record of this format."""
+        """Return whether a JSON value is a record of this format."""
         return isinstance(obj, dict) and self.recognize(obj)
 
     def items(self, parsed: Sequence[Any]) -> list[Item]:
-        """Items of what `read` returned for several records, in order."""
+        """Return the items of the results of `read` for several records, in order."""
         if self.gather is not None:
             return list(self.gather(parsed))
         gathered: list[Item] = []
@@ -82,6 +82,6 @@ class Format:
 
 
 def _merged(first: Tree, second: Tree) -> Tree:
-    """Return the keys of two trees; below a key of both, those of both."""
+    """Merge the keys of two trees, including those below common keys."""
     below = {key: _merged(tree, second[key]) for key, tree in first.items() if key in second}
     return {**first, **second, **below}

@@ -14,7 +14,7 @@ from factormodels.io.tables.records import Source
 
 
 class InspectSample(ToolRecord):
-    """A sample with its scores: by scorer an object with a value, or the value."""
+    """A sample with its scores by scorer: an object with a value, or the value."""
 
     id: Any = None
     epoch: Any = 1
@@ -23,7 +23,7 @@ class InspectSample(ToolRecord):
 
 
 class InspectEvaluation(ToolRecord):
-    """What was evaluated."""
+    """The evaluated model."""
 
     model: Any = None
 
@@ -36,7 +36,7 @@ class InspectLog(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a log with samples."""
+    """Return whether a record is a log with samples."""
     return {"eval", "samples"} <= record.keys()
 
 

@@ -1,4 +1,4 @@
-"""What records of datasets become, where that is no fact graph."""
+"""Items from records of datasets that are not fact graphs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from factormodels.validation import validated_id, validated_probability
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is asked of a language model.
+    """A prompt for a language model.
 
     Attributes:
         id: name of the prompt, unique in its file.
         text: the prompt.
-        topic: what it is about, or the collection it comes from; empty where that is not said.
+        topic: its topic, or its collection; empty if not stated.
     """
 
     id: str
@@ -32,14 +32,14 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """Two texts and how probable people hold the second to be, given the first.
+    """Two texts, and people's probability of the second given the first.
 
     Attributes:
         id: name of the pair, unique in its file.
-        premise: the text that is given.
-        hypothesis: the text that is judged.
+        premise: the given text.
+        hypothesis: the judged text.
         probability: people's probability of the hypothesis, in [0, 1].
-        category: the owner's category of the pair; empty where there is none.
+        category: the owner's category of the pair; empty if there is none.
     """
 
     id: str
@@ -56,12 +56,12 @@ class JudgedPair:
 
 @dataclass(frozen=True, slots=True)
 class AtomPassages:
-    """The passages that were found for one atom.
+    """The passages retrieved for one atom.
 
     Attributes:
         topic: the topic of the atom's biography.
         atom: the text of the atom.
-        passages: (title, text) of each, without marks of sentences.
+        passages: (title, text) of each passage, without sentence marks.
     """
 
     topic: str
@@ -70,4 +70,4 @@ class AtomPassages:
 
 
 Item = FactGraph | Prompt | JudgedPair | AtomPassages | ClaimRecord
-"""What a record of a dataset becomes."""
+"""Result of a record of a dataset."""

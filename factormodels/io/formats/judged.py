@@ -1,4 +1,4 @@
-"""Claims with labels of people or verdicts of tools: what several readers share."""
+"""Claims with labels of people or verdicts of tools, for several readers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from factormodels.metadata.recorded_verdicts import (
 from factormodels.words import NO_LABEL, STANCES, folded, truth_of
 
 UNSUPPORTED = RecordedVerdict("unsupported", 0.0)
-"""The verdict of a tool that says of a claim only that it is not supported."""
+"""Verdict of a tool that only states that a claim is not supported."""
 
 Judged = tuple[str, RecordedVerdict | None]
-"""The text of a claim and the verdict on it; None where the tool gave none that can be read."""
+"""Text of a claim and its verdict; None if the tool gave no valid one."""
 
 _ABSTAIN = "abstain"
 _VERDICTS: Mapping[RelationKind, RecordedVerdict] = {
@@ -59,8 +59,9 @@ def truth_word(value: object, where: str) -> tuple[bool | None, str | None]:
     """Return the label of a claim, and the annotator's word for it.
 
     Args:
-        value: true, false, null, or a word for one of them. A word for neither is no label.
-        where: the place, which errors name.
+        value: true, false, null, or a word for one of them; null and words for neither mean no
+            label.
+        where: the place, for errors.
 
     Raises:
         InputError: if it is another word.
@@ -76,7 +77,7 @@ def truth_word(value: object, where: str) -> tuple[bool | None, str | None]:
 
 
 def inference_verdict(value: object, where: str) -> RecordedVerdict | None:
-    """Return the verdict of Entailment, Neutral or Contradiction; None for Abstain or null.
+    """Return the verdict for Entailment, Neutral or Contradiction; None for Abstain or null.
 
     Raises:
         InputError: if it is another word.
@@ -94,9 +95,10 @@ def inference_verdict(value: object, where: str) -> RecordedVerdict | None:
 
 
 def inference_label(value: object, where: str) -> tuple[bool | None, str | None]:
-    """Return the label of a person's Entailment or Contradiction, and the word.
+    """Return the label for a person's Entailment or Contradiction, and the word.
 
-    Neutral and Abstain are no label: they say neither that the claim is true nor that it is false.
+    Neutral and Abstain are not labels, since they state neither that the claim is true nor that it
+    is false.
 
     Raises:
         InputError: if it is another word.
@@ -109,7 +111,7 @@ def inference_label(value: object, where: str) -> tuple[bool | None, str | None]
 def assessor_metadata(
     verdicts: Mapping[str, Mapping[str, RecordedVerdict | None]],
 ) -> dict[str, Any]:
-    """Return the metadata of verdicts by assessor and id of atom, without those that are None."""
+    """Return the metadata of verdicts by assessor and id of atom, without None."""
     known = {
         name: {atom: verdict for atom, verdict in by_atom.items() if verdict is not None}
         for name, by_atom in verdicts.items()

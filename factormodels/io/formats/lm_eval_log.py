@@ -1,4 +1,4 @@
-"""Samples of lm-evaluation-harness (EleutherAI), the lines that `--log_samples` writes."""
+"""Samples of lm-evaluation-harness (EleutherAI), the lines written by `--log_samples`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from factormodels.io.formats.record import ToolRecord, record_of
 from factormodels.io.tables.records import Source
 
 CHOICE = "chosen answer"
-"""The column of the probability that a model gives the answer that it chooses."""
+"""Column of the probability of the answer that a model chooses."""
 
 
 class LmEvalSample(ToolRecord):
@@ -24,7 +24,7 @@ class LmEvalSample(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a line of samples."""
+    """Return whether a record is a line of samples."""
     return {"doc_id", "filtered_resps"} <= record.keys()
 
 
@@ -43,7 +43,7 @@ def read(obj: Any, source: Source, line: int | None = None) -> list[Row]:
     chosen = _chosen(answers)
     if chosen is None:
         return [{**row, "text": shown_text(answers[0]) if answers else "", **scores}]
-    # The reference says whether the choice is right: that is a label, no scorer's opinion.
+    # Correctness of the choice by the reference is a label rather than a score.
     right = scores.get("acc")
     return [{**row, CHOICE: chosen, "label": None if right is None else right == 1.0}]
 

@@ -1,6 +1,6 @@
-"""LM-Polygraph's uncertainty of texts: fields of `UncertaintyOutput`, an object for each claim.
+"""LM-Polygraph's uncertainty of texts: fields of `UncertaintyOutput`, one object per claim.
 
-Source: IINemo/lm-polygraph (MIT). The name of the `estimator` is beside the fields.
+Source: IINemo/lm-polygraph (MIT). The name of the `estimator` is stored beside the fields.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class PolygraphOutput(ToolRecord):
 
 @dataclass(frozen=True)
 class UncertainText:
-    """A text with LM-Polygraph's uncertainty of it.
+    """A text with LM-Polygraph's uncertainty.
 
     Attributes:
-        id: of the response that it belongs to.
-        query: what the model was asked.
+        id: id of its response.
+        query: the prompt of the model.
         text: the text.
-        uncertainty: the number: the larger, the less sure.
-        estimator: what gave the number; empty where nothing says it.
+        uncertainty: the uncertainty; larger is less certain.
+        estimator: name of the estimator; empty if not stated.
     """
 
     id: str
@@ -54,14 +54,14 @@ class UncertainText:
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a text with its uncertainty."""
+    """Return whether a record has a text with its uncertainty."""
     return "uncertainty" in record and "generation_text" in record
 
 
 def read(obj: object, source: Source, line: int | None = None) -> UncertainText:
     """Return a text with its uncertainty.
 
-    Texts of one `response`, or else of one input, belong together.
+    Texts with the same `response`, or else the same input, belong together.
 
     Raises:
         InputError: if the record is malformed.
@@ -69,7 +69,9 @@ def read(obj: object, source: Source, line: int | None = None) -> UncertainText:
     output, top = record_of(PolygraphOutput, obj, source, line), root_path(source, line)
     value = output.uncertainty
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        raise InputError(f"{top}.uncertainty: {shown(value)} is no finite number; give one number")
+        raise InputError(
+            f"{top}.uncertainty: {shown(value)} is not a finite number; give one number"
+        )
     query = output.input_text or ""
     return UncertainText(
         output.response or query or record_id(source),
@@ -81,13 +83,13 @@ def read(obj: object, source: Source, line: int | None = None) -> UncertainText:
 
 
 def gather(texts: Sequence[UncertainText]) -> list[FactGraph]:
-    """Return the fact graphs of uncertain texts, a claim each, with a verdict by each estimator.
+    """Return the fact graphs of uncertain texts, one claim each, with a verdict per estimator.
 
-    An uncertainty is no probability. What the numbers of an estimator are is told from all of
-    them: between -1 and 0, a share with its sign turned (as of claim-conditioned probability and
-    lexical similarity), so that P(true) is -u; 0 and more, the negative logarithm of a probability,
-    e^-u; else 1 / (1 + e^u). All three fall as u grows: the ranking is the tool's own, and what
-    calibration says of it is about these maps.
+    An uncertainty u is not a probability. The conversion depends on all numbers of an estimator: in
+    [-1, 0], they are negated shares (as for claim-conditioned probability and lexical similarity),
+    so that P(true) is -u; if nonnegative, negative logarithms of probabilities, e^-u; otherwise 1 /
+    (1 + e^u). All three decrease in u: the ranking is the tool's own, and calibration results refer
+    to these conversions.
     """
     by_estimator: dict[str, list[float]] = {}
     by_response: dict[str, dict[str, list[UncertainText]]] = {}
@@ -112,17 +114,17 @@ def gather(texts: Sequence[UncertainText]) -> list[FactGraph]:
 
 
 def _map_of(values: Sequence[float]) -> Callable[[float], float]:
-    """Return P(true) as a function of an uncertainty, from all numbers of its estimator."""
+    """Return P(true) as a function of an uncertainty, given all numbers of its estimator."""
     if all(-1.0 <= value <= 0.0 for value in values):
         return lambda u: -u if u else 0.0
     if all(value >= 0.0 for value in values):
         return lambda u: math.exp(-u)
-    # Numbers beyond what e takes are certain.
+    # Limited to avoid overflow of the exponential.
     return lambda u: 1.0 / (1.0 + math.exp(min(u, 700.0)))
 
 
 def _finite(value: float) -> bool:
-    # A whole number may be too large for a float.
+    # Integers may exceed the range of floats.
     return abs(value) <= 1e300
 
 

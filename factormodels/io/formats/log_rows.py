@@ -1,4 +1,4 @@
-"""Rows of logs of evaluation tools: the columns that all have, and scores as shares."""
+"""Rows of logs of evaluation tools: common columns, and scores as shares."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 Row = dict[str, Any]
 
 KEYS = ("response", "claim", "text", "model", "label")
-"""Columns of a row beside those of scorers."""
+"""Columns of a row besides those of scorers."""
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's letters: correct, incorrect, partially correct, no answer."""
 
 
 def known(response: object, claim: object, model: object) -> Row:
-    """Return what a row says of its sample: what was asked, which repetition, which model."""
+    """Return the common columns of a row: response, repetition and model of its sample."""
     return {"response": str(response), "claim": str(claim), "model": model or ""}
 
 
 def shares(scores: Mapping[str, Any]) -> dict[str, float]:
-    """Return the scores that are a share, as numbers; letters and yes or no become 1 or 0."""
+    """Return the scores that are shares, as numbers; letters and yes or no become 1 or 0."""
     numbers = {
         name: _LETTERS.get(value, value) if isinstance(value, str) else value
         for name, value in scores.items()
@@ -33,5 +33,5 @@ def shares(scores: Mapping[str, Any]) -> dict[str, float]:
 
 
 def shown_text(value: object) -> str:
-    """Return an answer as text, which need not be one."""
+    """Return an answer as text, whatever its type."""
     return value if isinstance(value, str) else "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""The registry of logs of evaluation tools, whose records become rows with a column a scorer."""
+"""Registry of logs of evaluation tools, whose records become rows with a column per scorer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LOGS: tuple[tuple[Recognize, Read], ...] = (
     (promptfoo_log.recognize, promptfoo_log.read),
     (lm_eval_log.recognize, lm_eval_log.read),
 )
-"""A row a tool: whether a record is of its log, and the rows of the record."""
+"""For each tool: whether a record is from its log, and the rows of the record."""
 
 
 def scored_rows(record: object, source: Source, line: int | None) -> list[Row] | None:
-    """Return the rows of a log, or of a line of one; None where the record is of no such log.
+    """Return the rows of a log, or of a line of one; None if the record is not from a known log.
 
-    `response` is the sample and `claim` its repetition; `label` whether a chosen answer is right,
-    where the log says both that and how probable the model held it. Other columns are scores.
+    `response` is the sample and `claim` its repetition; `label` states whether a chosen answer is
+    right, if the log has both that and the model's probability. Other columns are scores.
 
     Raises:
         InputError: if a log's samples are malformed, or a whole log has no score from 0 to 1.

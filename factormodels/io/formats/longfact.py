@@ -26,12 +26,12 @@ class LongfactPrompt(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the keys of LongFact and no others."""
+    """Return whether a record has the keys of LongFact and no others."""
     return "prompt" in record and record.keys() <= {"prompt", "canary"}
 
 
 def read(obj: object, source: Source, line: int | None = None) -> Prompt:
-    """Return the prompt of a record, with the topic that the name of its file states.
+    """Return the prompt of a record, with the topic in the name of its file.
 
     Raises:
         InputError: if the record has no text.
@@ -43,7 +43,7 @@ def read(obj: object, source: Source, line: int | None = None) -> Prompt:
 
 
 def topic_of_file(source: Source) -> str:
-    """Return the topic that the name of one of LongFact's files states; empty of another file."""
+    """Return the topic in the name of one of LongFact's files; empty for other files."""
     match = _FILE.fullmatch(record_id(Path(source).name))
     return match["topic"].replace("-", " ") if match else ""
 

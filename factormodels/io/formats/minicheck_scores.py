@@ -1,6 +1,6 @@
-"""MiniCheck's scores of documents and claims, a row for each pair.
+"""MiniCheck's scores of documents and claims, one row per pair.
 
-Source: Liyan06/MiniCheck (Apache-2.0). A row has `doc`, `claim` and what `score` returns of the
+Source: Liyan06/MiniCheck (Apache-2.0). A row has `doc`, `claim` and the result of `score` for the
 pair, `raw_prob` or `max_support_prob`, with `pred_label`.
 """
 
@@ -26,7 +26,7 @@ _NAMES = ("response", "id", "dataset")
 
 
 class MinicheckRow(ToolRecord):
-    """A document, a claim, and how probably the one supports the other."""
+    """A document, a claim, and the probability that the document supports the claim."""
 
     claim: str
     doc: str | None = None
@@ -41,13 +41,13 @@ class MinicheckRow(ToolRecord):
 
 @dataclass(frozen=True)
 class ScoredPair:
-    """A document and a claim, and how probably the one supports the other.
+    """A document and a claim, and the probability of support.
 
     Attributes:
-        id: of the response that the claim belongs to.
+        id: id of the claim's response.
         document: the document.
         claim: the claim.
-        probability: of support.
+        probability: probability that the document supports the claim.
     """
 
     id: str
@@ -57,12 +57,12 @@ class ScoredPair:
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a document, a claim and a probability."""
+    """Return whether a record has a document, a claim and a probability."""
     return {"doc", "claim"} <= record.keys() and any(key in record for key in _PROBABILITIES)
 
 
 def read(obj: object, source: Source, line: int | None = None) -> ScoredPair:
-    """Return a scored pair, of the response that `response` or `id` names.
+    """Return a scored pair, whose response is named by `response` or `id`.
 
     Raises:
         InputError: if the record is malformed.
@@ -70,12 +70,12 @@ def read(obj: object, source: Source, line: int | None = None) -> ScoredPair:
     row, top = record_of(MinicheckRow, obj, source, line), root_path(source, line)
     key, value = row.first_of(_PROBABILITIES)
     if isinstance(value, str):
-        # As a table of texts has it.
+        # Tables of texts have numbers as text.
         try:
             value = float(value)
         except ValueError:
             raise InputError(
-                f"{top}.{key}: {shown(value)} is no number; give a probability"
+                f"{top}.{key}: {shown(value)} is not a number; give a probability"
             ) from None
     with located(f"{top}.{key}"):
         probability = validated_probability(value, "support")
@@ -91,8 +91,8 @@ def read(obj: object, source: Source, line: int | None = None) -> ScoredPair:
 def gather(pairs: Sequence[ScoredPair]) -> list[FactGraph]:
     """Return the fact graphs of scored pairs.
 
-    P(true) of a claim is that of the document that supports it best, as MiniCheck takes the best
-    chunk of a document.
+    P(true) of a claim is that of its best supporting document, as MiniCheck uses the best chunk of
+    a document.
     """
     by_response: dict[str, dict[str, float]] = {}
     for pair in pairs:

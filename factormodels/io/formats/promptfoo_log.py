@@ -1,4 +1,4 @@
-"""Results of promptfoo (the JSON of `promptfoo eval --output`): a row for each test and prompt."""
+"""Results of promptfoo (JSON of `promptfoo eval --output`): a row for each test and prompt."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class PromptfooResults(ToolRecord):
 
 
 class PromptfooLog(ToolRecord):
-    """What promptfoo writes."""
+    """The output of promptfoo."""
 
     results: PromptfooResults
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record is what promptfoo writes."""
+    """Return whether a record is an output of promptfoo."""
     results = record.get("results")
     return isinstance(results, dict) and isinstance(results.get("results"), list)
 

@@ -1,12 +1,12 @@
-"""Prompts: what is asked of a language model, without answers.
+"""Prompts for language models, without answers.
 
-Sources and what of them was relied on. VeriScore (Song et al. 2024; Yixiao-Song/VeriScore,
-README.md), from which FactReasoner has AskHistorians, ELI5 and Books: JSON Lines with `question`
-and `prompt_source`; its own files of these were not seen. Xu et al. 2023 (carriex/lfqa_eval,
-README.md and raw_annotation_data/README.md): `question`, or `q_id` with `question_text`. ELI5 (Fan
-et al. 2019): `q_id`, `title`, `selftext`, `subreddit`. ExpertQA, data/r1_data_anon.jsonl:
-`question` with `metadata`. FactReasoner's own copy of AskHistorians (IBM/FactReasoner,
-data/askhist.json) holds responses in FactReasoner's format; their queries are the prompts.
+Based on these sources: VeriScore (Song et al. 2024; Yixiao-Song/VeriScore, README.md), the origin
+of FactReasoner's AskHistorians, ELI5 and Books: JSON Lines with `question` and `prompt_source`; its
+own files of these were not available. Xu et al. 2023 (carriex/lfqa_eval, README.md and
+raw_annotation_data/README.md): `question`, or `q_id` with `question_text`. ELI5 (Fan et al. 2019):
+`q_id`, `title`, `selftext`, `subreddit`. ExpertQA, data/r1_data_anon.jsonl: `question` with
+`metadata`. FactReasoner's own copy of AskHistorians (IBM/FactReasoner, data/askhist.json) has
+responses in FactReasoner's format, whose queries are the prompts.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class QuestionRecord(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a key that holds a prompt."""
+    """Return whether a record has a key of a prompt."""
     return any(key in record for key in _TEXTS[:3]) or {"q_id", "title"} <= record.keys()
 
 
 def read(obj: object, source: Source, line: int | None = None) -> Prompt:
-    """Return the prompt of a record; the text of a post of ELI5 follows its title.
+    """Return the prompt of a record; the text of an ELI5 post follows its title.
 
     Raises:
         InputError: if the record has no text.
@@ -80,7 +80,7 @@ def read(obj: object, source: Source, line: int | None = None) -> Prompt:
 
 
 def _field(metadata: object, top: str, source: Source) -> str:
-    """Return the topic that the metadata of a record say, or the file's name."""
+    """Return the topic in a record's metadata, or else the file's name."""
     if not isinstance(metadata, dict):
         return topic_of_file(source)
     field = metadata.get("field")

@@ -1,12 +1,12 @@
-"""Ragas: answers of retrieval-augmented generation with the passages that they were made from.
+"""Ragas: answers of retrieval-augmented generation with the retrieved passages.
 
 Source: explodinggradients/ragas (Apache-2.0), src/ragas/dataset_schema.py: samples of one turn
 (`user_input`, `response`, `retrieved_contexts`, `reference`) and of several (`user_input` is a list
 of messages with `type` and `content`); before version 0.2 `question`, `answer`, `contexts` and
-`ground_truth`. What its faithfulness metric decides is a list of `statements` with `statement` and
-`verdict` (1 or 0).
+`ground_truth`. The decisions of its faithfulness metric are a list of `statements` with `statement`
+and `verdict` (1 or 0).
 
-The retrieved passages are contexts of the whole response. A reference answer is no evidence.
+The retrieved passages are contexts of the whole response. A reference answer is not evidence.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TEXTS = ("page_content", "text", "content", "passage")
 
 
 class RagasStatement(ToolRecord):
-    """A statement of the answer, and whether the passages say it."""
+    """A statement of the answer, and whether the passages support it."""
 
     statement: str
     verdict: Any = None
@@ -78,7 +78,7 @@ class RagasConversation(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a sample of one turn with its passages."""
+    """Return whether a record is a sample of one turn with its passages."""
     return (
         any(key in record for key in RESPONSES)
         and any(key in record for key in CONTEXTS)
@@ -87,7 +87,7 @@ def recognize(record: Mapping[str, Any]) -> bool:
 
 
 def recognize_turns(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a sample of several turns, or has verdicts on statements."""
+    """Return whether a record is a sample of several turns, or has verdicts on statements."""
     if _has_messages(record):
         return True
     statements = record.get("statements")
@@ -105,8 +105,7 @@ def read(obj: Any, source: Source, line: int | None = None) -> FactGraph:
     """Return the fact graph of a sample.
 
     Its passages are contexts, its statements atoms with a verdict. In a conversation the response
-    is all that the assistant says, the query all that the user says, and the results of tools are
-    contexts.
+    is the assistant's text, the query the user's text, and the results of tools are contexts.
 
     Raises:
         InputError: if the record is malformed.
@@ -142,15 +141,15 @@ def passages_of(value: object, where: str, before: int = 0) -> tuple[Context, ..
     """Return the passages of a cell as contexts of the whole response, numbered in order.
 
     Args:
-        value: a list of texts or of objects with a text, a list as the text of a CSV cell has it,
-            one text, or null.
-        where: the place, which errors name.
-        before: number of contexts of the response that go before.
+        value: a list of texts or of objects with a text, such a list as the text of a CSV cell, a
+            text, or null.
+        where: the place, for errors.
+        before: number of preceding contexts of the response.
 
     Raises:
         InputError: if it is anything else.
     """
-    # One text is one passage, whatever it begins with, unless it is the text of a list.
+    # A text is a single passage, unless it is the text of a list.
     whole = isinstance(value, str) and not value.lstrip().startswith("[")
     passages = [value] if whole else listed_cell(value, where)
     texts = [_text(passage, where).strip() for passage in passages if passage is not None]

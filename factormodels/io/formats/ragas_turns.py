@@ -1,7 +1,7 @@
-"""Ragas' conversations, and its samples with judged statements, which `ragas` reads as the others.
+"""Ragas conversations, and samples with judged statements, read by `ragas`.
 
-They are a row of their own because they are known before formats with a response and claims are,
-and samples of one turn after them.
+They have a separate row in the registry because they must be recognized before formats with a
+response and claims, and samples of one turn after these.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The base of declared records, and the function that reads a JSON value as one.
+"""Base class of declared records, and the conversion of JSON values to records.
 
-A record states the keys that a reader takes, with their types. `record_of` compares a value with
-it and names the first place that differs as `$.decisions[0][0].is_supported`: `$` is the record.
-Keys that a record does not declare are ignored.
+A record declares the keys that a reader uses, with their types. `record_of` validates a value and
+reports the first error with its path, as in `$.decisions[0][0].is_supported`, where `$` is the
+record. Keys that a record does not declare are ignored.
 
-The library behind it is pydantic, which the settings of commands need already. msgspec, which
-names places in the same way, would be a further dependency; only this module would change.
+The validation uses pydantic, which the settings of commands need anyway. msgspec, which reports
+paths in the same way, would be a further dependency; only this module would change.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ T = TypeVar("T")
 
 
 class ToolRecord(BaseModel):
-    """A JSON object with the keys that are declared: values have exactly their declared types."""
+    """A JSON object with declared keys, whose values have exactly the declared types."""
 
-    # A schema is built for the formats that a file has, and not for all that could be.
+    # Schemas are built on demand, for the formats that a file has.
     model_config = ConfigDict(
         strict=True, frozen=True, extra="ignore", defer_build=True, protected_namespaces=()
     )
 
     def has(self, name: str) -> bool:
-        """Whether the object has the key of an attribute, null included."""
+        """Return whether the object has the key of an attribute, even if null."""
         return name in self.model_fields_set
 
     def first_of(self, names: Sequence[str]) -> tuple[str, Any]:
-        """Return the first of some attributes whose key the object has, and its value.
+        """Return the first of some attributes whose key is present, and its value.
 
-        Owners spell a key in several ways. Without any it is the first, and None.
+        Owners spell a key in several ways. If none is present, return the first attribute and None.
         """
         name = next(filter(self.has, names), names[0])
         return name, getattr(self, name)
 
     def first_text(self, names: Sequence[str], top: str) -> str:
-        """Return the text of the first of some attributes; an empty one where it is null.
+        """Return the text of the first of some attributes; empty if it is null.
 
         Raises:
-            InputError: if it is no text; `top` is the place of the record.
+            InputError: if it is not text; `top` is the place of the record.
         """
         name, value = self.first_of(names)
         return "" if value is None else as_text(value, f"{top}.{name}")
@@ -58,21 +58,21 @@ class ToolRecord(BaseModel):
 AnyRecord = TypeVar("AnyRecord", bound=ToolRecord)
 
 EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
-"""Of an attribute that is an object or None: an empty text, as a blank cell has it, is None too."""
+"""Type of an object or None; an empty text, as in a blank cell, means None too."""
 
 
 def named(key: str, default: Any = ...) -> Any:
-    """Return the declaration of an attribute whose key is no name of Python.
+    """Declare an attribute whose key is not a valid Python name.
 
     Args:
         key: the key in the JSON object.
-        default: the value where the key is absent; it must be there if this is left out.
+        default: the value if the key is absent; without a default, the key is required.
     """
     return Field(default, alias=key)
 
 
 def root_path(source: Source, line: int | None = None) -> str:
-    """Return how errors name a record, before the path of a key: `data.jsonl, line 2: $`."""
+    """Return the place of a record for errors, before the path: `data.jsonl, line 2: $`."""
     return f"{location(source, line)}: $"
 
 
@@ -101,7 +101,7 @@ _WANTED = {
     "model_type": "is not a JSON object; give an object there",
     "string_type": "is not text; put text there",
 }
-"""What is wrong with a value, by the type of the library's error."""
+"""Descriptions of errors by pydantic's type of error."""
 
 
 def _sentence(kind: str, steps: Sequence[str | int], value: object, where: str) -> str:
@@ -114,7 +114,7 @@ def _sentence(kind: str, steps: Sequence[str | int], value: object, where: str) 
 def stated_of(
     record: ToolRecord, names: Sequence[str], source: Source, line: int | None = None
 ) -> tuple[str, Any]:
-    """Return the first of some attributes whose key a record has, and its value.
+    """Return the first of some attributes whose key is present in a record, and its value.
 
     Raises:
         InputError: if it has none of them.
@@ -145,7 +145,7 @@ def placed(entries: Iterable[T], where: str) -> Iterator[tuple[T, str]]:
 
 
 def filled(text: str, where: str) -> str:
-    """Return a text that must not be blank.
+    """Return a text after checking that it is not blank.
 
     Raises:
         InputError: if it is blank; `where` names the place.
@@ -156,7 +156,7 @@ def filled(text: str, where: str) -> str:
 
 
 def stated_id(value: object, where: str) -> str:
-    """Return the id that a record gives itself; an empty text where it gives none.
+    """Return the id stated in a record; empty if there is none.
 
     Raises:
         InputError: if it is neither text nor a whole number.
@@ -178,10 +178,10 @@ def declared_keys(kind: type[ToolRecord]) -> Tree:
 
 
 def _keys_below(annotation: Any) -> Tree:
-    """Return the keys of the records that a type is made of; none if it takes any value."""
+    """Return the keys of the records within a type; none if it allows any value."""
     if isinstance(annotation, type) and issubclass(annotation, ToolRecord):
         return declared_keys(annotation)
     inner = [_keys_below(part) for part in get_args(annotation)]
     below = {key: tree for keys in inner for key, tree in keys.items()}
-    # The keys of an object with any keys are names.
+    # Keys of an object without declared keys are names.
     return {"*": below} if below and getattr(annotation, "__origin__", None) is dict else below

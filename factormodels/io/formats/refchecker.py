@@ -1,16 +1,15 @@
-"""RefChecker: claims of responses as triplets, labelled by people and by its checkers.
+"""RefChecker: claims of responses as triplets, labeled by people and by its checkers.
 
 Source: Hu et al. 2024, "RefChecker: Reference-based Fine-grained Hallucination Checker and
 Benchmark for Large Language Models", amazon-science/RefChecker (Apache-2.0; annotations CC BY 4.0).
-Relied on: benchmark/human_annotations_v1 (`id`, `response` and a list such as
-`claude2_response_kg` of objects with `triplet` and `human_label`),
-benchmark/evaluation/autocheck.py (which adds a checker's label, such as `nli_label`),
-refchecker/cli.py (`response`, `question`,
-`reference`, `triplets` or `claims`, and the labels `ys`) and refchecker/base.py (claims as objects
-with `format` and `content`).
+Based on: benchmark/human_annotations_v1 (`id`, `response` and a list such as `claude2_response_kg`
+of objects with `triplet` and `human_label`), benchmark/evaluation/autocheck.py (which adds a
+checker's label, such as `nli_label`), refchecker/cli.py (`response`, `question`, `reference`,
+`triplets` or `claims`, and the labels `ys`) and refchecker/base.py (claims as objects with `format`
+and `content`).
 
-A person's Entailment is true and Contradiction false. Neutral, which the reference neither supports
-nor contradicts, is no label.
+A person's Entailment is true and Contradiction false. Neutral, which means that the reference
+neither supports nor contradicts the claim, is no label.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from factormodels.metadata.recorded_verdicts import CONTRADICTED, SUPPORTED, Rec
 from factormodels.nouns import counted
 
 REFCHECKER = "refchecker"
-"""Name of the assessor; that of a checker follows where the file tells it."""
+"""Name of the assessor, followed by the checker's name if stated in the file."""
 
 _EXTRACTED = "_response_kg"
 _LABEL = "_label"
@@ -62,7 +61,7 @@ class RefcheckerResponse(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a response with claims of one of RefChecker's extractors."""
+    """Return whether a record has a response with claims of one of RefChecker's extractors."""
     if "response" not in record:
         return False
     return (
@@ -75,8 +74,7 @@ def recognize(record: Mapping[str, Any]) -> bool:
 def read(obj: Any, source: Source, line: int | None = None) -> list[FactGraph]:
     """Return the fact graphs of a response, one for the claims of each extractor.
 
-    The reference is the contexts of the response. It is not said which claim each part was found
-    for.
+    The reference provides the contexts of the response, without the claim of each part.
 
     Raises:
         InputError: if the record is malformed or a label unknown.
@@ -100,14 +98,14 @@ _Verdicts = dict[str, dict[str, RecordedVerdict | None]]
 
 
 def _extracted(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the keys that hold the claims of an extractor."""
+    """Yield the keys with the claims of an extractor."""
     for key, value in record.items():
         if key.endswith(_EXTRACTED) and isinstance(value, list):
             yield key
 
 
 def _annotated(claims: Sequence[object], where: str) -> tuple[list[Atom], _Verdicts]:
-    """Return the claims of an extractor with a person's labels and the labels of checkers."""
+    """Return the claims of an extractor with a person's labels and the checkers' labels."""
     atoms: list[Atom] = []
     verdicts: _Verdicts = {}
     for number, (value, at) in enumerate(placed(claims, where), 1):
@@ -117,7 +115,7 @@ def _annotated(claims: Sequence[object], where: str) -> tuple[list[Atom], _Verdi
         label, word = inference_label(claim.get(_HUMAN), f"{at}.{_HUMAN}")
         text = _claim_text(claim["triplet"], f"{at}.triplet")
         atoms.append(Atom(f"a{number}", text, label=label, annotation=word))
-        # A key for each checker, whatever the tool's users call theirs.
+        # There is a key per checker, with a user-defined name.
         for checker, stated in claim.items():
             if checker.endswith(_LABEL) and checker != _HUMAN:
                 by_claim = verdicts.setdefault(f"{REFCHECKER}: {checker.removesuffix(_LABEL)}", {})
@@ -150,7 +148,7 @@ def _checked(response: RefcheckerResponse, where: str) -> tuple[list[Atom], _Ver
 
 
 def _verdict(label: object, where: str) -> RecordedVerdict | None:
-    """Return the verdict of a label; of labels by parts of the reference, as RefChecker merges."""
+    """Return the verdict of a label; labels by parts of the reference are merged."""
     if not isinstance(label, list):
         return inference_verdict(label, where)
     each = [inference_verdict(part, where) for part in label]

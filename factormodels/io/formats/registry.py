@@ -1,4 +1,4 @@
-"""The registry of formats: a row for each, in the order in which a record is compared with them."""
+"""Registry of formats, in the order in which a record is compared with them."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ MODULES = (
     "longfact",
     "prompts",
 )
-"""Modules of this room with a `FORMAT` each; of those that a record fits, the first is meant."""
+"""Modules of this package with a `FORMAT`, in order of precedence."""
 
 _LOOSE = ("responses", "prompts")
-"""Formats known by so few keys that a damaged record of another may look like one of them."""
+"""Formats with so few keys that a damaged record of another format may match them."""
 
 
 def formats() -> tuple[Format, ...]:
@@ -55,7 +55,7 @@ def formats() -> tuple[Format, ...]:
 
 
 def _each_format() -> Iterator[Format]:
-    # A module is loaded when a record is compared with its format: most are a fact graph's.
+    # Modules are loaded on demand, since most records are fact graphs.
     yield from map(_loaded, MODULES)
 
 
@@ -66,15 +66,15 @@ def _loaded(module: str) -> Format:
 
 
 def format_names() -> tuple[str, ...]:
-    """Return the names of every format, in order."""
+    """Return the names of all formats, in order."""
     return tuple(known.name for known in formats())
 
 
 def format_named(name: str) -> Format:
-    """Return the format of a name.
+    """Return the format with a given name.
 
     Raises:
-        InputError: if there is none.
+        InputError: if no format has that name.
     """
     for known in _each_format():
         if known.name == name:
@@ -83,17 +83,17 @@ def format_named(name: str) -> Format:
 
 
 def format_of(obj: object) -> Format | None:
-    """Return the format that a record looks like; None if it looks like none."""
+    """Return the format that a record matches; None if it matches none."""
     if not isinstance(obj, dict):
         return None
     return next((known for known in _each_format() if known.fits(obj)), None)
 
 
 def record_format(obj: object, of_file: Format | None) -> Format | None:
-    """Return the format that a record is read as, in a file whose other records are of `of_file`.
+    """Return the format to read a record as, in a file whose other records are of `of_file`.
 
-    A record with too few keys to tell is of the file's format, which may then refuse it. None if it
-    looks like no format.
+    A record with ambiguous keys is read in the file's format, which may then refuse it. Return None
+    if it matches no format.
     """
     form = format_of(obj)
     loose = form is not None and form.name in _LOOSE
@@ -101,13 +101,13 @@ def record_format(obj: object, of_file: Format | None) -> Format | None:
 
 
 _MOST_COMPARED = 200
-"""Keys of a record whose spelling is compared with those of formats: no format has so many."""
+"""Maximum number of a record's keys whose spelling is compared, more than any format has."""
 
 
 def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
-    """Return the format whose keys a record most nearly has, and those it lacks; None if none.
+    """Return the format whose keys a record has most nearly, and the missing keys; None if none.
 
-    A key spelled nearly as one of a format's counts half.
+    A key with a similar spelling counts half.
     """
     import difflib
 
@@ -123,7 +123,7 @@ def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
             bool(difflib.get_close_matches(key, compared, n=1, cutoff=0.75))
             for key in wanted - have
         )
-        # Of formats that are as near, the one whose own keys the record has.
+        # Ties are resolved by the share of the format's identifying keys.
         share = len(obj.keys() & set(known.keys)) / len(known.keys)
         score = (len(have) + near / 2) / len(wanted), share
         if score > (0, 1) and (best is None or score > best[0]):
@@ -134,5 +134,5 @@ def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
 
 
 def _first_step(path: str) -> str:
-    """Return the key of a record at which a path begins."""
+    """Return the first key of a path."""
     return re.split(r"\[\]|\{\}|\.", path, maxsplit=1)[0]

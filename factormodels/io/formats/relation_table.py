@@ -1,4 +1,4 @@
-"""Relations of passages to claims, a row for each pair, as `factormodels fit` reads them."""
+"""Relations of passages to claims, one row per pair, the input of `factormodels fit`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Questions with responses, as VeriScore and FaStfact take them.
+"""Questions with responses, the input of VeriScore and FaStfact.
 
 Sources: Yixiao-Song/VeriScore; Yingjia-Wan/FaStfact, README.md (`question`, `response`, `model`,
-`prompt_source`) and FaStfact-Bench/fastfact-bench_for_eval.jsonl (besides these `question_id`,
-`topic`, `cat`).
+`prompt_source`) and FaStfact-Bench/fastfact-bench_for_eval.jsonl (also `question_id`, `topic`,
+`cat`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
 _QUESTIONS = ("question", "prompt", "query", "user_input", "instruction")
-"""Keys of the question; the first is the owners'."""
+"""Keys of the question; the first is the one used by the owners."""
 
 _METADATA = ("question_id", "prompt_source", "model", "cat")
 
@@ -32,7 +32,7 @@ _METADATA = ("question_id", "prompt_source", "model", "cat")
 class AnsweredQuestion(ToolRecord):
     """A question with its response."""
 
-    # Null is a response that there is not; no key at all may be a misspelled one.
+    # Null means that there is no response; a missing key may be a spelling error.
     response: str | None
     question: Any = None
     prompt: Any = None
@@ -48,7 +48,7 @@ class AnsweredQuestion(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a question and a response."""
+    """Return whether a record has a question and a response."""
     return "response" in record and any(key in record for key in _QUESTIONS)
 
 
@@ -62,9 +62,9 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
 
 
 def answered_graph(record: AnsweredQuestion, source: Source, line: int | None = None) -> FactGraph:
-    """Return a question with its response, without atoms, under the id that the record states.
+    """Return a question with its response, without atoms, under the id stated in the record.
 
-    The text of a response that is null is empty.
+    The text of a null response is empty.
 
     Raises:
         InputError: if there is no question.

@@ -29,9 +29,9 @@ _VERDICTS: Mapping[str, RecordedVerdict] = MappingProxyType(
 
 
 class SafeStatement(ToolRecord):
-    """A fact as the response has it and as it stands by itself, with the tool's word for it."""
+    """A fact in its original and self-contained form, with the tool's annotation."""
 
-    # Taken only where the other is blank.
+    # Used only if the other is blank.
     atomic_fact: Any = None
     self_contained_atomic_fact: str | None = None
     annotation: str | None = None
@@ -46,7 +46,7 @@ class SafeResponse(ToolRecord):
 
 
 class SafePrompt(ToolRecord):
-    """A prompt of a result file, with the evaluations of one response or of two."""
+    """A prompt of a result file, with the evaluations of one or two responses."""
 
     side1_posthoc_eval_data: SafeResponse | None = None
     side2_posthoc_eval_data: SafeResponse | None = None
@@ -59,14 +59,14 @@ class SafeResults(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has checked statements, or is a result file with such."""
+    """Return whether a record has checked statements, or is a result file with such."""
     return "checked_statements" in record or "per_prompt_data" in record
 
 
 def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
-    """Return the fact graphs of checked statements, of both sides of a prompt that has two.
+    """Return the fact graphs of checked statements, for both sides of a prompt that has two.
 
-    A claim is the fact as it stands by itself; an irrelevant one has no P(true).
+    A claim is the self-contained fact; an irrelevant one has no P(true).
 
     Raises:
         InputError: if the record is malformed.

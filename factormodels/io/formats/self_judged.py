@@ -1,4 +1,4 @@
-"""Answers whose claims have a language model's own confidence and people's labels.
+"""Answers with a language model's confidence in each claim, and people's labels.
 
 Source: Mohri and Hashimoto 2024, "Language Models with Conformal Factuality Guarantees",
 tatsu-lab/conformal-factual-lm (`data`, a list of answers whose `claims` have `subclaim`,
@@ -21,10 +21,10 @@ from factormodels.io.tables.records import Source
 from factormodels.validation import validated_probability
 
 CONFIDENCE = "confidence"
-"""Key of the metadata under which each atom has the model's confidence in it."""
+"""Metadata key of the model's confidence in each atom."""
 
 RIGHT = "Y"
-"""The annotation that means true; every other one means false."""
+"""Annotation that means true; all others mean false."""
 
 _ANNOTATIONS = (RIGHT, "N", "S", "U")
 
@@ -52,7 +52,7 @@ class ConfidentAnswers(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record is an answer whose claims have a confidence, or a list of such."""
+    """Return whether a record is an answer whose claims have a confidence, or a list of such."""
     answers = record.get("data")
     answer = answers[0] if isinstance(answers, list) and answers else record
     return isinstance(answer, dict) and {"original-output", "claims"} <= answer.keys()
@@ -62,7 +62,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph
     """Return the fact graphs of answers: an atom per claim, with its confidence in the metadata.
 
     Raises:
-        InputError: if the record is malformed, an annotation unknown, or a confidence no share.
+        InputError: if the record is malformed, an annotation unknown, or a confidence not a share.
     """
     name, top = record_id(source, line), root_path(source, line)
     if not isinstance(obj, dict) or "data" not in obj:

@@ -1,7 +1,7 @@
-"""SelfCheckGPT's passages: sentences with people's labels and the votes of a language model.
+"""SelfCheckGPT's passages: sentences with people's labels and a language model's votes.
 
 Source: Manakul et al. 2023, "SelfCheckGPT: Zero-Resource Black-Box Hallucination Detection for
-Generative Large Language Models", as KAIST-CS584-HCI/selfcheckgpt-replication publishes it with the
+Generative Large Language Models", as published by KAIST-CS584-HCI/selfcheckgpt-replication with the
 answers (`main_sentences`, `annotation`, `responses.prompt`).
 """
 
@@ -21,10 +21,10 @@ from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
 
 VOTES = "votes"
-"""Key of the metadata under which each atom has the answers that it was given, a letter each."""
+"""Metadata key of the answers for each atom, one letter each."""
 
 ACCURATE = "accurate"
-"""The annotation that means true; every other one means false."""
+"""Annotation that means true; all others mean false."""
 
 _ANNOTATIONS = (ACCURATE, "minor_inaccurate", "major_inaccurate")
 _LETTERS = {"Yes": "Y", "No": "N"}
@@ -47,7 +47,7 @@ class SelfcheckPassage(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has sentences with annotations and answers."""
+    """Return whether a record has sentences with annotations and answers."""
     return {"main_sentences", "annotation", "responses"} <= record.keys()
 
 
@@ -90,7 +90,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
 
 
 def _letters(answers: object, where: str) -> str:
-    """Return the answers on a sentence, a letter each."""
+    """Return the answers for a sentence, one letter each."""
     if not isinstance(answers, list) or not all(
         isinstance(answer, str) and answer in _LETTERS for answer in answers
     ):

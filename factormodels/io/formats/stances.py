@@ -1,4 +1,4 @@
-"""Stances: what an annotator said of a passage and a claim, and the relation it becomes."""
+"""Stances of annotators on a passage and a claim, and the relations they become."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ StanceMapping = Mapping[str, tuple[str, float] | None]
 """Stance -> (kind of relation, its probability), or None for a stance that makes no relation."""
 
 SUPPORT, PARTIAL, CONFLICT = 0.9, 0.7, 0.9
-"""A convention of this project and not a measurement: vary them, or fit them."""
+"""Probabilities by convention of this project, not by measurement; vary or fit them."""
 
 DEFAULT_STANCES: StanceMapping = MappingProxyType(
     {
@@ -28,11 +28,11 @@ DEFAULT_STANCES: StanceMapping = MappingProxyType(
 
 
 def resolve_stances(mapping: StanceMapping | None = None) -> StanceMapping:
-    """Relation of every known stance: the default, replaced where `mapping` says so.
+    """Return the relation of every known stance: the default, replaced by `mapping`.
 
     Args:
-        mapping: entries that differ from the default. A stance may become a neutral relation,
-            which is recorded but makes no factor; None makes no relation at all.
+        mapping: entries that differ from the default. A stance may become a neutral relation, which
+            is recorded but makes no factor; None makes no relation.
 
     Raises:
         InputError: for an unknown stance or relation, or a probability outside [0, 1].
@@ -50,10 +50,10 @@ def resolve_stances(mapping: StanceMapping | None = None) -> StanceMapping:
 def relation_from_stances(
     source: str, target: str, stances: list[str], mapping: StanceMapping
 ) -> Relation | None:
-    """One relation from a passage to a claim, given every stance on that pair.
+    """Return one relation from a passage to a claim, given every stance on that pair.
 
-    A passage can be retrieved twice for a claim and judged twice, not always alike. As where
-    duplicate contexts are merged, the more probable relation stays, and any relation outweighs a
+    A passage may be retrieved and judged twice for a claim, with different results. As for
+    duplicate contexts, the more probable relation is kept, and any relation takes precedence over a
     neutral one.
 
     Args:
@@ -73,7 +73,7 @@ def relation_from_stances(
 
 def _validated(stance: str, relation: object) -> tuple[str, float]:
     where = f"the stance {stance!r}"
-    # A list is what the same pair becomes in a configuration file.
+    # In a configuration file, the pair is a list.
     if not isinstance(relation, tuple | list) or len(relation) != 2:
         raise InputError(
             f"{where} is mapped to {relation!r}; give a pair such as ('entailment', 0.9), or None"

@@ -1,9 +1,9 @@
-"""UNLI: pairs of sentences and how probable people hold the second given the first.
+"""UNLI: pairs of sentences with people's probability of the second given the first.
 
-Source: Chen et al. 2020, "Uncertain Natural Language Inference", https://nlp.jhu.edu/unli/.
-Relied on: programs that read train.csv, dev.csv and test.csv of u-snli.zip by the columns `id`,
-`pre`, `hyp`, `nli` (SNLI's category), `unli` (the probability), and copies with `premise`,
-`hypothesis`, `label`; the tables themselves were not seen.
+Source: Chen et al. 2020, "Uncertain Natural Language Inference", https://nlp.jhu.edu/unli/. Based
+on: programs that read train.csv, dev.csv and test.csv of u-snli.zip by the columns `id`, `pre`,
+`hyp`, `nli` (SNLI's category), `unli` (the probability), and copies with `premise`, `hypothesis`,
+`label`; the tables themselves were not available.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PREMISE, _HYPOTHESIS, _PROBABILITY = ("pre", "premise"), ("hyp", "hypothesis"),
 
 
 class UnliRow(ToolRecord):
-    """A pair, in the columns of the owners or in those of copies."""
+    """A pair, in the owners' columns or those of copies."""
 
     id: Any = None
     pre: Any = None
@@ -43,7 +43,7 @@ class UnliRow(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has two texts and a probability."""
+    """Return whether a record has two texts and a probability."""
     return all(any(key in record for key in keys) for keys in (_PREMISE, _HYPOTHESIS, _PROBABILITY))
 
 
@@ -51,7 +51,7 @@ def read(obj: object, source: Source, line: int | None = None) -> JudgedPair:
     """Return the pair of a row.
 
     Raises:
-        InputError: if a text is missing or the probability is none.
+        InputError: if a text is missing or the probability is invalid.
     """
     row, top = record_of(UnliRow, obj, source, line), root_path(source, line)
     key, value = stated_of(row, _PROBABILITY, source, line)

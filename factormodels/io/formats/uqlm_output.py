@@ -1,15 +1,15 @@
-"""UQLM: claims of responses with scores of how sure a model is of each.
+"""UQLM: claims of responses with scores of a model's confidence in each.
 
 Source: Bouchard and Chauhan 2025, "Uncertainty Quantification for Language Models: A Suite of
-Black-Box, White-Box, LLM Judge, and Ensemble Scorers", cvs-health/uqlm (Apache-2.0). Relied on:
-uqlm/scorers/long_form/longtext.py, graph.py and claimqa.py. `UQResult.to_dict` gives `data` with
+Black-Box, White-Box, LLM Judge, and Ensemble Scorers", cvs-health/uqlm (Apache-2.0). Based on:
+uqlm/scorers/long_form/longtext.py, graph.py and claimqa.py. `UQResult.to_dict` returns `data` with
 the lists `prompts`, `responses` and `claims_data`, and `to_df` a row per response. `claims_data`
 has a list per response of objects with `claim` or `sentence`, `removed`, and a number under the
-name of each scorer; those of graph scorers say in `original_response` whether the response makes
+name of each scorer; those of graph scorers state in `original_response` whether the response makes
 the claim.
 
-A score is a confidence from 0 to 1, taken as P(true). The numbers of a scorer that leaves this
-range in the file are not read.
+A score is a confidence from 0 to 1, read as P(true). If any number of a scorer in the file is
+outside this range, all numbers of the scorer are skipped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from factormodels.io.tables.records import Source
 from factormodels.metadata.recorded_verdicts import RecordedVerdict
 
 UQLM = "uqlm"
-"""Name of the assessor, before that of a scorer."""
+"""Name of the assessor, followed by that of a scorer."""
 
 CLAIMS = "claims_data"
 _TEXTS = ("claim", "sentence")
@@ -57,7 +57,7 @@ class UqlmColumns(ToolRecord):
 
 
 class UqlmResult(ToolRecord):
-    """What `UQResult.to_dict` gives."""
+    """The result of `UQResult.to_dict`."""
 
     data: UqlmColumns
 
@@ -79,7 +79,7 @@ class ScoredResponse:
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a result of UQLM, or one response of it."""
+    """Return whether a record is a result of UQLM, or one response of it."""
     data = record.get("data")
     return CLAIMS in record or (isinstance(data, dict) and CLAIMS in data)
 
@@ -131,7 +131,7 @@ def _with_verdicts(response: ScoredResponse, beyond: set[str]) -> FactGraph:
 
 
 def _has_columns(record: UqlmColumns) -> bool:
-    """Whether values are columns, a list or an object with an entry for each response."""
+    """Return whether values are columns, a list or an object with an entry per response."""
     claims = record.claims_data
     return isinstance(claims, dict) or (
         isinstance(claims, list)
@@ -165,7 +165,7 @@ def _response(record: UqlmColumns, name: str, top: str) -> ScoredResponse:
     others = 0
     claims = listed_cell(record.claims_data, f"{top}.{CLAIMS}")
     for value, where in placed(claims, f"{top}.{CLAIMS}"):
-        # A claim has a key for each scorer.
+        # A claim has a key per scorer.
         claim = as_object(value, where)
         if claim.get("original_response") is False:
             others += 1

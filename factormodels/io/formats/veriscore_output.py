@@ -1,8 +1,8 @@
 """VeriScore's verification: lines of `verification_*.jsonl`.
 
 Source: Yixiao-Song/VeriScore (MIT by its setup.py). A line has a verdict for each claim, or is a
-response with a list of them, which VeriFastScore writes too; a response that abstained is a line
-of its own.
+response with a list of them, which VeriFastScore writes too; a response on which the tool abstained
+is a separate line.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class VeriscoreVerdict(ToolRecord):
 
 
 class VeriscoreResponse(ToolRecord):
-    """A response with its claims: those that were extracted, and those that were verified."""
+    """A response with its extracted and verified claims."""
 
     question: str | None = None
     response: str | None = None
@@ -55,8 +55,8 @@ class VeriscoreResponse(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a line of VeriScore's verification."""
-    # FaStfact too says whether a response abstains, and has claims under a key of its own.
+    """Return whether a record is a line of VeriScore's verification."""
+    # FaStfact also states whether a response abstains, and has claims under a different key.
     whole = {"abstained", "response"} <= record.keys() and "claims_lst" not in record
     if whole or isinstance(record.get("claim_verification_result"), list):
         return True
@@ -69,8 +69,8 @@ def recognize(record: Mapping[str, Any]) -> bool:
 def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     """Return the fact graph of a line.
 
-    What was extracted and not verified has no verdict; a response of which the tool abstained has
-    no claims.
+    Extracted claims that were not verified have no verdict; a response on which the tool abstained
+    has no claims.
 
     Raises:
         InputError: if the record is malformed.
@@ -108,7 +108,7 @@ def _by_claim(record: Mapping[str, Any], top: str) -> list[Judged]:
 
 
 def _verdict(word: str | None) -> RecordedVerdict | None:
-    # The tool keeps the first sentence of an answer, whatever that says.
+    # The tool keeps the first sentence of an answer, whatever its content.
     return _VERDICTS.get((word or "").strip().strip(".").casefold())
 
 

@@ -1,7 +1,7 @@
-"""WiCE: claims of Wikipedia with the page that each cites, labelled by people.
+"""WiCE: claims of Wikipedia with the cited page of each, labeled by people.
 
 Source: Kamoi et al. 2023, "WiCE: Real-World Entailment for Claims in Wikipedia", ryokamoi/wice.
-Relied on: data/entailment_retrieval/claim and subclaim (`label`, `supporting_sentences`, `claim`,
+Based on: data/entailment_retrieval/claim and subclaim (`label`, `supporting_sentences`, `claim`,
 `evidence`, `meta` with `id` and `claim_title`).
 
 Supported is true and not supported false; partially supported is no label.
@@ -42,14 +42,14 @@ _PART = re.compile(r"-\d+$")
 
 
 class WiceMeta(ToolRecord):
-    """Where a claim is from."""
+    """Origin of a claim."""
 
     id: Any = None
     claim_title: str | None = None
 
 
 class WiceClaim(ToolRecord):
-    """A claim, its label, and the page that it cites."""
+    """A claim, its label, and its cited page."""
 
     claim: str
     label: Any = None
@@ -60,10 +60,10 @@ class WiceClaim(ToolRecord):
 
 @dataclass(frozen=True)
 class CitedClaim:
-    """A claim, or a part of one, and the page that it cites.
+    """A claim, or a part of one, and its cited page.
 
     Attributes:
-        response: id of the claim that it is, or is a part of.
+        response: id of the claim, or of the claim that it is a part of.
         text: the claim.
         label: the annotators' word.
         page: sentences of the page.
@@ -80,7 +80,7 @@ class CitedClaim:
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a labelled claim with its evidence."""
+    """Return whether a record has a labeled claim with its evidence."""
     return {"label", "claim", "evidence", "supporting_sentences"} <= record.keys()
 
 
@@ -110,7 +110,7 @@ def read(obj: object, source: Source, line: int | None = None) -> CitedClaim:
 
 
 def gather(claims: Sequence[CitedClaim]) -> list[FactGraph]:
-    """Return the fact graphs of claims: parts of one claim, with its page, are one response.
+    """Return the fact graphs of claims; the parts of one claim, with its page, are one response.
 
     The metadata hold the numbers of supporting sentences (`supporting_sentences`) by atom.
     """

@@ -1,1 +1,1 @@
-"""Factor graphs as other programs write them: UAI models, their evidence and results, and BIF."""
+"""Factor graphs in the formats of other programs: UAI models, evidence and results, and BIF."""

@@ -1,8 +1,8 @@
 """BIF files: Bayesian networks as text.
 
-A text is cut into words and marks once, from its beginning to its end, so that whatever it holds is
-read or refused in a time that grows as its length. Source of the format: the Interchange Format for
-Bayesian Networks 0.15 (Cozman 1998), as bnlearn's repository of networks writes it.
+The text is split into tokens in a single pass, so that any content is read or refused in linear
+time. Source of the format: the Interchange Format for Bayesian Networks 0.15 (Cozman 1998), as used
+by bnlearn's repository of networks.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from factormodels.io.source.places import location
 from factormodels.nouns import counted
 
 SUM_TOLERANCE = 1e-2
-"""How far a distribution may sum from 1: published networks are printed with 2 digits or more."""
+"""Tolerance of the sum of a distribution, since published networks have 2 digits or more."""
 
 _MOST_BY_DEFAULT = 2**24
-"""Most entries of a table that has a default: without one the length of the file limits them."""
+"""Maximum entries of a table with a default; without one, the length of the file limits them."""
 
 _TOKEN = re.compile(
     r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
     r'|"(?P<quoted>[^"\n]*)"'
     r"|(?P<mark>[{}()\[\];,|])"
-    # The slashes of an address begin no comment.
+    # The slashes of a web address do not begin a comment.
     r'|(?P<word>(?:[^\s{}()\[\];,|"/]|/(?![/*])|(?<=:)//)+)',
     re.DOTALL,
 )
@@ -48,7 +48,7 @@ class _Token:
     Attributes:
         text: the word, without its quotes, or the mark.
         mark: the mark; empty for a word.
-        start: where it begins in the text of the file.
+        start: its index in the text of the file.
     """
 
     text: str
@@ -58,11 +58,11 @@ class _Token:
 
 @dataclass(frozen=True)
 class _Network:
-    """What the blocks of a text say.
+    """The blocks of a text.
 
     Attributes:
         states: names of the states by name of the variable, both in the order of the file.
-        blocks: of each probability block what stands in its parentheses and in its braces.
+        blocks: contents of the parentheses and of the braces of each probability block.
     """
 
     states: Mapping[str, tuple[str, ...]]
@@ -70,18 +70,18 @@ class _Network:
 
 
 def looks_like_bif(text: str) -> bool:
-    """Whether a text begins as BIF does: with the word `network`, after any comments."""
+    """Return whether a text begins with the word `network`, after any comments."""
     return next((token.text for token in _tokens(text)), "") == "network"
 
 
 def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
-    """Factor graph of BIF text: one factor per variable, over its parents and itself.
+    """Return the factor graph of BIF text: one factor per variable, over its parents and itself.
 
-    Variables and states keep the order and the names of the file, state 0 being the first that is
-    listed. A name that no variable has is that of the one variable that differs in case alone.
+    Variables and states keep the order and the names of the file, where state 0 is the first one.
+    An unknown name denotes the variable that differs only in case, if there is exactly one.
 
     Raises:
-        InputError: if the text is malformed or cut short, or has a cycle.
+        InputError: if the text is malformed or incomplete, or has a cycle.
     """
     where = os.fspath(source)
     network = _network(text, source)
@@ -108,7 +108,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _network(text: str, source: str | os.PathLike[str]) -> _Network:
-    """The blocks of a text."""
+    """Return the blocks of a text."""
     where = os.fspath(source)
     tokens = list(_tokens(text))
     if not tokens or tokens[0].text != "network":
@@ -156,14 +156,14 @@ def _line(text: str, source: str | os.PathLike[str], token: _Token) -> str:
 
 
 def _next(tokens: Sequence[_Token], index: int, marks: str) -> int:
-    """Place of the first of some marks from a place on; the end where there is none."""
+    """Return the index of the first of some marks from an index on; the end if there is none."""
     while index < len(tokens) and (not tokens[index].mark or tokens[index].mark not in marks):
         index += 1
     return index
 
 
 def _closing(tokens: Sequence[_Token], index: int) -> int:
-    """Place of the brace that closes the one at a place; the end where there is none."""
+    """Return the index of the brace that closes the one at an index; the end if there is none."""
     depth = 0
     while index < len(tokens):
         depth += {"{": 1, "}": -1}.get(tokens[index].mark, 0)
@@ -177,8 +177,8 @@ def _joined(tokens: Iterable[_Token]) -> str:
     return " ".join(token.text for token in tokens)
 
 
-def _parted(tokens: Iterable[_Token], marks: str) -> list[list[_Token]]:
-    """What stands between some marks, in order, what is empty included."""
+def _split(tokens: Iterable[_Token], marks: str) -> list[list[_Token]]:
+    """Split tokens at some marks, keeping empty parts."""
     parts: list[list[_Token]] = [[]]
     for token in tokens:
         if token.mark and token.mark in marks:
@@ -189,7 +189,7 @@ def _parted(tokens: Iterable[_Token], marks: str) -> list[list[_Token]]:
 
 
 def _states(name: str, body: Sequence[_Token], where: str) -> tuple[str, ...]:
-    """States that the block of a variable lists."""
+    """Return the states in the block of a variable."""
     index = 0
     while index < len(body) and body[index].text != "type":
         index = _next(body, index, ";") + 1
@@ -203,8 +203,8 @@ def _states(name: str, body: Sequence[_Token], where: str) -> tuple[str, ...]:
             "`type discrete [ count ] { states };`"
         )
     listed = body[index + 6 : close]
-    parts = _parted(listed, ",")
-    # Names have spaces only where commas part them.
+    parts = _split(listed, ",")
+    # Names may contain spaces only if they are separated by commas.
     words = (
         [_joined(part) for part in parts] if len(parts) > 1 else [token.text for token in listed]
     )
@@ -218,7 +218,7 @@ def _states(name: str, body: Sequence[_Token], where: str) -> tuple[str, ...]:
 
 
 def _parents(network: _Network, where: str) -> tuple[list[list[int]], list[list[_Token]]]:
-    """Positions of each variable's parents, and the inside of its probability block."""
+    """Return the positions of each variable's parents, and the inside of its probability block."""
     names = list(network.states)
     index = {name: position for position, name in enumerate(names)}
     spelled: dict[str, list[int]] = {}
@@ -232,9 +232,9 @@ def _parents(network: _Network, where: str) -> tuple[list[list[int]], list[list[
     parents: list[list[int]] = [[] for _ in names]
     bodies: dict[int, list[_Token]] = {}
     for head, body in network.blocks:
-        named = [name for part in _parted(head, ",|") if (name := _joined(part))]
+        named = [name for part in _split(head, ",|") if (name := _joined(part))]
         if len(named) == 1 and known(named[0]) is None:
-            # Some write no bar.
+            # Some files have no bar.
             named = [token.text for token in head]
         if not named:
             raise InputError(
@@ -268,17 +268,17 @@ def _parents(network: _Network, where: str) -> tuple[list[list[int]], list[list[
 def _table(
     body: Sequence[_Token], states: int, parents: Sequence[tuple[str, ...]], where: str
 ) -> NDArray[np.float64]:
-    """P(state | states of the parents), a row for each combination of these, the last fastest.
+    """Return P(state | states of the parents), a row per combination of these, the last fastest.
 
-    A `default` is the row of every combination that has none of its own.
+    A `default` is the row of every combination without a row.
     """
-    # In whole numbers: the states of many parents have more combinations than 64 bits count.
+    # With Python integers, since the combinations of many parents may exceed 64 bits.
     combinations = math.prod(map(len, parents))
     known = [frozenset(listed) for listed in parents]
     rows: dict[tuple[str, ...], list[float]] = {}
     default: list[float] | None = None
     whole: NDArray[np.float64] | None = None
-    for statement in _parted(body, ";"):
+    for statement in _split(body, ";"):
         if not statement or statement[0].text == "property":
             continue
         if statement[0].text == "default" and default is None and whole is None:
@@ -286,7 +286,7 @@ def _table(
             continue
         if statement[0].text == "table" and whole is None and default is None and not rows:
             numbers = _numbers(statement[1:], states * combinations, where)
-            # In a table of one piece the variable's own state changes slowest.
+            # In a single `table`, the variable's own state varies slowest.
             whole = np.array(numbers).reshape(states, combinations).T
             continue
         close = _next(statement, 0, ")")
@@ -295,7 +295,7 @@ def _table(
                 f"{where} has {shown(_joined(statement))}; give either one `table` alone, or rows "
                 "`(states of the parents) numbers` and at most one `default`"
             )
-        row = tuple(_joined(part) for part in _parted(statement[1:close], ","))
+        row = tuple(_joined(part) for part in _split(statement[1:close], ","))
         fits = len(row) == len(parents) and all(map(frozenset.__contains__, known, row))
         if not fits or row in rows:
             reason = "a second row" if fits else "a row"
@@ -360,5 +360,5 @@ def _numbers(tokens: Sequence[_Token], count: int, where: str) -> list[float]:
 
 
 def _count(number: int) -> str:
-    """A number that is too long to read in full where parents have very many states together."""
+    """Return a count as text, shortened if it is very long."""
     return str(number) if number < 10**18 else "over 10^18"

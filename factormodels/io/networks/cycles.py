@@ -1,4 +1,4 @@
-"""Directed models: the parents that the tables of a file declare form no cycle."""
+"""Check that the parents in a directed model form no cycle."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from factormodels.errors import InputError
 def refuse_cycle(
     parents: Sequence[Sequence[int]], names: Sequence[str], where: str, mend: str
 ) -> None:
-    """Refuse parents of which one descends from itself.
+    """Check that no variable is its own ancestor.
 
     Args:
-        parents: for each variable, the indices of its parents.
-        names: the names of the variables.
-        where: the file, which the message names.
-        mend: what to do, as the end of the sentence.
+        parents: indices of each variable's parents.
+        names: names of the variables.
+        where: the file, for the message.
+        mend: the fix, at the end of the message.
 
     Raises:
         InputError: if there is a directed cycle; it names the variables of one.

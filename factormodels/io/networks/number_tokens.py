@@ -1,4 +1,4 @@
-"""Texts of numbers parted by white space: read at once, looked up by place when one is wrong."""
+"""Numbers separated by white space: parsed at once, located only for errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class NumberTokens:
     """The words of a text and their values.
 
     Attributes:
-        source: the file, which messages name.
+        source: the file, for messages.
         text: the whole text.
-        words: its words, header included.
+        words: its words, including the header.
         values: float64, one per word; NaN for the header's words.
     """
 
@@ -37,10 +37,10 @@ class NumberTokens:
         return len(self.words)
 
     def fail(self, position: int, message: str) -> NoReturn:
-        """Raise an InputError that names the file and the line and text of word `position`.
+        """Raise an InputError that names the file, and the line and text of word `position`.
 
         Raises:
-            InputError: always. Beyond the last word, it says that the file ends.
+            InputError: always. Beyond the last word, it reports the end of the file.
         """
         if position >= len(self.words):
             last = self.text.count("\n", 0, len(self.text.rstrip())) + 1
@@ -57,7 +57,7 @@ class NumberTokens:
         raise InputError(f"{self.source}: line {line}: {shown!r} {message}")
 
     def whole(self, position: int, what: str, *, least: int = 0) -> int:
-        """Whole number at `position`.
+        """Return the whole number at `position`.
 
         Raises:
             InputError: if the text ends before it, or it is not a whole number from `least`.
@@ -73,20 +73,20 @@ class NumberTokens:
 
 
 def number_tokens(text: str, source: str | os.PathLike[str], *, header: int = 0) -> NumberTokens:
-    """Words of `text`, all numbers but for the first `header` of them.
+    """Return the words of `text`, which are numbers except for the first `header` ones.
 
-    "nan" and "inf" pass as numbers: the reader knows the place, and refuses them there.
+    "nan" and "inf" are accepted as numbers, and refused by the reader, which knows the place.
 
     Raises:
         InputError: if a word is not a number.
     """
-    # Each word needs a character beside it. Few texts are so long that counting is worth it.
+    # Each word needs a separator, so only long texts need to be counted.
     if len(text) > 2 * most_values():
         refuse_more_values(sum(1 for _ in _WORD.finditer(text)), source)
     words = text.split()
     try:
         numbers = list(map(float, words[header:]))
-        # Python's float also takes digits of other scripts and underscores between digits.
+        # Python's float also accepts digits of other scripts and underscores between digits.
         if not text.isascii() or "_" in text:
             _ = [plain_float(word) for word in words[header:]]
     except ValueError:
@@ -98,11 +98,11 @@ def number_tokens(text: str, source: str | os.PathLike[str], *, header: int = 0)
 
 
 def plain_float(word: str) -> float:
-    """The number that a word writes in plain digits.
+    """Return the number of a word in plain digits.
 
     Raises:
-        ValueError: if it is no number, or Python alone takes it for one: with digits of another
-            script, or with underscores between them.
+        ValueError: if it is not a number, or only in Python's syntax: with digits of another
+            script, or underscores between digits.
     """
     if not word.isascii() or "_" in word:
         raise ValueError(word)

@@ -1,12 +1,12 @@
 """UAI model files: MARKOV and BAYES networks as in the UAI inference competitions.
 
-A file gives the kind, the number of variables, their cardinalities, the number of factors, each
-factor's scope, and each factor's table: its number of entries and the entries, the last variable
-of the scope varying fastest. White space of any kind parts the numbers. In a BAYES file the last
-variable of a scope is the child. The format has no names: they lie in a sidecar file
-``<path>.names``, a line per variable: its name and, where its states have names, these behind it,
-parted by tabs. The sidecar is read if it exists; variables without names are called "0", "1", ...
-Evidence and results have files of their own: `factormodels.io.networks.uai_results`.
+A file contains the kind, the number of variables, their cardinalities, the number of factors, each
+factor's scope, and each factor's table: its number of entries and the entries, with the last
+variable of the scope varying fastest. Numbers are separated by any white space. In a BAYES file the
+last variable of a scope is the child. The format has no names: they are stored in a sidecar file
+``<path>.names`` with one line per variable: its name and, if its states have names, those names,
+separated by tabs. The sidecar is read if it exists; variables without names are called "0", "1",
+... For evidence and results see `factormodels.io.networks.uai_results`.
 
 Source: the file formats of the UAI 2014 inference competition.
 """
@@ -38,11 +38,11 @@ KINDS = ("MARKOV", "BAYES")
 """First words of a UAI model file."""
 
 ROW_SUM_TOLERANCE = 1e-3
-"""How far a row of a BAYES table may sum from 1 unremarked: files are printed with few digits."""
+"""Tolerance of the sum of a row of a BAYES table, since files have few digits."""
 
 
 def read_uai(path: str | os.PathLike[str]) -> FactorGraph:
-    """Factor graph of a UAI model file, with the names of its sidecar if there is one.
+    """Read the factor graph of a UAI model file, with the names of its sidecar, if any.
 
     Raises:
         InputError: if the file cannot be read, is malformed, or a BAYES file has a cycle.
@@ -53,12 +53,12 @@ def read_uai(path: str | os.PathLike[str]) -> FactorGraph:
 def parse_uai(
     text: str, source: str | os.PathLike[str], *, names: SidecarNames | None = None
 ) -> FactorGraph:
-    """Factor graph of the text of a UAI model file.
+    """Return the factor graph of the text of a UAI model file.
 
     Args:
         text: the text.
-        source: its file, which messages name.
-        names: those of its variables and their states; numbers if omitted.
+        source: its file, for messages.
+        names: names of its variables and their states; by default, numbers.
 
     Raises:
         InputError: if the text is malformed, or the names do not fit.
@@ -77,7 +77,7 @@ def parse_uai(
     scope_starts, scope_variables, end = _scopes(tokens, 2 + count, count)
     n_factors = len(scope_starts) - 1
     owner = np.repeat(np.arange(n_factors), np.diff(scope_starts))
-    # In floating point: the size that an absurd scope asks for may be beyond any integer.
+    # In floating point, since the table size of an absurdly large scope may overflow an integer.
     sizes = np.ones(n_factors)
     with np.errstate(over="ignore"):
         np.multiply.at(sizes, owner, cardinalities[scope_variables])
@@ -114,7 +114,7 @@ def _cardinalities(tokens: NumberTokens, count: int) -> NDArray[np.int64]:
 def _scopes(
     tokens: NumberTokens, start: int, n_variables: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Scope starts, scope variables, and the position after the last scope."""
+    """Return scope starts, scope variables, and the position after the last scope."""
     n_factors = tokens.whole(start, "the number of factors")
     numbers, total = tokens.values.tolist(), len(tokens)
     position = start + 1
@@ -153,7 +153,7 @@ def _scopes(
 def _tables(
     tokens: NumberTokens, start: int, sizes: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Table starts and potentials of tables of the given sizes."""
+    """Return table starts and potentials of tables of the given sizes."""
     total, n_factors = len(tokens), len(sizes)
     ends = start + np.cumsum(1.0 + sizes)
     heads = np.concatenate([[start], ends[:-1]]) if n_factors else np.zeros(0)
@@ -207,10 +207,11 @@ def _check_potentials(
 
 
 def _check_rest(tokens: NumberTokens, start: int) -> None:
-    """Let pass, with a warning, only lists of whole numbers, each after its length.
+    """Check that only lists of whole numbers follow the tables, each after its length; log a
+    warning.
 
-    Some published networks carry such lists (of query variables, say) after their tables; other
-    programs read no further than the tables.
+    Some published networks have such lists (of query variables, for example) after their tables;
+    other programs do not read beyond the tables.
     """
     position = start
     while position < len(tokens):
@@ -243,7 +244,7 @@ def _check_directed(graph: FactorGraph, potentials: NDArray[np.float64], source:
         variable = int(np.flatnonzero(tables_of != 1)[0])
         logger.warning(
             "%s: variable %s is the child of %d tables, not of 1 as in a Bayesian network; "
-            "the product of the tables is used as it stands",
+            "the product of the tables is used unchanged",
             source,
             graph.names[variable],
             tables_of[variable],
@@ -271,7 +272,7 @@ def _warn_of_row_sums(
         row = int(np.argmax(off))
         logger.warning(
             "%s: %d of the %d rows of the conditional tables do not sum to 1 (the first belongs to "
-            "factor %d and sums to %g); the tables are used as they stand",
+            "factor %d and sums to %g); the tables are used unchanged",
             source,
             int(off.sum()),
             len(sums),
@@ -286,19 +287,20 @@ def write_uai(
     *,
     evidence_path: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Write a factor graph as a MARKOV file, and its names, unless they are "0", "1", ..., beside.
+    """Write a factor graph as a MARKOV file, and its names, unless they are "0", "1", ..., as a
+    sidecar.
 
-    Tables are written as potentials, each with the digits that bring its logarithm back: tables
-    that came from a file are read again bit for bit, others to one rounding of exp and log.
+    Tables are written as potentials, with the digits that reproduce the logarithm: tables that came
+    from a file are written bit for bit, others up to one rounding of exp and log.
 
     Args:
         graph: the factor graph.
-        path: the file; the names go to ``<path>.names``.
-        evidence_path: the file for the graph's evidence, which the model file cannot hold.
+        path: the file; the names are written to ``<path>.names``.
+        evidence_path: the file for the graph's evidence, which a model file cannot contain.
 
     Raises:
-        InputError: if a potential lies outside the range of floats, a name does not fit on a line,
-            the graph has evidence and there is no path for it, or a file cannot be written.
+        InputError: if a potential is outside the range of floats, a name does not fit on a line,
+            the graph has evidence and no path is given for it, or a file cannot be written.
     """
     observed = {int(v): int(graph.evidence[v]) for v in np.flatnonzero(graph.evidence >= 0)}
     if observed and evidence_path is None:
@@ -337,8 +339,8 @@ def _potential_words(graph: FactorGraph, path: str) -> list[str]:
             "add a constant to the log table"
         )
     potentials = np.exp(logs)
-    # Of the floats near the exponential, the one with the fewest digits whose logarithm is the
-    # table's entry is most likely the number that the entry was made from.
+    # Among the floats near the exponential whose logarithm is the table's entry, the one with the
+    # fewest digits is most likely the original number.
     up, down = np.nextafter(potentials, np.inf), np.nextafter(potentials, 0.0)
     rounded = np.array([float(f"{value:.15g}") for value in potentials.tolist()])
     candidates = [np.nextafter(down, 0.0), np.nextafter(up, np.inf), down, up, potentials, rounded]
@@ -351,11 +353,11 @@ def _potential_words(graph: FactorGraph, path: str) -> list[str]:
 
 @dataclass(frozen=True)
 class SidecarNames:
-    """What a sidecar holds.
+    """The content of a sidecar.
 
     Attributes:
         variables: the name of each variable.
-        states: the names of its states; none of a variable whose states are numbers.
+        states: names of each variable's states; empty if its states are numbers.
     """
 
     variables: tuple[str, ...]
@@ -364,10 +366,10 @@ class SidecarNames:
     def named_states(
         self, cardinalities: Sequence[int], path: str | os.PathLike[str]
     ) -> tuple[tuple[str, ...], ...] | None:
-        """Names of the states of each variable, numbers where it has none; None if none has any.
+        """Return the names of the states of each variable, or numbers; None if no variable has any.
 
         Raises:
-            InputError: if a variable has another number of states than names.
+            InputError: if the number of a variable's states differs from that of its names.
         """
         if not any(self.states):
             return None
@@ -384,15 +386,15 @@ class SidecarNames:
 
 
 def names_path(path: str | os.PathLike[str]) -> Path:
-    """Path of the sidecar file that holds the names of a model's variables."""
+    """Return the path of the sidecar file with the names of a model's variables."""
     return Path(f"{os.fspath(path)}.names")
 
 
 def read_names(path: str | os.PathLike[str]) -> SidecarNames | None:
-    """Names in the sidecar file of the model at `path`; None if there is none.
+    """Read the names in the sidecar file of the model at `path`; return None if there is none.
 
     Raises:
-        InputError: if the sidecar cannot be read or holds an empty or repeated name.
+        InputError: if the sidecar cannot be read or has an empty or repeated name.
     """
     sidecar = names_path(path)
     if not sidecar.exists():
@@ -417,10 +419,10 @@ def read_names(path: str | os.PathLike[str]) -> SidecarNames | None:
 
 
 def _check_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
-    """Refuse names that do not each fit on a line.
+    """Check that each name fits on a line.
 
     Raises:
-        InputError: for the first such name.
+        InputError: for the first name that does not.
     """
     states = (name for names in graph.state_names or () for name in names)
     for what, names in (("variable", graph.names), ("state", states)):
@@ -433,7 +435,7 @@ def _check_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
 
 
 def _write_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
-    """Write the sidecar of the model at `path`; none where names are numbers and none is there.
+    """Write the sidecar of the model at `path`, unless names are numbers and no sidecar exists.
 
     Raises:
         InputError: if a name does not fit on a line, or the file cannot be written.
@@ -441,7 +443,7 @@ def _write_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
     _check_names(graph, path)
     states = graph.state_names or [()] * graph.n_variables
     named = graph.names != default_names(graph.n_variables) or graph.state_names is not None
-    # A sidecar left from another model would give this one its names.
+    # An existing sidecar of another model would give this one wrong names.
     if named or names_path(path).exists():
         lines = ("\t".join((name, *names)) for name, names in zip(graph.names, states, strict=True))
         write_text(names_path(path), "".join(f"{line}\n" for line in lines))

@@ -1,4 +1,4 @@
-"""UAI evidence and result files: what was observed, marginals (MAR), partition function (PR)."""
+"""UAI evidence and result files: observations, marginals (MAR), partition function (PR)."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from factormodels.nouns import counted
 logger = logging.getLogger(__name__)
 
 SUM_TOLERANCE = 1e-3
-"""How far a marginal in a file may sum from 1: result files are printed with 4 digits or more."""
+"""Tolerance of the sum of a marginal, since result files have 4 digits or more."""
 
 
 def read_evidence(path: str | os.PathLike[str], graph: FactorGraph | None = None) -> dict[int, int]:
-    """Observed states in a UAI evidence file, by index of the variable.
+    """Read the observed states in a UAI evidence file, by index of the variable.
 
-    The number of words decides between two forms (line ends play no part):
+    The number of words determines one of two forms (line ends are ignored):
 
     - ``k v1 s1 ... vk sk``, 1 + 2k words: k observations, as in the 2014 competition;
-    - ``1 k v1 s1 ... vk sk``, 2 + 2k words: one sample of k observations, as before.
+    - ``1 k v1 s1 ... vk sk``, 2 + 2k words: one sample of k observations, as in earlier ones.
 
-    An empty file and a first word 0 mean that nothing was observed; what follows the 0 is ignored
-    with a warning, as other programs ignore it.
+    An empty file and a first word 0 mean that nothing was observed; words after the 0 are ignored
+    with a warning, as in other programs.
 
     Args:
         path: the file.
         graph: the model; if given, variables and states must exist in it.
 
     Raises:
-        InputError: if the file cannot be read, has neither form, holds several samples, observes a
-            variable in two states, or does not fit the model.
+        InputError: if the file cannot be read, has neither form, contains several samples, observes
+            a variable in two states, or does not fit the model.
     """
     return parse_evidence(read_text(path), path, graph)
 
@@ -46,10 +46,10 @@ def read_evidence(path: str | os.PathLike[str], graph: FactorGraph | None = None
 def parse_evidence(
     text: str, path: str | os.PathLike[str], graph: FactorGraph | None = None
 ) -> dict[int, int]:
-    """What `read_evidence` returns, of the text of a file.
+    """Return the result of `read_evidence` for the text of a file.
 
     Raises:
-        InputError: as `read_evidence` does.
+        InputError: as in `read_evidence`.
     """
     tokens = number_tokens(text, path)
     if not len(tokens):
@@ -91,11 +91,11 @@ def write_evidence(evidence: Mapping[int, int], path: str | os.PathLike[str]) ->
 
 
 def read_marginals(path: str | os.PathLike[str]) -> list[NDArray[np.float64]]:
-    """Marginals in a MAR file: one probability vector per variable, in order.
+    """Read the marginals in a MAR file: one probability vector per variable, in order.
 
-    After the word MAR comes the number of variables, and for each its number of states and their
-    probabilities. The older form, which first tells how many samples of evidence there were, is
-    read if it was one.
+    The word MAR is followed by the number of variables, and for each its number of states and their
+    probabilities. The older form, which begins with the number of samples of evidence, is read if
+    that number is one.
 
     Raises:
         InputError: if the file cannot be read or is malformed, or a vector is not a distribution.
@@ -110,13 +110,13 @@ def read_marginals(path: str | os.PathLike[str]) -> list[NDArray[np.float64]]:
 
 
 def read_log10_partition(path: str | os.PathLike[str]) -> float:
-    """Decimal logarithm of the partition function in a PR file; -inf where it is 0.
+    """Read the decimal logarithm of the partition function in a PR file; -inf if it is 0.
 
     Raises:
         InputError: if the file cannot be read or is malformed.
     """
     tokens = _result_tokens(path, "PR")
-    # The older form first tells the number of samples of evidence, which is 1 here.
+    # The older form begins with the number of samples of evidence, here 1.
     at = 2 if len(tokens) == 3 and tokens.values[1] == 1 else 1
     if at >= len(tokens):
         tokens.fail(at, "where log10 Z should be; complete the file")
@@ -129,7 +129,7 @@ def read_log10_partition(path: str | os.PathLike[str]) -> float:
 
 
 def _evidence_form(tokens: NumberTokens) -> tuple[int, int]:
-    """Position of the first observation and the number of observations."""
+    """Return the position of the first observation and the number of observations."""
     words, first = len(tokens), tokens.whole(0, "the number of observations")
     if words == 1 + 2 * first:
         return 1, first

@@ -1,1 +1,1 @@
-"""Files as they lie: opened through one gate that bounds their size, written whole, and named."""
+"""Access to files: opened through one module that limits their size, written atomically, named."""

@@ -1,4 +1,4 @@
-"""Reading and writing whole files: clear errors in, nothing half written out."""
+"""Whole files: read with clear errors, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from factormodels.errors import InputError
 from factormodels.io.source.opening import decoded, read_whole, system_advice
 
 _UNFINISHED = ".unfinished-"
-"""Part of the names of temporary files and folders, behind the name of their target."""
+"""Part of the names of temporary files and folders, after the name of their target."""
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Text of a UTF-8 file, unpacked if it is compressed with gzip; `-` is standard input.
+    """Read the text of a UTF-8 file, decompressed if it is gzip; `-` is standard input.
 
     Raises:
-        InputError: as `read_whole` does, or if it is not UTF-8.
+        InputError: as in `read_whole`, or if it is not UTF-8.
     """
     return decoded(read_whole(path), path)
 
@@ -30,16 +30,17 @@ def read_text(path: str | os.PathLike[str]) -> str:
 def errors_naming(
     path: str | os.PathLike[str], temporary: str | os.PathLike[str] | None = None
 ) -> Iterator[None]:
-    """Let errors of writing within the block name `path`, or what is to be within it.
+    """Make errors of writing within the block name `path`, or a path within it.
 
-    Of a full disk the system names no file, and nobody knows the name of a temporary one.
+    For a full disk the system names no file, and the name of a temporary file means nothing to
+    users.
 
     Args:
         path: the file or folder that the block writes.
-        temporary: the one that it writes in its place.
+        temporary: the temporary file or folder that it writes instead.
 
     Raises:
-        OSError: as the block does, with its `filename`.
+        OSError: as in the block, with its `filename`.
     """
     try:
         yield
@@ -57,8 +58,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it if the block succeeds.
 
     Raises:
-        InputError: if `path` is there and no regular file (a device is not to be replaced by one),
-            or its folder does not exist or cannot be written.
+        InputError: if `path` exists and is not a regular file (a device must not be replaced), or
+            its folder does not exist or is not writable.
         OSError: if it cannot be written, as on a full disk; its `filename` is `path`.
     """
     target = Path(path)
@@ -78,7 +79,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         with _locked(handle), errors_naming(path, name):
             yield temporary
-            # mkstemp makes the file private; a result is as readable as any file its user makes.
+            # mkstemp makes the file private; results get the user's default permissions.
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
@@ -89,24 +90,23 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def unfinished_folder(target: Path, *, inside: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder beside `target`, on the same file system; it is gone after.
+    """Yield a temporary folder beside `target`, on the same file system; it is removed afterwards.
 
-    What processes left that were killed while they wrote the same target is removed first. A
-    folder that is in use is locked by its process, and the lock goes with the process.
+    Remains of processes that were killed while writing the same target are removed first. A folder
+    in use is locked by its process, and the lock ends with the process.
 
     Args:
-        target: the folder that is written.
-        inside: whether the temporary folder is in the target, which exists, and not beside it.
+        target: the folder to be written.
+        inside: whether the temporary folder is in the target, which exists, rather than beside it.
 
     Raises:
-        InputError: if it cannot be made.
+        InputError: if it cannot be created.
         OSError: if something in it cannot be written; its `filename` is within `target`.
     """
     parent = target if inside else target.parent
     try:
         _remove_unfinished(parent, target.name)
-        # Not in /tmp: only within one file system is a move a rename, which either happens or
-        # does not.
+        # Not in /tmp, since a move is an atomic rename only within one file system.
         name = tempfile.mkdtemp(dir=parent, prefix=f".{target.name}{_UNFINISHED}")
         handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -123,7 +123,7 @@ def unfinished_folder(target: Path, *, inside: bool = False) -> Iterator[Path]:
 def _locked(handle: int) -> Iterator[None]:
     """Lock an open file or folder for the block, and close it."""
     try:
-        # Where a file system has no locks, nothing that was left there is removed either.
+        # On file systems without locks, remains are not removed either.
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
@@ -132,9 +132,9 @@ def _locked(handle: int) -> Iterator[None]:
 
 
 def _remove_unfinished(parent: Path, name: str) -> None:
-    """Remove the temporary files and folders for a name whose processes are gone."""
+    """Remove the temporary files and folders for a name whose processes have ended."""
     left: list[str] = []
-    # A folder may be one that can be written and not listed.
+    # A folder may be writable but not readable.
     with suppress(OSError), os.scandir(parent) as entries:
         prefix = f".{name}{_UNFINISHED}"
         left = [entry.path for entry in entries if entry.name.startswith(prefix)]
@@ -155,11 +155,11 @@ def _remove_unfinished(parent: Path, name: str) -> None:
 
 
 def move_together(files: Sequence[Path], folder: Path) -> None:
-    """Move files into a folder, all or none: what stands there is put back if one cannot be moved.
+    """Move files into a folder, all or none: existing files are restored if one cannot be moved.
 
     Args:
-        files: files of one folder on the same file system, which may be in folders of their own.
-        folder: where they go, under their names; of equal names the file there is replaced.
+        files: files of one folder on the same file system, possibly in subfolders.
+        folder: the destination, in which files of the same name are replaced.
 
     Raises:
         OSError: if one cannot be moved.
@@ -184,23 +184,22 @@ def move_together(files: Sequence[Path], folder: Path) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    r"""Write `text` to `path` as UTF-8, whole or not at all.
+    r"""Write `text` to `path` as UTF-8, completely or not at all.
 
-    A lone surrogate, which has no form in UTF-8, is written as its escape (\ud800), which is that
-    of JSON too.
+    A lone surrogate, which has no form in UTF-8, is written as its escape (\ud800), as in JSON.
 
     Raises:
-        InputError, OSError: as `atomic_path` does.
+        InputError, OSError: as in `atomic_path`.
     """
     with atomic_path(path) as temporary:
         temporary.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a folder for results, or fail before anything was computed.
+    """Create a folder for results, or fail before anything is computed.
 
     Raises:
-        InputError: if it cannot be made or written.
+        InputError: if it cannot be created or written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -215,10 +214,10 @@ def prepare_folder(folder: Path) -> None:
 
 @contextmanager
 def results_folder(folder: Path) -> Iterator[None]:
-    """Make a folder of results; if the block fails, remove again the folders that were made.
+    """Create a folder of results; if the block fails, remove the folders that were created.
 
     Raises:
-        InputError: if it cannot be made or written.
+        InputError: if it cannot be created or written.
     """
     absent = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -230,8 +229,8 @@ def results_folder(folder: Path) -> Iterator[None]:
 
 
 def remove_empty(places: Sequence[Path]) -> None:
-    """Remove the folders that hold nothing, the innermost first."""
+    """Remove the empty folders, the innermost first."""
     for path in places:
-        # A folder that holds something by now is not this run's alone.
+        # A folder that is not empty is used by another process too.
         with suppress(OSError):
             path.rmdir()

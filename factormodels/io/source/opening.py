@@ -1,9 +1,9 @@
-"""The one gate through which files are opened for reading, whatever reads them.
+"""The only module that opens files for reading.
 
-Only regular files pass, and standard input by the name `-`: a pipe would block for ever, a device
-has no end. Packed files are unpacked as they are read, and nobody reads on beyond the size that is
-allowed, so that neither a file nor what it unpacks to fills the memory. The same size limits the
-number of values that are made of a file: a few bytes may describe billions of them.
+It accepts regular files, and standard input by the name `-`: a pipe would block forever, and a
+device has no end. Compressed files are decompressed while they are read, and reading stops at the
+size limit, so that neither a file nor its decompressed content fills the memory. The limit also
+applies to the number of values made from a file, since a few bytes may describe billions of them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Source = str | os.PathLike[str]
 STANDARD_INPUT = "-"
 
 MOST_HELD = 128 * 2**20
-"""Bytes, unpacked, that a file may have to be held in memory, and a line of a file of lines."""
+"""Maximum decompressed bytes of a file in memory, and of a line of a file that is read by lines."""
 
 STREAMED = 16
-"""So many times as much may pass through memory line by line."""
+"""Ratio of the size limit of files that are read line by line to that of files in memory."""
 
 VALUE_BYTES = 16
-"""Bytes of the size limit that one value takes: of 128 MiB, 8,388,608 values."""
+"""Bytes of the size limit per value: 8,388,608 values for 128 MiB."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 2**20
@@ -54,9 +54,9 @@ _most_held: ContextVar[int] = ContextVar("most_held", default=MOST_HELD)
 
 @contextmanager
 def size_limit(most: int) -> Iterator[None]:
-    """Let files that are read within the block have at most `most` bytes, unpacked.
+    """Limit the decompressed size of files that are read within the block to `most` bytes.
 
-    What is read line by line may have `STREAMED` times as many.
+    Files that are read line by line may have `STREAMED` times as many.
     """
     token = _most_held.set(most)
     try:
@@ -66,10 +66,10 @@ def size_limit(most: int) -> Iterator[None]:
 
 
 def parse_size(text: str) -> int:
-    """Bytes that a text such as 500000, 200MB or 2G means.
+    """Return the bytes that a text such as 500000, 200MB or 2G means.
 
     Raises:
-        InputError: if it means none.
+        InputError: if it is not a size.
     """
     units: dict[str, int] = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
     number = text.strip().upper().removesuffix("IB").removesuffix("B")
@@ -82,7 +82,7 @@ def parse_size(text: str) -> int:
 
 
 def size_text(size: int) -> str:
-    """A number of bytes in words: 128 MiB."""
+    """Return a number of bytes in words: 128 MiB."""
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
         if size >= 1024**power and not size % 1024**power:
             return f"{size // 1024**power:,} {unit}"
@@ -90,14 +90,14 @@ def size_text(size: int) -> str:
 
 
 def refuse_larger(size: int, source: Source) -> None:
-    """Refuse what is to be held in memory and is larger than `size_limit` allows.
+    """Check that data to be held in memory are within `size_limit`.
 
     Args:
-        size: its bytes, unpacked.
-        source: its file, for messages.
+        size: decompressed bytes.
+        source: the file, for messages.
 
     Raises:
-        InputError: if it is.
+        InputError: if they are larger.
     """
     most = _most_held.get()
     if size > most:
@@ -105,25 +105,25 @@ def refuse_larger(size: int, source: Source) -> None:
 
 
 def most_held() -> int:
-    """Return the number of bytes that `size_limit` lets one file hold in memory."""
+    """Return the maximum number of bytes of one file in memory by `size_limit`."""
     return _most_held.get()
 
 
 def most_values() -> int:
-    """Return the number of values that `size_limit` lets be made of one file."""
+    """Return the maximum number of values made from one file by `size_limit`."""
     return _most_held.get() // VALUE_BYTES
 
 
 def refuse_more_values(values: float, source: Source, counted: str = "") -> None:
-    """Refuse a file of more values than `size_limit` allows, before they are made.
+    """Check that a file has no more values than `size_limit` allows, before they are made.
 
-    A value is a cell of a table, or a scalar, list or object within one: each is an object of
-    Python's, however few bytes of the file describe it.
+    A value is a cell of a table, or a scalar, list or object within one: each is a Python object,
+    however few bytes of the file describe it.
 
     Args:
         values: number of values.
         source: the file, for messages.
-        counted: how the number arises, such as "5 rows × 2 columns"; the number itself if omitted.
+        counted: calculation of the number, such as "5 rows × 2 columns"; by default the number.
 
     Raises:
         InputError: if there are more than `most_values`.
@@ -140,17 +140,17 @@ def refuse_more_values(values: float, source: Source, counted: str = "") -> None
 
 
 def refuse_larger_table(rows: int, columns: int, source: Source) -> None:
-    """Refuse a table with more cells than `size_limit` allows, before its rows are made.
+    """Check that a table has no more cells than `size_limit` allows, before its rows are made.
 
     Raises:
-        InputError: as `refuse_more_values` does. A row without columns counts as one value.
+        InputError: as in `refuse_more_values`. A row without columns counts as one value.
     """
     counted = f"{rows:,} row{'s' * (rows != 1)} × {columns:,} column{'s' * (columns != 1)}"
     refuse_more_values(rows * max(columns, 1), source, counted)
 
 
 def exists(path: Source) -> bool:
-    """Whether there is a file or folder; not, for what can be the name of none."""
+    """Return whether a file or folder exists; False for an invalid name."""
     try:
         os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
@@ -159,7 +159,7 @@ def exists(path: Source) -> bool:
 
 
 def check_regular(path: Source) -> None:
-    """Refuse what is there and is not a regular file, before a library opens it.
+    """Check that an existing path is a regular file, before a library opens it.
 
     Raises:
         InputError: for a folder, a pipe, a socket or a device.
@@ -173,27 +173,28 @@ def check_regular(path: Source) -> None:
 
 
 def read_whole(source: Source) -> bytes:
-    """Content of a file, unpacked if it is compressed with gzip.
+    """Read the content of a file, decompressed if it is gzip.
 
     Raises:
-        InputError: if there is no such file, it is no regular one, it cannot be read or unpacked,
-            or has more than the limit of bytes.
+        InputError: if the file does not exist, is not regular, cannot be read or decompressed, or
+            exceeds the size limit.
     """
     return _whole(_chunks(source, _most_held.get()), source)
 
 
 def read_lines(source: Source, *, in_memory: bool = False) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file without their line feeds, unpacked, one held at a time.
+    """Yield the lines of a UTF-8 file without their line feeds, decompressed, one in memory at a
+    time.
 
-    Only line feeds part lines: a JSON text may hold other line separators of Unicode raw.
+    Only line feeds separate lines, since JSON text may contain other Unicode line separators.
 
     Args:
         source: the file; `-` is standard input.
-        in_memory: whether what comes of all lines will be in memory together, so that the file may
-            be no larger than one that is held as a whole.
+        in_memory: whether the results of all lines will be in memory together, so that the limit is
+            that of a file in memory.
 
     Raises:
-        InputError: as `read_whole` does, or if a line is too long or not UTF-8.
+        InputError: as in `read_whole`, or if a line is too long or not UTF-8.
     """
     return _lines(_chunks(source, _most_together(in_memory=in_memory)), source, in_memory=in_memory)
 
@@ -205,18 +206,19 @@ def read_text_or_lines(
     binary: Callable[[bytes], bool],
     in_memory: bool,
 ) -> str | Iterator[str] | bytes:
-    """Text of a UTF-8 file; its lines, as `read_lines` yields them, where its beginning says so.
+    """Read the text of a UTF-8 file, or its lines as `read_lines` yields them, depending on its
+    beginning.
 
     Args:
         source: the file; `-` is standard input.
-        in_lines: whether a file is one of lines, given the first two that are not blank (fewer,
-            where the file has fewer).
-        binary: whether a file that begins with these bytes is no text, so that they are returned
-            as they are.
+        in_lines: returns whether a file consists of lines, given the first two nonblank ones (fewer
+            if the file has fewer).
+        binary: returns whether a file with this beginning is not text, so that its bytes are
+            returned.
         in_memory: as in `read_lines`.
 
     Raises:
-        InputError: as `read_lines` does.
+        InputError: as in `read_lines`.
     """
     chunks = _chunks(source, _most_together(in_memory=in_memory))
     begun = bytearray()
@@ -227,7 +229,7 @@ def read_text_or_lines(
             return _whole(itertools.chain([chunk], chunks), source)
         begun += chunk
         refuse_larger(len(begun), source)
-        # What is blank is passed over at once: a file may hold gigabytes of it.
+        # Skip blank parts in one step, since a file may have gigabytes of them.
         while len(filled) < 2 and (word := _NOT_BLANK.search(begun, start)):
             end = begun.find(b"\n", max(word.start(), len(begun) - len(chunk)))
             if end < 0:
@@ -248,7 +250,7 @@ def read_text_or_lines(
 
 
 def _most_together(*, in_memory: bool) -> int:
-    """Bytes of all lines of a file that may be held together, or pass one after the other."""
+    """Return the maximum bytes of all lines of a file, in memory together or one by one."""
     return _most_held.get() * (1 if in_memory else STREAMED)
 
 
@@ -282,7 +284,7 @@ def _lines(chunks: Iterable[bytes], source: Source, *, in_memory: bool) -> Itera
             before += len(joined) + 1
             rest = []
         rest.append(last)
-        # Nothing before the line that is not whole yet counts.
+        # Only the incomplete line counts.
         if taken - before > most:
             raise InputError(_too_large(source, "a line of it holds", taken - before, most))
     if joined := b"".join(rest):
@@ -290,10 +292,10 @@ def _lines(chunks: Iterable[bytes], source: Source, *, in_memory: bool) -> Itera
 
 
 def first_line(source: Source) -> str:
-    """The first line of a UTF-8 file that is not blank; nothing if there is none.
+    """Return the first nonblank line of a UTF-8 file; empty if there is none.
 
     Raises:
-        InputError: as `read_lines` does.
+        InputError: as in `read_lines`.
     """
     return next((line for line in read_lines(source) if line.strip()), "")
 
@@ -301,7 +303,7 @@ def first_line(source: Source) -> str:
 _BINARY_FILES: Mapping[bytes, tuple[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(
-            # Up to version 12 of Stata: the version, the order of bytes, and a fixed byte.
+            # Stata up to version 12: the version, the byte order, and a fixed byte.
             [
                 b"<stata_dta>",
                 *(bytes((version, order, 1)) for version in (113, 114, 115) for order in (1, 2)),
@@ -318,11 +320,11 @@ _BINARY_FILES: Mapping[bytes, tuple[str, str]] = MappingProxyType(
         ),
     }
 )
-"""What binary files begin with, what they are, and what reads them."""
+"""First bytes of binary files, their format, and the function that reads them."""
 
 
 def _refuse_binary(content: bytes, source: Source) -> None:
-    """Refuse a binary file that another program has to export, with what to do."""
+    """Refuse a binary file of another program, with advice on how to export it."""
     for magic, (kind, reader) in _BINARY_FILES.items():
         if content.startswith(magic):
             raise InputError(
@@ -332,7 +334,7 @@ def _refuse_binary(content: bytes, source: Source) -> None:
 
 
 def decoded(content: bytes, source: Source, before: int = 0) -> str:
-    """Text of UTF-8 bytes, without a mark of their order at the start of a file.
+    """Return the text of UTF-8 bytes, without a byte order mark at the start of a file.
 
     Args:
         content: the bytes.
@@ -340,7 +342,7 @@ def decoded(content: bytes, source: Source, before: int = 0) -> str:
         before: number of bytes before them in the file.
 
     Raises:
-        InputError: if they are not UTF-8; a binary file of another program is called by its name.
+        InputError: if they are not UTF-8; the message names the format of a known binary file.
     """
     marked = not before and content.startswith(codecs.BOM_UTF8)
     try:
@@ -361,14 +363,14 @@ def decoded(content: bytes, source: Source, before: int = 0) -> str:
 
 
 def source_name(source: Source) -> str:
-    """What messages call a file."""
+    """Return the name of a file in messages."""
     return "standard input" if os.fspath(source) == STANDARD_INPUT else str(source)
 
 
 def _chunks(source: Source, most: int) -> Iterator[bytes]:
-    """Yield the content of a file in pieces, unpacked if it is compressed with gzip.
+    """Yield the content of a file in pieces, decompressed if it is gzip.
 
-    One that is not and is larger than `most` is refused before anything of it is made.
+    An uncompressed file beyond the limit is refused before it is read.
     """
     with opened(source) as file:
         try:
@@ -386,10 +388,10 @@ def _chunks(source: Source, most: int) -> Iterator[bytes]:
 
 
 def _size(file: BinaryIO) -> int:
-    """Bytes of a regular file; 0 of what is none, whose end alone tells."""
+    """Return the bytes of a regular file; 0 for other files, whose size is unknown."""
     try:
         status = os.fstat(file.fileno())
-    # Standard input may be an object of a test or a notebook, without a descriptor.
+    # Standard input may be replaced by an object without a descriptor, as in notebooks.
     except (OSError, ValueError):
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
@@ -398,7 +400,7 @@ def _size(file: BinaryIO) -> int:
 def _unpacked(first: bytes, file: BinaryIO, source: Source) -> Iterator[bytes]:
     packed = first
     try:
-        # A file may hold several members, one after the other, and zeros behind them.
+        # A file may consist of several members, followed by zeros.
         while packed.strip(b"\0"):
             member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
             while not member.eof:
@@ -417,10 +419,10 @@ def _unpacked(first: bytes, file: BinaryIO, source: Source) -> Iterator[bytes]:
 
 @contextmanager
 def opened(source: Source) -> Iterator[BinaryIO]:
-    """Open a regular file, or standard input, for its bytes as they are.
+    """Open a regular file, or standard input, for reading bytes.
 
     Raises:
-        InputError: if there is no such file, it is no regular one, or cannot be opened.
+        InputError: if the file does not exist, is not regular, or cannot be opened.
     """
     if os.fspath(source) == STANDARD_INPUT:
         if sys.stdin is None or sys.stdin.closed:
@@ -428,7 +430,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     try:
-        # Opening a pipe would wait for its writer, if it were not for this flag.
+        # Without this flag, opening a pipe would wait for its writer.
         descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
         raise InputError(f"{os.fspath(source)!r} is not a path; check it") from None
@@ -462,11 +464,11 @@ def _unreadable(source: Source, error: OSError) -> str:
 
 
 def system_advice(error: OSError, otherwise: str) -> str:
-    """Return what a user can do about an error of the system, by its number.
+    """Return advice for a user on an error of the system, by its number.
 
     Args:
         error: the error.
-        otherwise: what to do about an error that only concerns this file or folder.
+        otherwise: advice on an error that concerns only this file or folder.
     """
     return _ADVICE.get(error.errno or 0, otherwise)
 
@@ -493,7 +495,7 @@ _ADVICE = MappingProxyType(
 
 
 def _too_large(source: Source, what: str, size: int, most: int) -> str:
-    # The limit of lines that pass one by one is a multiple of the one that the option sets.
+    # The limit of files that are read line by line is a multiple of the option's.
     needed = size * _most_held.get() // most
     return (
         f"{source_name(source)}: {what} more than {size_text(most)}; if that is right, allow it "

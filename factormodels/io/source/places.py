@@ -1,4 +1,4 @@
-"""Places of records in files, as errors name them."""
+"""Places of records in files, for errors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from factormodels.io.source.opening import STANDARD_INPUT, source_name
 
 
 def location(source: str | os.PathLike[str], line: int | None = None) -> str:
-    """How an error names a file, or a line of it (counted from 1)."""
+    """Return the name of a file, or of a line of it (counted from 1), for errors."""
     name = source_name(source)
     return name if line is None else f"{name}, line {line}"
 
 
 def record_id(source: str | os.PathLike[str], line: int | None = None) -> str:
-    """Id of a record without one: the file's stem, and its line in a file of many."""
+    """Return the id of a record without one: the file's stem, and its line if there are several."""
     path = Path("standard-input" if os.fspath(source) == STANDARD_INPUT else source)
     stem = (path.with_suffix("") if path.suffix == ".gz" else path).stem or "record"
     return stem if line is None else f"{stem}-{line:03d}"
@@ -26,10 +26,10 @@ def record_id(source: str | os.PathLike[str], line: int | None = None) -> str:
 def record_at(
     value: object, source: str | os.PathLike[str], line: int | None = None
 ) -> tuple[dict[str, Any], str]:
-    """The record of a file, or of a line of it, and its place as errors name it.
+    """Return the record of a file or a line, and its place for errors.
 
     Raises:
-        InputError: if it is no JSON object.
+        InputError: if it is not a JSON object.
     """
     where = location(source, line)
     return as_object(value, where), where

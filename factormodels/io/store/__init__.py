@@ -1,5 +1,6 @@
-"""What is kept between runs, in SQLite files: answers, pages, embeddings, results of a folder.
+"""Stores that persist between runs, in SQLite files: answers, pages, embeddings, results of a
+folder.
 
-`sqlite` opens any file of SQLite without running what somebody else put into it; `tables` makes,
-checks, shares and writes the files of this project; `results` is the store of a folder of results.
+`sqlite` opens SQLite files without running code in their schema; `tables` creates, checks, shares
+and writes the files of this project; `results` is the store of a folder of results.
 """

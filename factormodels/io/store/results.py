@@ -1,9 +1,8 @@
-"""The store of a folder of results: one file with all that is finished, safe as it comes.
+"""Store of a folder of results: one file with all finished records.
 
-It holds records of several kinds: units in the order in which they were finished, and JSON values
-by key, such as answers. A process that is killed, a write that is torn or a disk that is full costs
-at most the record that was being written. What is damaged later is left out with a warning, as if
-it had never been kept, and the rest is kept.
+It contains records of several kinds: units in the order in which they were finished, and JSON
+values by key, such as answers. If a process is killed, a write is interrupted or the disk is full,
+at most the record being written is lost. Records that are damaged later are skipped with a warning.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from factormodels.io.store.tables import Store, StoredTable, StoreLayout, make_t
 logger = logging.getLogger(__name__)
 
 STORE = "store.sqlite"
-"""The name of a store within the folder of the results."""
+"""Name of the store in the folder of results."""
 
 _KEPT = StoredTable(
     "kept",
@@ -37,7 +36,7 @@ _KEPT = StoredTable(
         "value": "BLOB NOT NULL",
         "checksum": "INTEGER NOT NULL",
     },
-    # Without a key no two records are the same.
+    # Records without a key are all distinct.
     key=("kind", "key"),
     in_order=True,
 )
@@ -45,11 +44,11 @@ _KEPT = StoredTable(
 _DAMAGED = "it is damaged"
 
 _APPLICATION = 0x666D7273
-"""Marks the file as ours: "fmrs" in ASCII."""
+"""Mark of the project's files: "fmrs" in ASCII."""
 
 
 class ResultStore:
-    """A store that is open; made by `open_store`, and by `read_store` for reading alone.
+    """An open store, created by `open_store`, or by `read_store` for reading only.
 
     Attributes:
         path: its file.
@@ -61,7 +60,7 @@ class ResultStore:
         self._told = False
 
     def append(self, kind: str, record: bytes) -> None:
-        """Keep a record; from here on no death of a process loses it.
+        """Store a record, which survives the death of any process from then on.
 
         Raises:
             OSError: if it cannot be written, as on a full disk.
@@ -69,7 +68,7 @@ class ResultStore:
         self._insert(kind, None, record)
 
     def records(self, kind: str) -> Iterator[bytes]:
-        """Yield the records of a kind in the order in which they were kept.
+        """Yield the records of a kind in the order in which they were stored.
 
         Raises:
             InputError: if the file is damaged.
@@ -77,7 +76,7 @@ class ResultStore:
         return (value for _, value in self._rows(kind))
 
     def n_records(self, kind: str | None = None) -> int:
-        """How many records of a kind there are, or of all kinds.
+        """Return the number of records of a kind, or of all kinds.
 
         Raises:
             InputError: if the file is damaged.
@@ -86,16 +85,16 @@ class ResultStore:
             return self._store.count(_KEPT.name, **({} if kind is None else {"kind": kind}))
 
     def clear(self) -> None:
-        """Drop every record."""
+        """Delete all records."""
         with self._sound():
             self._store.clear(_KEPT.name)
 
     def values(self, kind: str) -> KeptValues:
-        """The values of a kind, by key."""
+        """Return the values of a kind, by key."""
         return KeptValues(self, kind)
 
     def value(self, kind: str, key: str) -> Any:
-        """The value that was kept last under a key; None if there is none that is whole.
+        """Return the last value that was stored under a key; None if there is no intact one.
 
         Raises:
             InputError: if the file is damaged.
@@ -105,7 +104,7 @@ class ResultStore:
         return None if row is None or not self._whole(row) else json.loads(row[2])
 
     def put(self, kind: str, key: str, value: Any) -> None:
-        """Keep a JSON value under a key; numbers come back to the last bit.
+        """Store a JSON value under a key; numbers are preserved to the last bit.
 
         Raises:
             OSError: if it cannot be written, as on a full disk.
@@ -113,7 +112,7 @@ class ResultStore:
         self._insert(kind, key, json.dumps(value).encode())
 
     def items(self, kind: str) -> Iterator[tuple[str, Any]]:
-        """Yield the values of a kind with their keys, in the order in which these came.
+        """Yield the values of a kind with their keys, in the order of the keys' first use.
 
         Raises:
             InputError: if the file is damaged.
@@ -137,13 +136,13 @@ class ResultStore:
     def _whole(self, row: tuple[Any, ...]) -> bool:
         whole = _is_whole(row)
         if not whole and not self._told:
-            _tell_damage(self.path)
+            _warn_of_damage(self.path)
             self._told = True
         return whole
 
 
 class KeptValues:
-    """The values of one kind in a store; methods are those of the store."""
+    """The values of one kind in a store, with the methods of the store."""
 
     def __init__(self, store: ResultStore, kind: str) -> None:
         self.path = store.path
@@ -151,11 +150,11 @@ class KeptValues:
         self._kind = kind
 
     def get(self, key: str) -> Any:
-        """The value that was kept last under a key; None if there is none that is whole."""
+        """Return the last value that was stored under a key; None if there is no intact one."""
         return self._store.value(self._kind, key)
 
     def put(self, key: str, value: Any) -> None:
-        """Keep a JSON value under a key."""
+        """Store a JSON value under a key."""
         self._store.put(self._kind, key, value)
 
     def items(self) -> Iterator[tuple[str, Any]]:
@@ -165,26 +164,26 @@ class KeptValues:
 
 @contextmanager
 def open_store(path: Path, mend: str, *, anew: bool = False) -> Iterator[ResultStore]:
-    """Open a store for this process alone, made if there is none.
+    """Open a store for this process only, creating it if necessary.
 
     Args:
         path: its file.
-        mend: what users can do about a store that is none or is damaged.
-        anew: drop whatever the file holds.
+        mend: advice for a file that is damaged or not a store.
+        anew: whether to delete the content of the file.
 
     Raises:
-        InputError: if another process has it open, it is no store or no regular file, or nothing
-            of it can be read.
+        InputError: if another process has it open, it is not a store or not a regular file, or
+            nothing in it can be read.
         OSError: if it cannot be written.
     """
     check_regular(path)
     with errors_naming(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    # Closed after the connection: otherwise SQLite would lose its locks on the file.
+    # Closed after the connection, since closing it earlier would drop SQLite's locks on the file.
     with closing(os.fdopen(descriptor, "r+b", buffering=0)) as file:
         try:
-            # The lock belongs to the open file and goes with the process, however it ends: no stale
-            # lock files. Readers take none.
+            # The lock belongs to the open file and ends with the process in any case, so that there
+            # are no stale lock files. Readers take no lock.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
@@ -199,24 +198,25 @@ def open_store(path: Path, mend: str, *, anew: bool = False) -> Iterator[ResultS
             with store.sound(_DAMAGED):
                 check = store.connection.execute("PRAGMA quick_check(1)").fetchone()
                 if check != ("ok",):
-                    _tell_damage(path)
+                    _warn_of_damage(path)
                     _leave_out_damage(store)
             yield ResultStore(store)
 
 
 @contextmanager
 def read_store(path: Path, mend: str) -> Iterator[ResultStore]:
-    """Read a store as it is now, be another process at work with it; an absent one is empty.
+    """Read a store in its present state, even while another process writes it; an absent one is
+    empty.
 
     Raises:
-        InputError: if it is no store, or nothing of it can be read.
+        InputError: if it is not a store, or nothing in it can be read.
     """
     with closing(_opened(path, mend, read_only=True)) as store:
         yield ResultStore(store)
 
 
 def remove_store(path: Path) -> None:
-    """Remove a store that is closed, or was left by a process that died."""
+    """Delete a store that is closed, or was left by a process that died."""
     for file in (path, *_logs(path)):
         file.unlink(missing_ok=True)
 
@@ -226,16 +226,16 @@ def _opened(path: Path, mend: str, *, read_only: bool = False) -> Store:
         "a store of results", mend, (_KEPT,), _APPLICATION, version=1, of_the_disk=False
     )
     store = Store(path, layout, read_only=read_only)
-    # A name of which a bit was flipped fails its checksum, as any other damage does.
+    # A damaged name fails the checksum, like any other damage.
     store.connection.text_factory = lambda text: text.decode("utf-8", "replace")
     return store
 
 
 def _leave_out_damage(store: Store) -> None:
-    """Rewrite a store with those of its records that can be read and are whole."""
+    """Rewrite a store with its readable and intact records."""
     columns = ", ".join(_KEPT.columns)
     (last,) = store.connection.execute(f"SELECT max(rowid) FROM {_KEPT.name}").fetchone()
-    # In a temporary file of its own, from which the store is replaced at once or not at all.
+    # In a separate temporary file, from which the store is replaced atomically.
     with closing(sqlite3.connect("", isolation_level=None)) as rescued:
         rescued.execute("BEGIN")
         make_tables(rescued, store.layout)
@@ -262,14 +262,12 @@ def _is_whole(row: tuple[Any, ...]) -> bool:
 
 
 def _checksum(kind: str, key: str | None, value: bytes) -> int:
-    # The name is covered too: another one would make of a value another's.
+    # The checksum covers the name, since a damaged name would assign the value to another key.
     return zlib.crc32(value, zlib.crc32(f"{kind} {key}".encode("utf-8", "surrogatepass")))
 
 
-def _tell_damage(path: Path) -> None:
-    logger.warning(
-        "%s: parts of it are damaged; what stood there is left out, the rest is kept", path
-    )
+def _warn_of_damage(path: Path) -> None:
+    logger.warning("%s: parts of it are damaged and left out; the rest is kept", path)
 
 
 def _logs(path: Path) -> tuple[Path, ...]:

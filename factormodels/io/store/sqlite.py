@@ -1,8 +1,9 @@
-"""The one gate to files of SQLite: whatever is damaged in one is a sentence that names it.
+"""The only module that opens SQLite files: any damage becomes an error that names the file.
 
-A file that somebody else made may hold more than rows: a view over an endless recursion, triggers,
-virtual tables, functions in its columns and checks. None of that is run. A statement reaches the
-tables that the caller names, and takes a number of steps in proportion to the size of the file.
+A file from an unknown source may contain more than rows: a view over an endless recursion,
+triggers, virtual tables, functions in its columns and checks. None of these is run. A statement may
+access only the tables that the caller names, and take a number of steps proportional to the size of
+the file.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from factormodels.errors import InputError
 from factormodels.io.source.opening import check_regular, most_held
 
 _PATIENCE = 60.0
-"""Seconds to wait while another process writes."""
+"""Maximum seconds to wait while another process writes."""
 
 _REASON_SHOWN = 120
 
 Connection = sqlite3.Connection
 
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
-"""What a statement raises on a damaged file: messages of SQLite quote the file's bytes, which the
-driver then fails to make a text of."""
+"""Exceptions of statements on a damaged file. Messages of SQLite quote the file's bytes, which the
+driver may fail to decode."""
 
 
 _STEPS_AT_ONCE = 10_000
-"""Steps of SQLite's machine between two looks at their number."""
+"""Steps of SQLite's virtual machine between two checks of their number."""
 
 _LEAST_STEPS = 10_000_000
 _STEPS_PER_BYTE = 20
-"""Steps of one statement: a row takes some dozens, and no fewer bytes."""
+"""Maximum steps of a statement: a row takes some dozens, and at least as many bytes."""
 
 _FUNCTIONS = ("count", "max", "ifnull")
-"""Functions that our own statements call, and SQLite's own check. A schema may call no other."""
+"""Functions that our statements and SQLite's own check call. A schema may call no others."""
 
 _ON_TABLES = (
     sqlite3.SQLITE_READ,
@@ -56,7 +57,7 @@ _NEVER = (
     sqlite3.SQLITE_DROP_VTABLE,
 )
 _EXPRESSION = -2
-"""What SQLite numbers a part of an index that is computed."""
+"""SQLite's column number for a computed part of an index."""
 
 _CHECK = re.compile(r"\bCHECK\b", re.IGNORECASE)
 _WHERE = re.compile(r"\bWHERE\b", re.IGNORECASE)
@@ -69,9 +70,9 @@ _REASONS = {
 
 
 class _Bounded(sqlite3.Connection):
-    """A connection each of whose statements has a limited number of steps.
+    """A connection whose statements have a limited number of steps.
 
-    Before its first statement it checks that the tables hold rows and nothing that is computed.
+    Before its first statement it checks that the tables have rows only and nothing computed.
     """
 
     path: Path
@@ -97,7 +98,7 @@ class _Bounded(sqlite3.Connection):
             elif kind == "index":
                 quoted = str(name).replace('"', '""')
                 parts = super().execute(f'PRAGMA index_xinfo("{quoted}")').fetchall()
-                # The condition of a partial index is computed for every row that is written.
+                # The condition of a partial index is evaluated for every written row.
                 plain = all(part[1] != _EXPRESSION for part in parts) and not _WHERE.search(
                     definition or ""
                 )
@@ -108,8 +109,8 @@ class _Bounded(sqlite3.Connection):
 
     def _limit_steps(self) -> None:
         looks = _allowed_steps(self.path) // _STEPS_AT_ONCE
-        # Made of C alone: a signal that arrives meanwhile waits for the end of the statement,
-        # whereas within a function of Python's SQLite would take it for a fault of the file.
+        # Implemented in C only, so that a signal waits for the end of the statement; an exception
+        # in a Python callback would look like an error of the file.
         self.set_progress_handler(chain(repeat(0, looks), repeat(1)).__next__, _STEPS_AT_ONCE)
 
 
@@ -122,18 +123,19 @@ def _allowed_steps(path: Path) -> int:
 
 
 def connected(path: Path, tables: Collection[str]) -> sqlite3.Connection:
-    """Open a file, for statements that are transactions by themselves unless they begin one.
+    """Open a file, in autocommit mode.
 
-    The connection waits while another process writes, and any thread may use it, one at a time.
-    Use it within `sound_database`.
+    The connection waits while another process writes, and any thread may use it, one at a time. Use
+    it within `sound_database`.
 
     Args:
         path: the file.
-        tables: names of the tables that statements may reach. What else a statement would reach
-            through the file's own schema (another table, a view, a trigger, a function) fails it.
+        tables: names of the tables that statements may access. Statements that would access
+            anything else through the file's schema (another table, a view, a trigger, a function)
+            fail.
 
     Raises:
-        InputError: if there is something that is no regular file.
+        InputError: if the path exists and is not a regular file.
         sqlite3.Error: if it cannot be opened.
     """
     check_regular(path)
@@ -155,12 +157,12 @@ def connected(path: Path, tables: Collection[str]) -> sqlite3.Connection:
 
 
 def _authorizer(tables: frozenset[str]) -> Callable[..., int]:
-    """Return the function that SQLite asks, as it compiles a statement, for each thing it does."""
+    """Return the function by which SQLite authorizes each action of a statement."""
 
     def allowed(
         action: int, first: str | None, second: str | None, _: str | None, origin: str | None
     ) -> bool:
-        # The origin is the view or the trigger that a thing is done for.
+        # The origin is the view or trigger that causes the action.
         if origin is not None or action in _NEVER:
             return False
         if action in _ON_TABLES:
@@ -174,19 +176,20 @@ def _authorizer(tables: frozenset[str]) -> Callable[..., int]:
 def sound_database(
     path: Path, problem: str, mend: str, *, of_the_disk: bool = True
 ) -> Iterator[None]:
-    """Turn what the block meets in a damaged file, or one in use, into an error that names it.
+    """Turn errors of the block due to a damaged or locked file into errors that name it.
 
-    What the block makes of the values that it took from the file belongs into it too: a flipped
-    byte may make of a text another one, a value of another type, or nothing.
+    The block should include the decoding of values from the file: damage may change a text or a
+    type, or remove a value.
 
     Args:
         path: the file.
         problem: what cannot be done, such as "an answer cannot be stored".
-        mend: what to do.
-        of_the_disk: whether a full or broken disk is such an error as well, and not an OSError.
+        mend: advice for the user.
+        of_the_disk: whether errors of a full or broken disk are converted too, rather than raised
+            as OSError.
 
     Raises:
-        InputError: if the block meets damage.
+        InputError: if the block finds damage.
         OSError: if the disk is full or broken, unless `of_the_disk`.
     """
     try:
@@ -213,11 +216,11 @@ def sound_database(
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a statement failed, in one line."""
+    """Return the reason of a failed statement, in one line."""
     if isinstance(error, UnicodeDecodeError):
         return "a text in it is no UTF-8"
     code = _code(error)
-    # Of a column or a function that is not allowed, the message alone tells.
+    # A forbidden column or function is recognizable only by the message.
     if "prohibited" in str(error) or "not authorized" in str(error):
         code = sqlite3.SQLITE_AUTH
     text = " ".join(str(error).split())[:_REASON_SHOWN] or type(error).__name__
@@ -225,17 +228,17 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_no_database(error: BaseException) -> bool:
-    """Whether a statement failed because the file is none of SQLite's."""
+    """Return whether a statement failed because the file is not a SQLite database."""
     return _code(error) == sqlite3.SQLITE_NOTADB
 
 
 def is_locked(error: BaseException) -> bool:
-    """Whether a statement failed because another process was writing, and may be tried again."""
+    """Return whether a statement failed because another process was writing, and can be retried."""
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def lacks_table(error: BaseException) -> bool:
-    """Whether a statement failed because the file has no table of its name."""
+    """Return whether a statement failed because the file lacks its table."""
     return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
 
 

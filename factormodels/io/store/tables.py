@@ -1,12 +1,11 @@
-"""The one store: a file of SQLite with a table for each kind of thing that is kept.
+"""The common store: a SQLite file with a table for each kind of record.
 
-Whatever is kept (answers, failures, embeddings, results), the file is opened, recognized, made,
-extended, shared and closed here. An owner of a store declares its tables and says what a row
-means.
+For all stores (answers, failures, embeddings, results), files are opened, recognized, created,
+extended, shared and closed here. The owner of a store declares its tables and interprets the rows.
 
-While a file is written to, its latest rows are in a file beside it (the write-ahead log): several
-processes may share it, and one that is killed leaves every row that it wrote. Whoever is last to
-close it leaves one file, which holds everything.
+While a file is written, its latest rows are in a second file (the write-ahead log): several
+processes may share the store, and a killed process leaves every row that it wrote. The last process
+to close it leaves a single file with all rows.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from factormodels.io.store.sqlite import (
 )
 
 _PATIENCE = 60.0
-"""Seconds to try while another process makes the file."""
+"""Maximum seconds of retries while another process creates the file."""
 
 _PAUSE = 0.01
-"""Seconds between two tries to open the file."""
+"""Seconds between two attempts to open the file."""
 
 _LAG = 1.0
-"""Seconds of rows that a loss of power may cost, or a copy without the log beside the file; the
-death of a process costs none."""
+"""Maximum age in seconds of rows that a power failure, or a copy of the file without the log, may
+lose. The death of a process loses none."""
 
 _SMALLEST_PAGE = 512
 
@@ -52,12 +51,10 @@ class StoredTable:
 
     Attributes:
         name: its name.
-        columns: the type of each column in SQL, by name.
-        key: the columns that tell a row from another; a row with a NULL among them is like no
-            other.
-        in_order: whether rows are read in the order in which they were first written; otherwise in
-            that of the key.
-        younger: whether files of earlier versions may lack it.
+        columns: the SQL type of each column, by name.
+        key: the columns that identify a row; a row with NULL in them differs from all others.
+        in_order: whether rows are read in the order of their first insertion; otherwise by key.
+        younger: whether files of earlier versions may lack the table.
     """
 
     name: str
@@ -68,19 +65,19 @@ class StoredTable:
 
     @property
     def definition(self) -> str:
-        """The statement that makes it."""
+        """Statement that creates the table."""
         columns = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
         unique = f"{'UNIQUE' if self.in_order else 'PRIMARY KEY'} ({', '.join(self.key)})"
         form = "" if self.in_order else " WITHOUT ROWID"
         return f"CREATE TABLE IF NOT EXISTS {self.name} ({columns}, {unique}){form}"
 
     def insertion(self, *, replace: bool) -> str:
-        """The statement that writes a row; of one with the same key the first or the last stays."""
+        """Return the statement that inserts a row; of equal keys the first or the last is kept."""
         others = ", ".join(
             f"{name} = excluded.{name}" for name in self.columns if name not in self.key
         )
         values = ", ".join("?" * len(self.columns))
-        # A row that is written again stays where the first one was.
+        # An updated row keeps the position of the first one.
         update = f"UPDATE SET {others}" if replace else "NOTHING"
         return (
             f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({values}) "
@@ -90,15 +87,15 @@ class StoredTable:
 
 @dataclass(frozen=True, slots=True)
 class StoreLayout:
-    """What a kind of store holds.
+    """Layout of a kind of store.
 
     Attributes:
-        what: what errors call such a file, such as "a cache of answers".
-        mend: what to do with a file that is none or is damaged.
+        what: name of such a file in errors, such as "a cache of answers".
+        mend: advice for a file that is damaged or of another kind.
         tables: its tables.
-        application: the number that marks a file as this kind; 0 for files without a mark.
-        version: the version of its tables.
-        of_the_disk: whether a full disk is an error that names the file, and not an OSError.
+        application: number that marks a file as this kind; 0 for files without a mark.
+        version: version of its tables.
+        of_the_disk: whether a full disk is an error that names the file, rather than an OSError.
     """
 
     what: str
@@ -110,18 +107,18 @@ class StoreLayout:
 
 
 class Store:
-    """Tables in a file, made if there is none, which several processes may share.
+    """Tables in a file, created if necessary, which several processes may share.
 
-    It is closed by `close`, when nobody holds it any more, and at the end of the interpreter.
+    The file is closed by `close`, when the object is collected, and when the interpreter exits.
 
     Args:
         path: the file.
         layout: its tables.
-        read_only: whether to make and to write nothing.
+        read_only: whether to create and write nothing.
 
     Raises:
-        InputError: if the file is no such store, or cannot be opened.
-        OSError: if the disk does not let it be opened, as the layout says.
+        InputError: if the file is not such a store, or cannot be opened.
+        OSError: if the disk prevents opening it, depending on the layout.
     """
 
     def __init__(self, path: Path, layout: StoreLayout, *, read_only: bool = False) -> None:
@@ -133,9 +130,9 @@ class Store:
         with self.sound(f"this cannot be used as {layout.what}"):
             self._connection = self._connected()
             try:
-                self._empty = self._prepare_patiently()
+                self._empty = self._prepare_with_retries()
             except BaseException:
-                # In the mode that it is in: it may be another program's.
+                # Keep its journal mode, since the file may belong to another program.
                 self._connection.close()
                 raise
         self._closing = weakref.finalize(self, _close, self._connection, whole=not read_only)
@@ -146,11 +143,11 @@ class Store:
         return self._connection
 
     def sound(self, problem: str, mend: str = "") -> AbstractContextManager[None]:
-        """Turn what the block meets in a damaged file into an error that names it.
+        """Turn errors of the block due to a damaged file into errors that name it.
 
         Args:
             problem: what cannot be done.
-            mend: what to do; as the layout says if omitted.
+            mend: advice; by default that of the layout.
         """
         return sound_database(
             self.path, problem, mend or self.layout.mend, of_the_disk=self.layout.of_the_disk
@@ -165,7 +162,7 @@ class Store:
     def rows(self, table: str, **where: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows with the given values of columns; use it within `sound`."""
         known = self._tables[table]
-        # The sign keeps the index out of the search: it would have all rows sorted.
+        # The sign prevents use of the index, which would sort all rows.
         sign = "+" if known.in_order else ""
         chosen = f" WHERE {_equal(where, sign)}" if where else ""
         order = " ORDER BY rowid" if known.in_order else ""
@@ -179,12 +176,13 @@ class Store:
         return int(next(iter(self._read(known, statement, tuple(where.values()))), (0,))[0])
 
     def put(self, table: str, *rows: tuple[Any, ...], replace: bool = False) -> None:
-        """Write rows, all or none; nothing if the store is read only; use it within `sound`.
+        """Write rows, all or none; nothing if the store is read-only; use it within `sound`.
 
         Args:
             table: the table.
             rows: a value for each column.
-            replace: whether a row takes the place of one with the same key; otherwise that stays.
+            replace: whether a row replaces one with the same key; otherwise the existing one is
+                kept.
         """
         if self.read_only:
             return
@@ -197,18 +195,18 @@ class Store:
         self._log()
 
     def clear(self, table: str) -> None:
-        """Remove every row; use it within `sound`."""
+        """Delete every row; use it within `sound`."""
         self._connection.execute(f"DELETE FROM {self._tables[table].name}")
 
     def remove(self, table: str, *key: Any) -> None:
-        """Remove the row of a key; nothing if the store is read only; use it within `sound`."""
+        """Delete the row of a key; nothing if the store is read-only; use it within `sound`."""
         if not self.read_only:
             known = self._tables[table]
             self._connection.execute(f"DELETE FROM {known.name} WHERE {_equal(known.key)}", key)
             self._log()
 
     def close(self) -> None:
-        """Close the file, which then is one file, unless another process has it open."""
+        """Close the database; a single file remains unless another process has it open."""
         self._closing()
 
     @contextmanager
@@ -224,7 +222,7 @@ class Store:
 
     def _log(self) -> None:
         if time.monotonic() - self._logged > _LAG:
-            # What is copied without the log is then no damaged file, and nearly all there is.
+            # A copy without the log is then intact and nearly complete.
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._logged = time.monotonic()
 
@@ -234,7 +232,7 @@ class Store:
         try:
             return self._connection.execute(statement, tuple(values))
         except sqlite3.Error as error:
-            # A file of an earlier version, opened to be read only.
+            # A file of an earlier version, opened read-only.
             if table.younger and lacks_table(error):
                 return ()
             raise
@@ -242,16 +240,15 @@ class Store:
     def _connected(self) -> Connection:
         if not self.path.exists() and self.read_only:
             return sqlite3.connect(":memory:", isolation_level=None)
-        # SQLite takes a file of less than a page for an empty one, and would write over it. The
-        # file is not looked into: closing it would drop the locks that SQLite has on it in this
-        # process.
+        # SQLite treats a file of less than a page as empty and would overwrite it. The file is not
+        # opened to check it, since closing it would drop SQLite's locks on it in this process.
         check_regular(self.path)
         if self.path.exists() and 0 < self.path.stat().st_size < _SMALLEST_PAGE:
             raise self._foreign()
         return connected(self.path, self._tables)
 
-    def _prepare_patiently(self) -> bool:
-        # The change to write-ahead mode fails at once where other statements wait for a lock.
+    def _prepare_with_retries(self) -> bool:
+        # The change to write-ahead mode fails immediately if the file is locked.
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -264,9 +261,9 @@ class Store:
             time.sleep(_PAUSE)
 
     def _prepare(self) -> bool:
-        """Check the file, and make what it lacks; whether it holds nothing even so."""
+        """Check the file, and create missing tables; return whether it is still empty."""
         execute = self._connection.execute
-        # In one transaction: another process may commit tables and marks between two reads.
+        # In one transaction, since another process may commit between two reads.
         with self._transaction("DEFERRED"):
             empty = execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
             application, version = (
@@ -280,7 +277,7 @@ class Store:
             execute("PRAGMA query_only = ON")
             return empty
         execute("PRAGMA journal_mode = WAL")
-        # Written rows survive the death of the process; a loss of power may cost the last ones.
+        # Rows survive the death of the process; a power failure may lose the last ones.
         execute("PRAGMA synchronous = NORMAL")
         if empty:
             with self._transaction():
@@ -298,7 +295,7 @@ class Store:
 
 
 def make_tables(connection: Connection, layout: StoreLayout) -> None:
-    """Make the tables of a layout in an empty database, and mark it."""
+    """Create the tables of a layout in an empty database, and mark it."""
     for table in layout.tables:
         connection.execute(table.definition)
     connection.execute(f"PRAGMA application_id = {layout.application}")
@@ -314,11 +311,11 @@ def _equal(columns: Iterable[str], sign: str = "") -> str:
 
 
 def _close(connection: Connection, *, whole: bool) -> None:
-    """Close a connection, of one that wrote leaving one file where nobody else has it open."""
+    """Close a connection; if it wrote, leave a single file unless another process has it open."""
     with suppress(*DAMAGE):
         if whole:
-            # Out of write-ahead mode the file holds everything, and can be read where nothing can
-            # be written beside it. While others have it open that is refused at once, and left to
-            # the last of them.
+            # Outside of write-ahead mode the file is complete, and can be read in a read-only
+            # folder. While other processes have it open the change fails immediately, and is left
+            # to the last of them.
             connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()

@@ -1,10 +1,9 @@
-"""The one gate to Arrow and Parquet that were written elsewhere: nothing passes unchecked.
+"""The only module that reads Arrow and Parquet files, with full validation.
 
-Arrow takes lengths, offsets and texts of a file where they are, so that one flipped bit is a read
-beyond the memory: a segmentation fault, which no process survives. Every table is validated in full
-before a value of it is looked at, what a library raises of damage becomes a sentence that names the
-file, and nothing is unpacked beyond the size that `source.opening` allows, nor are more values
-made of it.
+Arrow uses lengths, offsets and texts in a file without checks, so that a single flipped bit may
+cause a read beyond the memory: a segmentation fault, which ends the process. Every table is
+validated completely before its values are read, exceptions of the library become errors that name
+the file, and neither decompressed data nor values exceed the limit of `source.opening`.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ _ARROW_STREAM = b"\xff\xff\xff\xff"
 _FEATHER_1 = b"FEA1"
 
 ARROW_MARKS = (_PARQUET, _ARROW_FILE, _ARROW_STREAM, _FEATHER_1)
-"""What files of Parquet, Arrow and Feather begin with."""
+"""First bytes of Parquet, Arrow and Feather files."""
 
 _ROUNDING = {"halffloat": 2.0**-10, "float": 2.0**-23}
-"""Distance from 1 to the next number of a type that is coarser than Python's."""
+"""Distance from 1 to the next number, for types coarser than Python's float."""
 
 _ROWS_AT_ONCE = 65_536
 _REASON_SHOWN = 120
@@ -57,10 +56,10 @@ class ArrowRecords:
 
     Attributes:
         columns: names of the columns.
-        rows: values by column, Python's own; of classes with names these, not their integers.
-        classes: names of the classes that the file states.
-        rounding: distance from 1 to the next number, of columns of float32 and float16; keys of
-            objects in lists or alone are joined with a dot.
+        rows: Python values by column; names of classes replace their integers.
+        classes: names of classes stated in the file.
+        rounding: distance from 1 to the next number, for columns of float32 and float16; keys of
+            objects, also in lists, are joined by a dot.
     """
 
     columns: tuple[str, ...]
@@ -70,25 +69,25 @@ class ArrowRecords:
 
 
 def is_binary_table(content: bytes) -> bool:
-    """Whether a file's content is Parquet, Arrow or Feather."""
+    """Return whether a file's content is Parquet, Arrow or Feather."""
     return content.startswith(ARROW_MARKS)
 
 
 def is_parquet(content: bytes) -> bool:
-    """Whether a file's content is Parquet."""
+    """Return whether a file's content is Parquet."""
     return content.startswith(_PARQUET)
 
 
 @contextmanager
 def undamaged(source: object, mend: str) -> Iterator[None]:
-    """Turn whatever pyarrow meets in a damaged file into an error that names it.
+    """Turn exceptions of pyarrow due to a damaged file into an error that names it.
 
     Args:
         source: the file, as the message names it.
-        mend: what to do, such as "save it again".
+        mend: advice, such as "save it again".
 
     Raises:
-        InputError: if the block meets damage.
+        InputError: if the block finds damage.
     """
     import pyarrow as pa
 
@@ -96,9 +95,9 @@ def undamaged(source: object, mend: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    # A flipped bit may be met anywhere: in a page, a length, a text, a type, a count of rows. What
-    # it was a part of may ask for all the memory there is, be a date that Python does not know, or
-    # a name that is no text; some of it the library reports as a fault of its own.
+    # A flipped bit may affect any part: a page, a length, a text, a type, a count of rows. The
+    # result may be a request for too much memory, a date outside Python's range, or an invalid
+    # name; the library reports some of it as an internal error.
     except (
         pa.ArrowException,
         OSError,
@@ -116,15 +115,16 @@ def undamaged(source: object, mend: str) -> Iterator[None]:
 
 
 def arrow_records(files: Iterable[tuple[Source, bytes]]) -> ArrowRecords:
-    """Columns and rows of one table in one or several files.
+    """Return columns and rows of one table in one or more files.
 
     Args:
-        files: the files, for messages, and their bytes, of which `is_binary_table` is true.
+        files: the files, for messages, and their bytes, for which `is_binary_table` is true.
 
     Raises:
-        InputError: if a file is damaged, names two columns alike or others than the first, holds
-            what Python has no value for, such as a date beyond those that it knows, states names of
-            classes that do not fit, is Feather version 1, or all together are more than is allowed.
+        InputError: if a file is damaged, has duplicate columns or other columns than the first
+            file, has values without a Python form, such as dates outside Python's range, states
+            names of classes that do not fit, is Feather version 1, or if all files together exceed
+            the limit.
     """
     first: tuple[Source, tuple[str, ...]] | None = None
     rows: list[dict[str, Any]] = []
@@ -156,7 +156,7 @@ def arrow_records(files: Iterable[tuple[Source, bytes]]) -> ArrowRecords:
                 taken += _extent(batch, source)
                 refuse_more_values(taken[0], source)
                 refuse_larger(int(taken[1]), source)
-                # In pieces, between which the process can be interrupted.
+                # In pieces, so that the process can be interrupted in between.
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     rows += batch.slice(start, _ROWS_AT_ONCE).to_pylist()
         if file_classes:
@@ -169,7 +169,7 @@ def arrow_records(files: Iterable[tuple[Source, bytes]]) -> ArrowRecords:
 
 
 def _rounding(name: str, kind: Any) -> Iterator[tuple[str, float]]:
-    """Yield the columns of coarse numbers in a column of a type, with their rounding."""
+    """Yield the coarse number columns within a column of a type, with their rounding."""
     import pyarrow as pa
 
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
@@ -182,7 +182,7 @@ def _rounding(name: str, kind: Any) -> Iterator[tuple[str, float]]:
 
 
 def _extent(batch: pa.RecordBatch, source: Source) -> NDArray[np.float64]:
-    """Number of values of all columns, and bytes of their texts."""
+    """Return the number of values of all columns, and the bytes of their texts."""
     total = np.zeros(2)
     for column in batch.columns:
         total += extents(column, lambda n: refuse_more_values(n, source)).sum(axis=0)
@@ -192,10 +192,10 @@ def _extent(batch: pa.RecordBatch, source: Source) -> NDArray[np.float64]:
 def _opened(
     content: bytes, source: Source, rows_before: int
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Schema and batches of bytes that are not unpacked yet.
+    """Return schema and batches of bytes that are not decompressed yet.
 
     Raises:
-        InputError: if two columns have one name, or the file says that it is too large.
+        InputError: if two columns have the same name, or the file declares too large a size.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -213,7 +213,8 @@ def _opened(
         refuse_more_values(sum(map(sum, declared)), source)
         widths = [leaf.length or 0 for leaf in leaves]
         refuse_larger(sum(sum(map(operator.mul, group, widths)) for group in declared), source)
-        # A text that a million rows share is not repeated before its extent is known.
+        # Keep dictionary encoding, so that a text shared by many rows is not repeated before
+        # checks.
         texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
         shared = parquet.ParquetFile(buffer, metadata=metadata, read_dictionary=sorted(texts))
         return schema, shared.iter_batches(_ROWS_AT_ONCE)
@@ -234,7 +235,7 @@ def _distinct(schema: pa.Schema, source: Source) -> pa.Schema:
 
 
 def record_batch(encoded: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows that `RecordBatch.serialize` made bytes of, validated.
+    """Return the validated rows of bytes made by `RecordBatch.serialize`.
 
     Raises:
         pyarrow.ArrowException, OSError: if they are damaged, or of another schema.
@@ -247,7 +248,7 @@ def record_batch(encoded: bytes, schema: pa.Schema) -> pa.RecordBatch:
 
 
 class ParquetGroups:
-    """A Parquet file that is open: its row groups are read as they are asked for, validated.
+    """An open Parquet file, whose row groups are read on demand and validated.
 
     Attributes:
         path: the file.
@@ -258,14 +259,14 @@ class ParquetGroups:
     """
 
     def __init__(self, path: Path, mend: str) -> None:
-        """Open a file, of which the footer alone is read.
+        """Open a file, reading only its footer.
 
         Args:
             path: the file.
-            mend: what to do about a damaged one.
+            mend: advice for a damaged file.
 
         Raises:
-            InputError: if it is no regular file, or its footer is damaged.
+            InputError: if it is not a regular file, or its footer is damaged.
         """
         import pyarrow.parquet as parquet
 
@@ -280,13 +281,13 @@ class ParquetGroups:
             self.n_groups: int = self._file.num_row_groups
 
     def undamaged(self) -> AbstractContextManager[None]:
-        """As the function of this name, of this file."""
+        """Apply the function of this name to this file."""
         return undamaged(self.path, self._mend)
 
     def read(
         self, groups: Sequence[int] | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """Columns of some row groups; every group, every column, if None.
+        """Return columns of some row groups; all groups or all columns if None.
 
         Raises:
             InputError: if the file is damaged there.
@@ -294,7 +295,7 @@ class ParquetGroups:
         chosen = range(self.n_groups) if groups is None else groups
         wanted = None if columns is None else list(columns)
         with self.undamaged():
-            # Threads take longer to begin than a few rows to read.
+            # Starting threads takes longer than reading a few rows.
             threads = self.n_rows > _ROWS_AT_ONCE
             table = self._file.read_row_groups(list(chosen), columns=wanted, use_threads=threads)
             table.validate(full=True)

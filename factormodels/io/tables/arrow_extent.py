@@ -1,6 +1,6 @@
-"""Sizes of the Python values that Arrow arrays turn into, counted before these are made.
+"""Sizes of the Python values of Arrow arrays, determined before the values are made.
 
-An array may stand for far more than its buffers hold: nulls, structs without fields and lists of
+An array may represent far more than its buffers contain: nulls, structs without fields and lists of
 them take no bytes, and a dictionary, a run or a view repeats one value any number of times.
 """
 
@@ -27,7 +27,7 @@ def extents(array: pa.Array, check: Callable[[float], None]) -> Extents:
     Args:
         array: a validated array.
         check: called with the number of elements of this array, and of each nested one, before
-            anything is made of them; raises if they are too many.
+            values are made; raises if there are too many.
     """
     import pyarrow as pa
 
@@ -38,7 +38,7 @@ def extents(array: pa.Array, check: Callable[[float], None]) -> Extents:
     if pa.types.is_dictionary(kind):
         entries = extents(array.dictionary, check)
         places = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        # The last entry stands for every null.
+        # The last entry represents every null.
         repeated: Extents = np.concatenate([entries, _one_each(1)])[places]
         return repeated
     if pa.types.is_run_end_encoded(kind):
@@ -66,7 +66,7 @@ def _one_each(length: int) -> Extents:
 
 
 def _union(array: Any, check: Callable[[float], None]) -> Extents:
-    # From the buffers: the arrays that pyarrow gives ignore where a slice begins.
+    # Read from the buffers, since the arrays of pyarrow ignore the offset of a slice.
     buffers, end = array.buffers(), array.offset + len(array)
     codes = np.frombuffer(buffers[1], np.int8)[array.offset : end]
     dense = array.type.mode == "dense"
@@ -97,7 +97,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _lists(array: Any, check: Callable[[float], None]) -> Extents:
-    """Extents of lists: one value for the list, and those of its elements."""
+    """Return the extents of lists: one value for the list, plus those of its elements."""
     import pyarrow as pa
 
     kind, n = array.type, len(array)
@@ -121,7 +121,7 @@ def _lists(array: Any, check: Callable[[float], None]) -> Extents:
     first = int(starts[filled].min())
     last = int((starts + sizes)[filled].max())
     begins, ends = ((edge[filled] - first).astype(np.int64) for edge in (starts, starts + sizes))
-    # A map has no `values`; its keys and items are arrays of one length.
+    # A map has no `values`; its keys and items are arrays of equal length.
     children = (array.keys, array.items) if pa.types.is_map(kind) else (array.values,)
     for child in children:
         elements = extents(child.slice(first, last - first), check)
@@ -136,7 +136,7 @@ def _text_bytes(array: Any) -> NDArray[np.float64] | float:
 
     kind = array.type
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        # Each view begins with its length in bytes; compute has no function for it.
+        # Each view begins with its length in bytes, for which pyarrow.compute has no function.
         views = np.frombuffer(array.buffers()[1], np.int32)[4 * array.offset :]
         lengths = views[: 4 * len(array) : 4].astype(np.float64)
         if array.null_count:

@@ -1,8 +1,8 @@
-"""Sizes that Arrow's messages declare for their compressed buffers, read before these are unpacked.
+"""Declared sizes of compressed buffers in Arrow messages, read before decompression.
 
-pyarrow unpacks a batch as it reads it, and a few megabytes of ZSTD may declare and hold hundreds of
-gigabytes. A compressed buffer begins with its length unpacked, and where the buffers lie is told by
-the message before them, a flatbuffer.
+pyarrow decompresses a batch when it reads it, and a few megabytes of ZSTD may contain hundreds of
+gigabytes. A compressed buffer begins with its decompressed length, and the position of buffers is
+given by the preceding message, a flatbuffer.
 
 Source: the Apache Arrow columnar format, "Serialization and Interprocess Communication" with
 `Message.fbs` and `File.fbs`, and the internals of FlatBuffers: tables find fields by offsets.
@@ -22,7 +22,7 @@ _NOT_COMPRESSED = -1
 
 
 def unpacked_sizes(content: bytes) -> Iterator[int]:
-    """Yield the length, unpacked, of each compressed buffer of an Arrow file or stream.
+    """Yield the decompressed length of each compressed buffer of an Arrow file or stream.
 
     Raises:
         ValueError: if the content is damaged.
@@ -55,13 +55,13 @@ def _unpacked_sizes(content: bytes) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table of a flatbuffer: its fields are found by an index of offsets."""
+    """A table of a flatbuffer, whose fields are found by an index of offsets."""
 
     content: bytes
     start: int
 
     def field(self, index: int) -> int | None:
-        """Place of a field; None if it has its default."""
+        """Return the position of a field; None if it has its default."""
         (back,) = struct.unpack_from("<i", self.content, self.start)
         offsets = self.start - back
         if offsets < 0:
@@ -73,17 +73,17 @@ class _Table:
         return self.start + offset if offset else None
 
     def number(self, index: int, form: str) -> int:
-        """A number in a field; 0 by default."""
+        """Return the number in a field; 0 by default."""
         at = self.field(index)
         return 0 if at is None else int(struct.unpack_from(form, self.content, at)[0])
 
     def table(self, index: int) -> _Table | None:
-        """The table that a field refers to."""
+        """Return the table that a field refers to."""
         at = self.field(index)
         return None if at is None else _referred(self.content, at)
 
     def vector(self, index: int, width: int) -> range:
-        """Places of the elements of a vector of structs of some width."""
+        """Return the positions of the elements of a vector of structs of a given width."""
         at = self.field(index)
         if at is None:
             return range(0)
@@ -100,10 +100,10 @@ def _referred(content: bytes, at: int) -> _Table:
 
 
 def _message(content: bytes, start: int) -> tuple[_Table, int]:
-    """The message that begins at a place, and where its body begins."""
+    """Return the message that begins at a position, and the start of its body."""
     (length,) = struct.unpack_from("<I", content, start)
     start += 4
-    # Before version 0.15 messages began with their length.
+    # Before version 0.15, messages began with their length.
     if length == _CONTINUATION:
         (length,) = struct.unpack_from("<I", content, start)
         start += 4
@@ -111,7 +111,7 @@ def _message(content: bytes, start: int) -> tuple[_Table, int]:
 
 
 def _of_file(content: bytes) -> Iterator[int]:
-    """Places of the messages that the footer of a file lists."""
+    """Yield the positions of the messages that the footer of a file lists."""
     (length,) = struct.unpack_from("<i", content, len(content) - len(_ARROW_FILE) - 4)
     start = len(content) - len(_ARROW_FILE) - 4 - length
     if length <= 0 or start < 0:
@@ -126,7 +126,7 @@ def _of_file(content: bytes) -> Iterator[int]:
 
 
 def _of_stream(content: bytes) -> Iterator[int]:
-    """Places of the messages of a stream, up to its end."""
+    """Yield the positions of the messages of a stream, up to its end."""
     start = 0
     while start + 8 <= len(content):
         first, second = struct.unpack_from("<II", content, start)

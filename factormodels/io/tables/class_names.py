@@ -1,14 +1,13 @@
-"""Names of integer classes that a file states about itself, in place of the integers.
+"""Names of integer classes stated in a file, which replace the integers.
 
-Hugging Face's `datasets` stores a label as an integer and the names of the classes beside it. They
+Hugging Face's `datasets` stores a label as an integer and the names of the classes separately. They
 are read from the schema metadata of Arrow and Parquet (key `huggingface`), from dataset_info.json,
-from the card README.md of the dataset, and from the JSON of the dataset viewer. A class -1 is a
-missing label, and a text that is a name already is kept (datasets' features.py, `ClassLabel`).
+from the dataset card README.md, and from the JSON of the dataset viewer. Class -1 is a missing
+label, and texts that are already names are kept (datasets' features.py, `ClassLabel`).
 
-Others write the names into the attributes of a data frame of pandas (`attrs`, which Parquet keeps),
-or into the metadata of an Arrow schema or field: `classes_of_attributes` reads what people write
-there, {"label": ["false", "true"]}, {"class_names": {"label": {"0": "false", "1": "true"}}} and
-their kind.
+Names may also be in the attributes of a pandas data frame (`attrs`, which Parquet keeps), or in the
+metadata of an Arrow schema or field. `classes_of_attributes` reads the usual notations, such as
+{"label": ["false", "true"]} and {"class_names": {"label": {"0": "false", "1": "true"}}}.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _MOST_SHOWN = 12
 _LEAST_CLASSES = 2
 
 _PANDAS_ATTRIBUTES = "PANDAS_ATTRS"
-"""Key of the metadata under which pandas writes `DataFrame.attrs`, as JSON."""
+"""Metadata key under which pandas writes `DataFrame.attrs`, as JSON."""
 
 _RESERVED = frozenset((SCHEMA_KEY, b"pandas", b"ARROW:schema"))
 _OF_PARQUET = b"PARQUET:"
@@ -57,22 +56,22 @@ _NAMES_KEY = re.compile(
     r"(?P<column>.*?)(names|classes|categories|label map(ping)?|id2label|label2id"
     r"|(class|value) labels?)( names?)?"
 )
-"""Words under which names of classes stand, behind the name of their column or without it."""
+"""Keys of names of classes, after the name of their column or without it."""
 
 _LABELS = ("label", "labels", "class")
-"""Whose names they are where no column is said."""
+"""Column of the names if none is stated."""
 
 _NUMBERED = re.compile(r"(\d{1,9})\s*(?:=|:|->|→)\s*(\S.*)")
 
 
 @dataclass(frozen=True)
 class Description:
-    """Classes that a file beside a table states.
+    """Classes stated in a file beside a table.
 
     Attributes:
         source: the file.
         classes: names of classes.
-        columns: all columns of the dataset that is described.
+        columns: all columns of the described dataset.
     """
 
     source: str
@@ -81,10 +80,10 @@ class Description:
 
 
 def classes_of_schema(metadata: Mapping[bytes, bytes] | None, source: object) -> ClassTree:
-    """Names of classes in the metadata of an Arrow schema; empty where it states none.
+    """Return the names of classes in the metadata of an Arrow schema; empty if there are none.
 
     Raises:
-        InputError: if the metadata cannot be understood.
+        InputError: if the metadata cannot be interpreted.
     """
     stated = (metadata or {}).get(SCHEMA_KEY)
     if stated is None:
@@ -101,14 +100,14 @@ def classes_of_schema(metadata: Mapping[bytes, bytes] | None, source: object) ->
 
 
 def classes_of_arrow(schema: Any, source: object) -> ClassTree:
-    """Names of classes that an Arrow schema states in its metadata, or in those of its fields.
+    """Return the names of classes in the metadata of an Arrow schema or of its fields.
 
     Args:
         schema: a `pyarrow.Schema`.
         source: its file, for messages.
 
     Raises:
-        InputError: as `classes_of_schema` and `classes_of_attributes`.
+        InputError: as in `classes_of_schema` and `classes_of_attributes`.
     """
     import pyarrow as pa
 
@@ -145,20 +144,20 @@ def classes_of_arrow(schema: Any, source: object) -> ClassTree:
 def classes_of_attributes(
     attributes: Mapping[str, Any], columns: Collection[str], where: object
 ) -> ClassTree:
-    """Names of classes in what somebody wrote beside a table.
+    """Return the names of classes in user-defined attributes of a table.
 
     Names are a list of texts, an object from 0, 1, ... to texts or from texts to these, or a text
-    such as "0 = false, 1 = true". They stand under the name of their column, alone or within an
-    object of columns, or under a word for them (`class_names`, `id2label`, `label_names`), and are
-    then those of the column that the word names, or of a column "label".
+    such as "0 = false, 1 = true". Their key is the name of the column, at the top level or within
+    an object of columns; or a word for such names (`class_names`, `id2label`, `label_names`), in
+    which case they belong to the column that the word names, or to a column "label".
 
     Args:
         attributes: values by name; bytes and texts may be JSON.
-        columns: columns that hold numbers, which alone can be classes.
-        where: the table, which errors name.
+        columns: columns of numbers, the only possible classes.
+        where: the table, for errors.
 
     Raises:
-        InputError: if there are names of classes, and it is not said of which column.
+        InputError: if there are names of classes without their column.
     """
     by_name = {_word(column): column for column in reversed(list(columns))}
     tree: dict[str, Any] = {}
@@ -177,7 +176,7 @@ def classes_of_attributes(
             known = [owner, *(_LABELS if owner in ("", *_LABELS) else ())]
             column = next((by_name[name] for name in known if name in by_name), None)
             if column is None and owner not in ("", *_LABELS):
-                # Of something else, such as the names of annotators.
+                # Names of something else, such as annotators.
                 continue
             if column is None:
                 raise InputError(
@@ -189,7 +188,7 @@ def classes_of_attributes(
 
 
 def _names_of_field(metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Names of classes in the metadata of a field; None if it states none."""
+    """Return the names of classes in the metadata of a field; None if there are none."""
     if (names := _stated_names(metadata)) is not None:
         return names
     return next((names for value in metadata.values() if (names := _stated_names(_json(value)))),
@@ -197,7 +196,7 @@ def _names_of_field(metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _stated_names(value: Any) -> tuple[str, ...] | None:
-    """Names of the classes 0, 1, ... that a value states; None if it states none."""
+    """Return the names of the classes 0, 1, ... that a value states; None if it states none."""
     if isinstance(value, str):
         parts = [_NUMBERED.fullmatch(part.strip()) for part in re.split(r"[,;|\n]", value)]
         if not all(parts):
@@ -230,7 +229,7 @@ def _text(value: Any) -> str:
 
 
 def _json(value: Any) -> Any:
-    """What a text or bytes say as JSON, or the text if they are none; other values as they are."""
+    """Return the JSON value of a text or bytes, or the text if invalid; other values unchanged."""
     if not isinstance(value, str | bytes):
         return value
     text = _text(value)
@@ -243,7 +242,7 @@ def _json(value: Any) -> Any:
 def _join(
     tree: dict[str, Any], stated_by: dict[str, str], classes: ClassTree, by: str, source: str
 ) -> None:
-    """Add names of classes to a tree, of which each column has one statement or equal ones."""
+    """Add names of classes to a tree; statements about the same column must be equal."""
     for column, names in classes.items():
         if tree.setdefault(column, names) != names:
             raise InputError(
@@ -254,10 +253,11 @@ def _join(
 
 
 def classes_of_features(features: Any, where: str) -> ClassTree:
-    """Names of classes in `Features.to_dict()`, or in the list of features of the dataset viewer.
+    """Return the names of classes in `Features.to_dict()`, or in the dataset viewer's list of
+    features.
 
     Raises:
-        InputError: if a class has no names that can be understood.
+        InputError: if the names of a class cannot be interpreted.
     """
     if isinstance(features, list):
         features = {
@@ -269,21 +269,21 @@ def classes_of_features(features: Any, where: str) -> ClassTree:
 
 
 def classes_beside(source: Source) -> list[Description]:
-    """Descriptions of classes in the files of a dataset that lie beside one of its tables.
+    """Return descriptions of classes in the files of a dataset beside one of its tables.
 
     Args:
         source: a table, or the folder of a dataset.
 
     Raises:
-        InputError: if such a file states classes that cannot be understood.
+        InputError: if such a file states classes that cannot be interpreted.
     """
     path = Path(source).absolute()
     if not path.exists():
-        # Standard input, or a table that is no file.
+        # Standard input, or a table in memory.
         return []
     folder = path if path.is_dir() else path.parent
     described = _of_infos(folder / _INFO, single=True)
-    # A dataset of the Hub has its tables in a folder such as data/, below its card.
+    # Datasets of the Hub have their tables in a folder such as data/, below the card.
     for near in (folder, folder.parent):
         described += [*_of_infos(near / _INFOS, single=False), *_of_card_file(near / _CARD)]
     return [each for each in described if each.classes]
@@ -295,14 +295,14 @@ def stated_classes(
     columns: Sequence[str],
     known: ClassTree | None = None,
 ) -> ClassTree:
-    """Names of the classes of a table: those that it states itself, and those beside it.
+    """Return the names of the classes of a table: its own, and those stated beside it.
 
     Args:
-        source: the table, which errors name.
-        described: what files beside it state; a description counts if the table has more than half
-            of its columns.
+        source: the table, for errors.
+        described: classes stated in files beside it; a description applies if the table has more
+            than half of its columns.
         columns: names of the columns of the table.
-        known: what the table states itself.
+        known: classes stated in the table itself.
 
     Raises:
         InputError: if two statements about one column differ.
@@ -311,7 +311,7 @@ def stated_classes(
     stated_by = dict.fromkeys(tree, "the table itself")
     for description in described:
         shared = description.columns.intersection(columns)
-        # A column may have been dropped, or others added.
+        # Columns may have been dropped or added.
         if 2 * len(shared) <= len(description.columns):
             continue
         classes = {column: of for column, of in description.classes.items() if column in shared}
@@ -320,15 +320,15 @@ def stated_classes(
 
 
 def with_class_names(row: Mapping[str, Any], tree: ClassTree, where: str) -> dict[str, Any]:
-    """A row with names in place of integers.
+    """Return a row with names in place of integers.
 
     Args:
         row: values by column.
         tree: names of the classes.
-        where: the place of the row, which errors name.
+        where: place of the row, for errors.
 
     Raises:
-        InputError: if a value is no class of its column.
+        InputError: if a value is not a class of its column.
     """
     named = dict(row)
     for column, names in tree.items():
@@ -338,7 +338,7 @@ def with_class_names(row: Mapping[str, Any], tree: ClassTree, where: str) -> dic
 
 
 def class_columns(tree: ClassTree, above: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each column of classes with its names; keys of objects are joined with a dot."""
+    """Yield each column of classes with its names; keys of objects are joined by a dot."""
     for column, names in tree.items():
         if isinstance(names, tuple):
             yield f"{above}{column}", names
@@ -372,7 +372,7 @@ def _named(value: Any, names: Any, where: str, column: str) -> Any:
 
 
 def _whole(value: Any) -> int | None:
-    """The integer that a cell holds; None if it holds anything else."""
+    """Return the integer in a cell; None if it has anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -389,7 +389,7 @@ def _of_info(info: Any, where: str) -> ClassTree:
 
 
 def _of_infos(path: Path, *, single: bool) -> list[Description]:
-    """Descriptions in JSON: one, or one for each configuration of a dataset."""
+    """Return descriptions in JSON: one, or one per configuration of a dataset."""
     if not path.is_file():
         return []
     where = str(path)
@@ -402,8 +402,8 @@ def _of_infos(path: Path, *, single: bool) -> list[Description]:
 
 
 def _of_card_file(path: Path) -> list[Description]:
-    """Descriptions in the front matter of a dataset's card, one for each configuration."""
-    # Most files of this name are no cards, and their encoding and YAML are of no concern here.
+    """Return descriptions in the front matter of a dataset card, one per configuration."""
+    # Most files of this name are not cards, and may have any encoding or invalid YAML.
     content = read_whole(path) if path.is_file() else b""
     if not content.startswith(_FENCE) or b"class_label" not in content:
         return []
@@ -427,7 +427,7 @@ def _of_card_file(path: Path) -> list[Description]:
 
 
 def _of_card(stated: Any, where: str) -> Any:
-    """Tree of what a card says of a feature, or of a list of fields; None without classes."""
+    """Return the tree of a card's feature, or list of fields; None without classes."""
     if isinstance(stated, list):
         fields = {
             str(field["name"]): inner
@@ -455,7 +455,7 @@ def _field_names(features: Sequence[Any]) -> Iterator[str]:
 
 
 def _in_order(names: Mapping[str, Any], where: str) -> list[Any]:
-    """Names that a card gives by their integers, which must be 0, 1, and so on."""
+    """Return names that a card gives by their integers, which must be 0, 1, and so on."""
     if set(names) != {str(number) for number in range(len(names))}:
         raise InputError(
             f"{where}: the names of classes {shown(dict(names))} are not numbered from 0; correct "
@@ -473,7 +473,7 @@ def _columns(features: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _of_feature(feature: Any, where: str) -> Any:
-    """Tree of a feature of `datasets`; None without classes."""
+    """Return the tree of a feature of `datasets`; None without classes."""
     if isinstance(feature, list):
         return _of_feature(feature[0], where) if feature else None
     if not isinstance(feature, dict):
@@ -483,7 +483,7 @@ def _of_feature(feature: Any, where: str) -> Any:
         return _columns(feature, where) or None
     if kind == "ClassLabel":
         names = feature.get("names")
-        # Without names the integers are what the classes are called.
+        # Without names, the integers are the names.
         return None if names is None else _class_names(names, where)
     return _of_feature(feature.get("feature"), where)
 

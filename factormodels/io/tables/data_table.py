@@ -1,10 +1,9 @@
-"""Tables of any kind as records: CSV, tabs, Excel, JSON (Lines), Parquet, Arrow, datasets' folders.
+"""Tables as records: CSV, TSV, Excel, JSON (Lines), Parquet, Arrow, folders of datasets.
 
-`read_table` reads what a person has at hand, told apart by its content: CSV (commas or semicolons,
-with Excel's byte order mark or without), columns parted by tabs, JSON Lines, a list of JSON
-objects, workbooks of Excel with one sheet, Parquet, Arrow, and a folder that Hugging Face's
-`save_to_disk` wrote or that holds Parquet files. What the columns mean is the caller's;
-`DataTable.locate` names a cell for its errors.
+`read_table` recognizes tables by their content: CSV (commas or semicolons, with or without Excel's
+byte order mark), columns separated by tabs, JSON Lines, a list of JSON objects, Excel workbooks
+with one sheet, Parquet, Arrow, and folders that Hugging Face's `save_to_disk` wrote or that contain
+Parquet files. The caller interprets the columns; `DataTable.locate` names a cell for its errors.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _STATE = "state.json"
 _BINARY = (".parquet", ".arrow")
 
 _LONGEST_NAME = 60
-"""Characters of the name of a column; a line of prose before a comma is often longer."""
+"""Maximum characters of a column's name; a clause of prose is often longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +62,15 @@ class DataTable:
     """The records of a table.
 
     Attributes:
-        source: its file or folder, as messages name it.
-        form: what it is: "CSV", "TSV", "Excel", "JSON", "JSON Lines", "Parquet" or "Arrow".
-        columns: names of the columns, in the order in which they are first met.
-        rows: values by column; of CSV and TSV texts, otherwise what the file holds. A record of
-            JSON may lack a column.
-        lines: line of the file, from 1, on which each row begins; None where a file has no lines.
-        classes: names of classes by column, which the file, or one beside it, states of integers;
-            rows have the names. Keys of objects are joined with a dot, here and in `rounding`.
-        rounding: distance from 1 to the next number, of columns of float32 and float16.
+        source: its file or folder, for messages.
+        form: its format: "CSV", "TSV", "Excel", "JSON", "JSON Lines", "Parquet" or "Arrow".
+        columns: names of the columns, in order of first occurrence.
+        rows: values by column; texts for CSV and TSV, otherwise the file's values. A record of JSON
+            may lack a column.
+        lines: line of the file, from 1, at which each row begins; None if a file has no lines.
+        classes: names of classes by column, stated in the file or beside it; rows have the names
+            instead of integers. Keys of objects are joined by a dot, here and in `rounding`.
+        rounding: distance from 1 to the next number, for columns of float32 and float16.
     """
 
     source: str
@@ -83,40 +82,40 @@ class DataTable:
     rounding: Mapping[str, float] = field(default_factory=dict)
 
     def locate(self, row: int, column: str | None = None) -> str:
-        """How an error names a row, counted from 0, or its cell in a column."""
+        """Return the place of a row, counted from 0, or of its cell in a column, for errors."""
         line = self.lines[row]
-        # Without lines a row alone can be counted, as a table on a screen counts it, from 1.
+        # Without lines, name the number of the row, counted from 1.
         where = f"{self.source}, row {row + 1}" if line is None else location(self.source, line)
         return where if column is None else f"{where}, column {column!r}"
 
     def frame(self) -> pd.DataFrame:
-        """The rows as a data frame, missing where a record lacks a column."""
+        """Return the rows as a data frame, with missing values for missing columns."""
         import pandas as pd
 
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
 
 
 def frame_rows(frame: Any) -> list[dict[str, Any]]:
-    """Rows of a data frame of pandas, None where a value is missing.
+    """Return the rows of a pandas data frame, with None for missing values.
 
-    An index with a name is a column.
+    A named index becomes a column.
     """
     named = [name for name in frame.index.names if name is not None and name not in frame.columns]
     whole = frame.reset_index(named) if named else frame
-    # What is missing in a frame is a number, NaN, whatever the column holds.
+    # Missing values of a frame are NaN, for any type of column.
     plain = whole.astype(object).where(whole.notna(), None)
     rows: list[dict[str, Any]] = plain.to_dict("records")
     return rows
 
 
 def given_rows(data: Any) -> list[Any]:
-    """Rows of a data frame of pandas or polars, an Arrow table, columns by name, or rows.
+    """Return the rows of a pandas or polars data frame, an Arrow table, columns by name, or rows.
 
-    The kind is told by its methods, so that no library is loaded for it. A dataset of `datasets` is
+    The type is recognized by its methods, so that no library is loaded. A dataset of `datasets` is
     an iterable of rows.
 
     Raises:
-        InputError: if two columns have one name, or it is a single column.
+        InputError: if two columns have the same name, or the object is a single column.
     """
     if hasattr(data, "iloc"):
         if not hasattr(data, "columns"):
@@ -145,10 +144,10 @@ def given_rows(data: Any) -> list[Any]:
 
 
 def _rows_of_columns(columns: Mapping[Any, Any]) -> list[dict[str, Any]]:
-    """Rows of columns by their names, as a data frame is made from them.
+    """Return the rows of columns given by name, as for a data frame.
 
     Raises:
-        InputError: if a column is no list of values, or they differ in length.
+        InputError: if a column is not a list of values, or lengths differ.
     """
     values: dict[str, list[Any]] = {}
     for name, column in columns.items():
@@ -168,10 +167,10 @@ def _rows_of_columns(columns: Mapping[Any, Any]) -> list[dict[str, Any]]:
 
 
 def _refuse_repeated(names: Iterable[Any]) -> None:
-    """Refuse columns that a row cannot tell apart, as 0 and "0" are one name to us.
+    """Check that columns have distinct names, where 0 and "0" are the same name.
 
     Raises:
-        InputError: if two columns have one name.
+        InputError: if two columns have the same name.
     """
     counts = Counter(map(str, names))
     repeated = next((name for name, count in counts.items() if count > 1), None)
@@ -180,17 +179,17 @@ def _refuse_repeated(names: Iterable[Any]) -> None:
 
 
 def given_classes(data: Any, where: str) -> ClassTree:
-    """Names of classes that a table in memory states: of pandas, Arrow or `datasets`.
+    """Return the names of classes stated in a table in memory: of pandas, Arrow or `datasets`.
 
     Args:
-        data: an object that `given_rows` takes.
-        where: what errors call it.
+        data: an object that `given_rows` accepts.
+        where: its name in errors.
 
     Raises:
-        InputError: if a class has no names that can be understood.
+        InputError: if the names of a class cannot be interpreted.
     """
     if hasattr(data, "iloc"):
-        # Other attributes of a data frame of pandas may be columns.
+        # Other attributes of a pandas data frame may be columns.
         numeric = [str(name) for name, kind in data.dtypes.items() if _may_be_classes(kind)]
         return classes_of_attributes(data.attrs, numeric, where)
     features = getattr(getattr(data, "features", None), "to_dict", None)
@@ -202,20 +201,21 @@ def given_classes(data: Any, where: str) -> ClassTree:
 
 
 def _may_be_classes(kind: Any) -> bool:
-    """Whether a column of a type of pandas may hold integers, or integers with gaps."""
+    """Return whether a pandas column type may hold integers, with or without gaps."""
     return getattr(kind, "kind", "") in "iuf" or str(kind) == "object"
 
 
 def read_table(source: Source, *, empty_rows: bool = False) -> DataTable:
-    """The records of a table in a file, packed with gzip or not, or in a dataset's folder.
+    """Read the records of a table from a file, compressed by gzip or not, or from a dataset's
+    folder.
 
     Args:
         source: the file or folder.
-        empty_rows: whether rows of CSV whose cells are all empty count; spreadsheets end with them.
+        empty_rows: whether to keep rows of CSV with empty cells only, which spreadsheets append.
 
     Raises:
-        InputError: if it cannot be read, is not a table, or holds no rows; the message names the
-            file and the line.
+        InputError: if it cannot be read, is not a table, or has no rows; the message names the file
+            and the line.
     """
     path = Path(source)
     if path.is_dir():
@@ -230,15 +230,15 @@ def read_table(source: Source, *, empty_rows: bool = False) -> DataTable:
 
 
 def parse_table(text: str, source: Source, *, empty_rows: bool = False) -> DataTable:
-    """The records of a table in a text: JSON Lines, a JSON list of objects, CSV or tabs.
+    """Return the records of a table in a text: JSON Lines, a JSON list of objects, CSV or TSV.
 
     Args:
         text: the table.
-        source: its file, which messages name.
-        empty_rows: whether rows of CSV whose cells are all empty count.
+        source: its file, for messages.
+        empty_rows: whether to keep rows of CSV with empty cells only.
 
     Raises:
-        InputError: if it is not a table, or holds no rows.
+        InputError: if it is not a table, or has no rows.
     """
     if not text.strip():
         raise InputError(f"{source}: it is empty; give a table with a row that names its columns")
@@ -260,7 +260,7 @@ def parse_table(text: str, source: Source, *, empty_rows: bool = False) -> DataT
                 )
         columns = tuple(dict.fromkeys(name for record in records for name in record.value))
         form = "JSON" if is_value else "JSON Lines"
-        return _named(DataTable(str(source), form, columns, *_parted(records)))
+        return _named(DataTable(str(source), form, columns, *_values_and_lines(records)))
     names = [name.strip() for name in column_names(text)]
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
@@ -268,22 +268,22 @@ def parse_table(text: str, source: Source, *, empty_rows: bool = False) -> DataT
             f"{location(source, 1)}: two columns have the name {repeated[0]!r}; give each its own"
         )
     records = [
-        # A column without a name, such as an index that was saved too, cannot be asked for.
+        # Drop columns without a name, such as a saved index.
         Record({name.strip(): cell for name, cell in row.value.items() if name.strip()}, row.line)
         for row in strictly(table_records(text, source))
-        # Spreadsheets end with rows of nothing but commas.
+        # Spreadsheets append rows of commas only.
         if empty_rows or any(cell.strip() for cell in row.value.values())
     ]
     form = "TSV" if "\t" in re.split(r"[\r\n]", text, maxsplit=1)[0] else "CSV"
     columns = tuple(name for name in names if name)
-    return _named(DataTable(str(source), form, columns, *_parted(records)))
+    return _named(DataTable(str(source), form, columns, *_values_and_lines(records)))
 
 
 def looks_like_table(text: str) -> bool:
-    """Whether a text that is not JSON may be a table: lines of prose rarely have its shape.
+    """Return whether a text that is not JSON may be a table, whose shape prose rarely has.
 
-    Its first line names two or more columns, shortly and each differently, and every other row
-    has as many cells.
+    Its first line has two or more short and distinct names of columns, and every other row has as
+    many cells.
     """
     names = [name.strip() for name in column_names(text)]
     if len(names) < 2 or len(set(names)) < len(names):
@@ -295,10 +295,10 @@ def looks_like_table(text: str) -> bool:
 
 
 def _read_folder(folder: Path) -> DataTable:
-    """The table of a folder: the Arrow files of `save_to_disk`, or Parquet or Arrow files."""
+    """Read the table of a folder: Arrow files of `save_to_disk`, or Parquet or Arrow files."""
     if (folder / _SPLITS).is_file():
         splits = _listed(folder / _SPLITS, "splits")
-        # One split is the table; of many the user chooses.
+        # A single split is the table; the user must choose among several.
         if len(splits) != 1:
             raise InputError(
                 f"{folder}: this is a dataset of {len(splits)} splits; name one of "
@@ -318,14 +318,14 @@ def _read_folder(folder: Path) -> DataTable:
 
 
 def holds_binary_tables(folder: Path) -> bool:
-    """Whether a folder holds a saved dataset, or Parquet or Arrow files."""
+    """Return whether a folder contains a saved dataset, or Parquet or Arrow files."""
     if (folder / _SPLITS).is_file() or (folder / _STATE).is_file():
         return True
     return any(path.suffix in _BINARY for path in folder.rglob("*"))
 
 
 def _listed(path: Path, key: str, inner: str = "") -> list[Path]:
-    """The places beside a file that its list `key` names; each under the key `inner`, if given."""
+    """Return the paths in the list `key` of a file, under the key `inner` if given."""
     value = decode(read_text(path), path)
     listed = value.get(key) if isinstance(value, dict) else None
     if not isinstance(listed, list):
@@ -333,7 +333,7 @@ def _listed(path: Path, key: str, inner: str = "") -> list[Path]:
     places = []
     for entry in listed:
         name = entry.get(inner) if inner and isinstance(entry, dict) else entry
-        # What lies elsewhere is no part of what was named, and the folder itself would never end.
+        # Refuse paths outside the folder, and the folder itself, which would recurse endlessly.
         if not isinstance(name, str) or name in ("", "..") or Path(name).name != name:
             raise InputError(
                 f"{path}: {key!r} has {shown(name)} where the name of a file or folder beside it "
@@ -344,7 +344,7 @@ def _listed(path: Path, key: str, inner: str = "") -> list[Path]:
 
 
 def _of_arrow(files: Iterable[tuple[Path, bytes]], source: str, *, parquet: bool) -> DataTable:
-    """The table of one or several Parquet or Arrow files, given with their contents."""
+    """Return the table of one or more Parquet or Arrow files, given with their contents."""
     read = arrow_records(files)
     form = "Parquet" if parquet else "Arrow"
     rows = tuple(read.rows)
@@ -353,11 +353,11 @@ def _of_arrow(files: Iterable[tuple[Path, bytes]], source: str, *, parquet: bool
 
 
 def _named(table: DataTable, known: ClassTree | None = None) -> DataTable:
-    """A table with the names of its classes that files beside it state.
+    """Return a table with the names of classes that files beside it state.
 
     Args:
         table: the table.
-        known: what it states itself, whose names its rows have already.
+        known: classes stated in the table itself, whose names are already in the rows.
 
     Raises:
         InputError: if it has no rows, or names of classes do not fit.
@@ -375,7 +375,7 @@ def _named(table: DataTable, known: ClassTree | None = None) -> DataTable:
     return replace(table, rows=rows, classes=dict(class_columns(classes)))
 
 
-def _parted(
+def _values_and_lines(
     records: Sequence[Record],
 ) -> tuple[tuple[Mapping[str, Any], ...], tuple[int | None, ...]]:
     return tuple(record.value for record in records), tuple(record.line for record in records)

@@ -1,8 +1,8 @@
-"""Tables that are one JSON object, taken apart into rows.
+"""Tables that are one JSON object, converted to rows.
 
-They are what `DataFrame.to_json` of pandas writes with its `orient` "columns" (its default),
-"index", "split" and "table", what `to_dict("tight")` gives, and what the API of Hugging Face's
-dataset viewer answers (`features` and `rows`).
+These are the output of pandas' `DataFrame.to_json` with `orient` "columns" (the default), "index",
+"split" and "table", of `to_dict("tight")`, and of the API of Hugging Face's dataset viewer
+(`features` and `rows`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ WITH_RECORDS = "write it with to_json(orient='records', lines=True)"
 
 
 def rows_of_object(value: Mapping[str, Any], source: Source) -> list[dict[str, Any]] | None:
-    """Rows of a table that a JSON object is; None where it is no table.
+    """Return the rows of the table in a JSON object; None if it is not a table.
 
     Args:
         value: the object.
         source: its file, for messages.
 
     Raises:
-        InputError: if it is a table whose parts do not fit.
+        InputError: if it is a table whose parts do not match.
     """
     if {"columns", "data"} <= value.keys() <= _SPLIT:
         return _of_split(value, source)
@@ -51,7 +51,7 @@ def rows_of_object(value: Mapping[str, Any], source: Source) -> list[dict[str, A
 
 
 def looks_like_frame(value: Any) -> bool:
-    """Whether a JSON value may be a data frame whose rows or columns cannot be told."""
+    """Return whether a JSON value may be a data frame with ambiguous rows and columns."""
     inner = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(inner, list) or len(inner) < 2:
         return False
@@ -81,7 +81,7 @@ def _of_split(value: Mapping[str, Any], source: Source) -> list[dict[str, Any]] 
 def _of_table_schema(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     if not isinstance(value["schema"].get("fields"), list):
         return None
-    # An index without a name, which to_json calls so, is a number of the row.
+    # to_json gives this name to an unnamed index, which is the number of the row.
     index = "index" if value["schema"].get("primaryKey") == ["index"] else None
     return [{name: cell for name, cell in row.items() if name != index} for row in value["data"]]
 

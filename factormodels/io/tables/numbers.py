@@ -1,4 +1,4 @@
-"""Numbers in cells of tables as people write them: with a decimal comma, or as percentages."""
+"""Numbers in cells of tables, including decimal commas and percentages."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?")
 
 
 PER_CENT_HEADING = re.compile(r"[\s,]*[(\[]?%[)\]]?$")
-"""Sign behind the name of a column whose numbers are percentages."""
+"""Sign after the name of a column of percentages."""
 
 
 class Notation(StrEnum):
-    """What a number of a cell has that a program's numbers have not."""
+    """Notations of numbers in cells that programs do not write."""
 
     COMMA = "a decimal comma"
     PERCENT = "a percent sign"
@@ -33,23 +33,23 @@ class Notation(StrEnum):
 
 
 _ROUNDINGS = 4
-"""Most roundings of its type by which a share may lie beyond 0 or 1."""
+"""Maximum excess of a share beyond 0 or 1, in units of the rounding of its type."""
 
 
 def cell_number(value: Any) -> tuple[float, frozenset[Notation]]:
-    """The number that a cell holds, and how it was written.
+    """Return the number in a cell, and its notation.
 
-    A percentage is the share that it stands for.
+    A percentage is converted to a share.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if it is not a number.
     """
     if not isinstance(value, str):
         return float(value), frozenset()
     text = value.replace("\N{NO-BREAK SPACE}", " ").strip()
     plain = text.removesuffix("%").rstrip()
     if _NUMBER.fullmatch(plain) is None or not plain.isascii():
-        # Such as infinity and nan, which the caller may know what to do with.
+        # Infinity and NaN are left to the caller.
         if plain.casefold() in ("inf", "-inf", "nan"):
             return float(plain), frozenset()
         raise ValueError(f"{value!r} is not a number")
@@ -62,10 +62,10 @@ def cell_number(value: Any) -> tuple[float, frozenset[Notation]]:
 
 
 def heading_is_per_cent(column: str, values: Iterable[Any]) -> bool:
-    """Whether the numbers of a column are percentages without a sign of their own.
+    """Return whether the numbers of a column are percentages without a percent sign.
 
-    Its heading has the sign, as in ``confidence (%)``, and some number is more than 1. Where none
-    is, they are shares: nobody writes a column of confidences that are all below one percent.
+    This is the case if its heading has the sign, as in ``confidence (%)``, and some number exceeds
+    1. Otherwise the numbers are shares, since confidences are not all below one percent.
     """
     if PER_CENT_HEADING.search(column) is None:
         return False
@@ -83,18 +83,18 @@ def _bare_numbers(values: Iterable[Any]) -> Iterator[float]:
 def cell_share(
     value: Any, where: str, what: str, rounding: float = 0.0, *, per_cent: bool = False
 ) -> tuple[float | None, frozenset[Notation]]:
-    """Number from 0 to 1 that a cell holds, None where it is empty, and how it was written.
+    """Return the number from 0 to 1 in a cell, None if it is empty, and its notation.
 
     Args:
-        value: of the cell.
-        where: names the cell in errors.
-        what: what it should be, such as "a probability".
-        rounding: distance from 1 to the next number of the column's type, if that is coarser than
-            Python's float; a number that lies a few of these beyond 0 or 1 is 0 or 1.
-        per_cent: whether a number without a sign is a percentage, as `heading_is_per_cent` tells.
+        value: value of the cell.
+        where: the cell, for errors.
+        what: expected content, such as "a probability".
+        rounding: distance from 1 to the next number of the column's type, if coarser than Python's
+            float; a number that is a few of these beyond 0 or 1 is set to 0 or 1.
+        per_cent: whether a number without a sign is a percentage; see `heading_is_per_cent`.
 
     Raises:
-        InputError: if it is none.
+        InputError: if it is not such a number.
     """
     if folded(value) in (*ABSENT, "none"):
         return None, frozenset()
@@ -121,13 +121,13 @@ def cell_share(
 
 
 def _rounding_of(value: Any) -> float:
-    """Distance from 1 to the next number of the type of a numpy scalar; 0 of Python's numbers."""
+    """Return the distance from 1 to the next number of a NumPy scalar's type; else 0."""
     is_coarse = isinstance(value, np.floating) and not isinstance(value, float)
     return float(np.finfo(type(value)).eps) if is_coarse else 0.0
 
 
 def notation_remark(column: str, counts: dict[Notation, int]) -> str:
-    """A sentence on how the numbers of a column were read; empty where they are plain."""
+    """Return a sentence on how the numbers of a column were read; empty if they are plain."""
     sentences = []
     written = {
         notation: counts[notation]

@@ -1,8 +1,8 @@
-"""Numbers of values that the footer of a Parquet file declares, column by column.
+"""Numbers of values that the footer of a Parquet file declares, by column.
 
-pyarrow has them too, but ends the process where a bit of a column's metadata was flipped (of
-version 26, 4 of 6 processes that were to read 150 damaged footers each were aborted). The footer
-is a structure of Thrift's compact protocol, of which all but these numbers is passed over.
+pyarrow provides them too, but crashes if a bit of a column's metadata is flipped (with version 26,
+4 of 6 processes that read 150 damaged footers each were aborted). The footer is a structure of
+Thrift's compact protocol, of which everything except these numbers is skipped.
 
 Source: apache/parquet-format, `parquet.thrift` (FileMetaData, RowGroup, ColumnChunk,
 ColumnMetaData), and the specification of Thrift's compact protocol.
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 
 _TAIL = 8
-"""Bytes of the footer's length and of the magic word behind it."""
+"""Bytes of the footer's length and of the following magic word."""
 
 _ROW_GROUPS, _COLUMNS, _METADATA, _NUM_VALUES = 4, 1, 3, 5
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64 = 1, 2, 3, 4, 5, 6
@@ -23,7 +23,8 @@ _FIXED = MappingProxyType({_BYTE: 1, _DOUBLE: 8})
 
 
 def declared_values(content: bytes) -> list[list[int]]:
-    """Number of values of each column, nulls and elements of lists included, by row group.
+    """Return the number of values of each column, including nulls and elements of lists, by row
+    group.
 
     Raises:
         ValueError: if the footer is damaged.
@@ -50,7 +51,7 @@ def declared_values(content: bytes) -> list[list[int]]:
 
 
 class _Reader:
-    """A position in a structure of Thrift's compact protocol, moved on by what is read."""
+    """A position in a structure of Thrift's compact protocol, advanced by reading."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -62,7 +63,7 @@ class _Reader:
         return (word >> 1) ^ -(word & 1)
 
     def fields(self, wanted: int) -> Iterator[None]:
-        """Stop at each field of a number in a structure, whose value the caller reads."""
+        """Stop at each field with a given number in a structure, whose value the caller reads."""
         number = 0
         while header := self._byte():
             number = number + (header >> 4) if header >> 4 else self.number()
@@ -89,7 +90,7 @@ class _Reader:
         return word | byte << shift
 
     def _list(self) -> tuple[int, int]:
-        """Length of a list and kind of its elements."""
+        """Return the length of a list and the type of its elements."""
         header = self._byte()
         return (self._word() if header >> 4 == 15 else header >> 4), header & 15
 
@@ -117,7 +118,7 @@ class _Reader:
     def _skip_all(self, count: int, kinds: tuple[int, ...]) -> None:
         for _ in range(count):
             for kind in kinds:
-                # In a list a truth value is a byte of its own.
+                # In a list, a truth value is a separate byte.
                 self._skip(_BYTE if kind in (_TRUE, _FALSE) else kind)
             if self._at > len(self._content):
                 raise IndexError

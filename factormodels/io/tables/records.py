@@ -1,12 +1,11 @@
-"""The records of a file, whatever it is written as: JSON, a JSON array, JSON Lines, or a table.
+"""The records of a file in any format: JSON, a JSON array, JSON Lines, or a table.
 
-Tables are CSV, columns parted by tabs, workbooks of Excel, Parquet and Arrow. CSV is read by the
-standard library, strictly: pandas fills a row that is too short, renames a column that is there
-twice, makes 1 of 01 and a missing value of the text "NA", and says of an open quote that the file
-ends within it.
+Tables are CSV, TSV, Excel workbooks, Parquet and Arrow. CSV is read by the standard library,
+strictly: pandas would fill short rows, rename duplicate columns, read 01 as 1 and the text "NA" as
+a missing value, and report an open quote as the end of the file.
 
-A record that cannot be made out is kept with its error, so that a file can be read strictly (the
-first error is raised) or checked (every error is told).
+Invalid records are kept with their error, so that a file can be read strictly (raising the first
+error) or checked (reporting every error).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from factormodels.nouns import counted
 Source = str | os.PathLike[str]
 
 _SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[\r\n]', re.IGNORECASE)
-"""The line that spreadsheets put before a table, to say what parts its cells."""
+"""Line before a table in which spreadsheets declare the separator of cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +45,11 @@ class Record:
     """One record of a file.
 
     Attributes:
-        value: the JSON value, or the row of a table by column (texts, but for binary tables, whose
-            values have types); None if it is bad.
-        line: its line in the file, from 1 (the first, of a row over several); None where one value
-            fills the file, or a file has no lines.
-        error: why it cannot be made out; None if it can.
+        value: the JSON value, or the row of a table by column (texts, or typed values for binary
+            tables); None if invalid.
+        line: its line in the file, from 1 (the first, if several); None if the file is a single
+            value or has no lines.
+        error: reason why it is invalid; None if it is valid.
     """
 
     value: Any
@@ -59,20 +58,20 @@ class Record:
 
 
 Content = str | Iterator[str] | tuple[Record, ...]
-"""The text of a file; of JSON Lines, its lines; of a workbook, Parquet or Arrow, its rows."""
+"""The text of a file; for JSON Lines, its lines; for a workbook, Parquet or Arrow, its rows."""
 
 
 def read_content(source: Source, *, in_memory: bool) -> Content:
-    """The text of a file; of JSON Lines its lines, of which one at a time is in memory.
+    """Read the text of a file; for JSON Lines, its lines, with one in memory at a time.
 
-    A workbook of Excel, Parquet and Arrow are read at once: of these it is the rows.
+    Excel workbooks, Parquet and Arrow are read at once, and their rows are returned.
 
     Args:
         source: the file; `-` is standard input.
-        in_memory: whether what comes of all lines will be in memory together.
+        in_memory: whether the results of all lines will be in memory together.
 
     Raises:
-        InputError: if it cannot be read or is too large; of lines, when they are asked for.
+        InputError: if it cannot be read or is too large; for lines, during iteration.
         MissingDependencyError: for a workbook, if openpyxl is not installed.
     """
     content = read_text_or_lines(source, _are_lines, binary=is_binary, in_memory=in_memory)
@@ -82,15 +81,15 @@ def read_content(source: Source, *, in_memory: bool) -> Content:
 
 
 def is_binary(content: bytes) -> bool:
-    """Whether what begins with these bytes is a table and no text."""
+    """Return whether content with this beginning is a binary table."""
     return content.startswith(ARROW_MARKS + WORKBOOK_MARKS)
 
 
 def binary_records(content: bytes, source: Source) -> tuple[Record, ...]:
-    """The rows of a table that is no text, of whose bytes `is_binary` is true.
+    """Return the rows of a binary table, for whose bytes `is_binary` is true.
 
     Raises:
-        InputError: if it is damaged, or too large unpacked.
+        InputError: if it is damaged, or too large when decompressed.
         MissingDependencyError: for a workbook, if openpyxl is not installed.
     """
     if is_workbook(content):
@@ -100,12 +99,12 @@ def binary_records(content: bytes, source: Source) -> tuple[Record, ...]:
 
 
 def _are_lines(first_two: Sequence[str]) -> bool:
-    # An array may hold the records, and is one value.
+    # An array may contain the records, and is one value.
     return _are_json_lines(first_two) and not first_two[0].lstrip().startswith("[")
 
 
 def is_json(content: Content) -> bool:
-    """Whether a file is JSON Lines or a binary table, or its text begins as JSON does."""
+    """Return whether a file is JSON Lines or a binary table, or its text begins like JSON."""
     if not isinstance(content, str):
         return True
     text = content.lstrip()
@@ -118,14 +117,14 @@ def is_json(content: Content) -> bool:
 def json_records(
     content: Content, source: Source, *, nan_is_missing: bool = False
 ) -> Iterator[Record]:
-    """Yield the records of JSON: of its lines, of the array that it is, or its one value.
+    """Yield the records of JSON: of its lines, of its array, or its single value.
 
-    An array with anything but objects is one value. Rows of a binary table are records already.
+    An array with other elements than objects is a single value. Rows of a binary table are records.
 
     Args:
-        content: of the file.
+        content: content of the file.
         source: the file, for messages.
-        nan_is_missing: whether NaN is None; it is refused otherwise.
+        nan_is_missing: whether NaN is read as None; otherwise it is refused.
     """
     if isinstance(content, tuple):
         yield from content
@@ -150,9 +149,9 @@ def json_records(
 
 
 def table_rows(records: Iterable[Record], source: Source) -> Iterator[Record]:
-    """Yield records, and in place of an object that is a table (`rows_of_object`) its rows."""
+    """Yield records, replacing an object that is a table (`rows_of_object`) by its rows."""
     for record in records:
-        # What has a line is a record among others.
+        # A value with a line is one of several records.
         if record.line is not None or not isinstance(record.value, dict):
             yield record
             continue
@@ -165,23 +164,23 @@ def table_rows(records: Iterable[Record], source: Source) -> Iterator[Record]:
 
 
 def _are_json_lines(first_two: Sequence[str]) -> bool:
-    """Whether a text with these first lines that are not blank is JSON Lines."""
+    """Return whether a text with these first nonblank lines is JSON Lines."""
     if len(first_two) < 2:
         return False
     if not first_two[0].lstrip().startswith(("{", "[")):
-        # A record may be missing; no table has this column alone and an object below it.
+        # A record may be null; no table has this single column and an object below it.
         is_missing = first_two[0].strip() == "null"
         return is_missing and first_two[1].startswith("{") and is_json_value(first_two[1])
     if first_two[1].startswith("{"):
-        return is_json_value(first_two[1]) or not _goes_on(first_two[0])
+        return is_json_value(first_two[1]) or not _continues(first_two[0])
     return is_json_value(first_two[0])
 
 
-def _goes_on(line: str) -> bool:
-    """Whether a value that begins in a line goes on in the next: its brackets are open at the end.
+def _continues(line: str) -> bool:
+    """Return whether a value that begins in a line continues: its brackets are open at the end.
 
-    Of JSON Lines that are damaged, a line that is cut off ends anywhere; one value that is written
-    over lines ends its first behind a comma, a colon or a bracket.
+    In damaged JSON Lines, a truncated line may end anywhere; a value that spans several lines ends
+    its first one after a comma, a colon or a bracket.
     """
     text = line.strip()
     if not text.endswith((",", ":", "[", "{")):
@@ -191,7 +190,7 @@ def _goes_on(line: str) -> bool:
     except json.JSONDecodeError as error:
         return error.pos >= len(text) - 1
     except (ValueError, RecursionError):
-        # What a number or the depth forbids is said by whoever decodes the line.
+        # Errors of numbers and nesting are reported when the line is decoded.
         return False
     return False
 
@@ -199,14 +198,14 @@ def _goes_on(line: str) -> bool:
 def _records_of_lines(
     lines: Iterable[str], source: Source, nan_is_missing: bool
 ) -> Iterator[Record]:
-    # Only line feeds part records: a JSON text may hold other line separators of Unicode raw.
+    # Only line feeds separate records, since JSON text may contain other Unicode line separators.
     for number, row in enumerate(lines, start=1):
         if row.strip():
             yield _decoded(row, source, number, nan_is_missing)
 
 
 def column_names(text: str) -> tuple[str, ...]:
-    """Names of the columns of a table (CSV, or with tabs); none if it cannot be one."""
+    """Return the names of the columns of a table (CSV or TSV); none if it cannot be one."""
     try:
         return tuple(next(_reader(text), ()))
     except csv.Error:
@@ -247,12 +246,12 @@ def table_records(text: str, source: Source) -> Iterator[Record]:
 
 
 def _refuse_more_rows(text: str, source: Source) -> None:
-    """Refuse a table of too many rows by counting them: rows that are kept take much more memory.
+    """Check the number of rows of a table by counting them, before they take memory.
 
-    Faults of a row are left to whoever reads it.
+    Errors in rows are left to the reader.
     """
     width = len(column_names(text))
-    # Ends of lines may be quoted, so that there are this many rows at most.
+    # An upper bound on the number of rows, since line ends may be quoted.
     if (text.count("\n") + text.count("\r") + 1) * max(width, 1) <= most_values():
         return
     try:
@@ -263,10 +262,10 @@ def _refuse_more_rows(text: str, source: Source) -> None:
 
 
 def named_records(records: Iterable[Record], source: Source) -> Iterator[Record]:
-    """Yield the records with the names of their classes that files beside `source` state.
+    """Yield the records with the names of classes that files beside `source` state.
 
     Raises:
-        InputError: if such a file cannot be understood.
+        InputError: if such a file cannot be interpreted.
     """
     described = classes_beside(source)
     for number, record in enumerate(records, 1):
@@ -282,7 +281,7 @@ def named_records(records: Iterable[Record], source: Source) -> Iterator[Record]
 
 
 def strictly(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records, and raise the error of the first that has one.
+    """Yield the records, and raise the first error.
 
     Raises:
         InputError: the error of a record.
@@ -307,13 +306,13 @@ def _reader(text: str) -> Any:
         next(reader)
         return reader
     head = re.split(r"[\r\n]", text, maxsplit=1)[0]
-    # Excel writes semicolons where a comma parts the digits of a number. Of equal counts the first.
+    # Excel writes semicolons in locales with a decimal comma. Ties are resolved by order.
     delimiter = max(",\t;", key=head.count)
     return csv.reader(_lines(text, delimiter), delimiter=delimiter, strict=True)
 
 
 def _lines(text: str, delimiter: str) -> Iterator[str]:
-    """Yield the lines of a table, each of which `csv.reader` makes a list of at once."""
+    """Yield the lines of a table, of each of which `csv.reader` makes a list."""
     for line in io.StringIO(text, newline=""):
         if (cells := line.count(delimiter) + 1) > most_values():
             raise _WideLine(cells)
@@ -332,7 +331,7 @@ def _decoded(text: str, source: Source, line: int | None, nan_is_missing: bool) 
 
 
 def is_json_value(text: str) -> bool:
-    """Whether a text is one JSON value, whole."""
+    """Return whether a text is a single complete JSON value."""
     try:
         decode(text, "")
     except InputError:

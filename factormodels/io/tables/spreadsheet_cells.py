@@ -1,7 +1,7 @@
-"""Cells of CSV that a spreadsheet would run: quoted when written, and read back equal.
+"""Cells of CSV that a spreadsheet would evaluate: quoted when written, and read back equal.
 
-A spreadsheet takes a cell that begins with =, +, -, @, a tab or a carriage return for a formula,
-whatever quotes surround it; an apostrophe before it makes it the text that it is. A number is none.
+A spreadsheet evaluates a cell that begins with =, +, -, @, a tab or a carriage return as a formula,
+even within quotes; a preceding apostrophe makes it text. Numbers are not formulas.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 FORMULA = "^'*[=+\\-@\t\r＝＋－＠]"
-"""What a cell that would be run begins with, and one that has been quoted already."""
+"""Beginning of a cell that would be evaluated, or that is already quoted."""
 
 NUMBER = r"^[-+]?(\d[\d,]*\.?\d*|\.\d+|inf|nan)([eE][-+]?\d+)?%?$"
 
@@ -18,10 +18,10 @@ _NUMBER = re.compile(NUMBER)
 
 
 def quoted(text: str) -> str:
-    """A cell's text, quoted if a spreadsheet would run it."""
+    """Return a cell's text, quoted if a spreadsheet would evaluate it."""
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.match(text) else text
 
 
 def unquoted(text: str) -> str:
-    """The text that `quoted` was given."""
+    """Return the original text of `quoted`."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text

@@ -1,7 +1,7 @@
-"""The one gate to Excel's workbooks: the rows of their one sheet, or a sentence on what to do.
+"""The only module that reads Excel workbooks: the rows of a single sheet, or an error with advice.
 
-A workbook is an archive of XML that says how large it is, and may say so falsely; what it unpacks
-to, and the cells that its rows claim to have, are held to the size that `source.opening` allows.
+A workbook is an archive of XML that may declare a false size; its decompressed content, and the
+cells that its rows declare, are limited to the size of `source.opening`.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ _ZIP = b"PK\x03\x04"
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 WORKBOOK_MARKS = (_ZIP, _OLD)
-"""What the files of spreadsheets begin with."""
+"""First bytes of spreadsheet files."""
 
 _SHEETS = "xl/worksheets/"
 _TEXTS = "xl/sharedStrings.xml"
 _MOST_MARKS = 200_000
-"""Beginnings and ends of elements in a part such as the styles: Excel knows 65,490 formats."""
+"""Maximum tags of XML in a part such as the styles; Excel supports 65,490 formats."""
 
 _MOST_ROWS = 2**20
-"""Rows of a sheet in Excel."""
+"""Maximum rows of a sheet in Excel."""
 _ROW, _CELL = (re.compile(rb"<(?:\w+:)?" + name + rb"[\s/>]") for name in (b"row", b"c"))
 
 _REASON_SHOWN = 120
 
 
 def is_workbook(content: bytes) -> bool:
-    """Whether a file's content is packed as a spreadsheet's own files are."""
+    """Return whether a file's content has the compression of spreadsheet files."""
     return content.startswith(WORKBOOK_MARKS)
 
 
 def workbook_rows(
     content: bytes, source: Source
 ) -> tuple[tuple[str, ...], list[dict[str, Any]], list[int]]:
-    """The columns that the first row names, the rows below it, and the numbers of these.
+    """Return the columns named in the first row, the rows below it, and their numbers.
 
-    Rows and columns without a value are left out, each of merged cells below the first row has
-    their value, and a date is a text. Of a formula its last result is taken.
+    Rows and columns without values are left out, each of several merged cells below the first row
+    has their value, and dates are texts. For formulas, the last result is used.
 
     Args:
-        content: the bytes, of which `is_workbook` is true.
+        content: the bytes, for which `is_workbook` is true.
         source: their file, for messages.
 
     Raises:
-        InputError: if it is no workbook of Excel, is damaged or too large, has several sheets with
-            values or none, or names two columns alike.
+        InputError: if it is not an Excel workbook, is damaged or too large, does not have exactly
+            one sheet with values, or has duplicate columns.
         MissingDependencyError: if openpyxl is not installed.
     """
     try:
@@ -78,14 +78,14 @@ def workbook_rows(
                 f"{source}: this is an archive, and neither a workbook of Excel nor a table; save "
                 "a sheet as CSV (UTF-8)"
             )
-        # It warns of styles and extensions, of which nothing is read.
+        # openpyxl warns of styles and extensions, which are not read.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
             with closing(book), zipfile.ZipFile(io.BytesIO(content)) as archive:
                 by_title = {
                     sheet.title: _filled(
-                        # A sheet that is read row by row says nothing of its merged cells.
+                        # A sheet that is read row by row has no information on merged cells.
                         *(
                             _rows(sheet, source),
                             _merged(archive, sheet._worksheet_path, source),
@@ -96,7 +96,7 @@ def workbook_rows(
                 }
     except InputError:
         raise
-    # openpyxl raises whatever its steps meet, and so do zlib and the readers of XML below it.
+    # openpyxl, zlib and the XML parsers raise arbitrary exceptions.
     except Exception as error:
         reason = " ".join(str(error).split())[:_REASON_SHOWN] or type(error).__name__
         raise InputError(
@@ -115,14 +115,14 @@ def workbook_rows(
 
 
 def _refuse_many_elements(archive: zipfile.ZipFile, source: Source) -> None:
-    """Refuse a workbook of too many rows or cells, or of too many elements in its other parts.
+    """Check the numbers of rows, cells, and elements in other parts of a workbook.
 
     Elements are counted as text, since openpyxl takes minutes for some millions of them.
     """
     for name in archive.namelist():
         content = archive.read(name)
         if name.startswith(_SHEETS):
-            # Some programs write a prefix before the names of elements.
+            # Some programs write a namespace prefix before the names of elements.
             rows, cells = (sum(1 for _ in begin.finditer(content)) for begin in (_ROW, _CELL))
             if rows > _MOST_ROWS:
                 raise InputError(
@@ -140,13 +140,13 @@ def _refuse_many_elements(archive: zipfile.ZipFile, source: Source) -> None:
 
 
 def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:
-    """The rows that have a value, with their numbers, from 1."""
-    # What a sheet says of its own size need not be true.
+    """Return the rows that have a value, with their numbers, from 1."""
+    # The declared size of a sheet may be wrong.
     sheet.reset_dimensions()
     filled = []
     cells = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-        # A row that is passed over has no cell, and any number of them may lie between two others.
+        # Skipped rows have no cells, and there may be any number of them.
         cells += max(len(row), 1)
         refuse_more_values(cells, source, f"{number:,} rows or more, with {cells:,} cells")
         if any(value is not None and value != "" for value in row):
@@ -155,7 +155,7 @@ def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:
 
 
 def _merged(archive: zipfile.ZipFile, path: str, source: Source) -> list[tuple[int, int, int, int]]:
-    """Merged cells of a sheet: first column and row, last column and row, from 1."""
+    """Return the merged cells of a sheet: first column and row, last column and row, from 1."""
     from openpyxl.utils import range_boundaries
 
     merged: list[tuple[int, int, int, int]] = []
@@ -177,13 +177,13 @@ def _filled(
     merged: Sequence[tuple[int, int, int, int]],
     source: Source,
 ) -> list[tuple[int, tuple[Any, ...]]]:
-    """Rows in which every cell of merged ones has their value; the head stays as it is."""
+    """Return rows with the value of merged cells in each of them, except for the head."""
     numbers = [number for number, _ in rows]
     changed: dict[int, list[Any]] = {}
     covered = 0
     for left, top, right, bottom in merged:
         first, last = bisect_left(numbers, top), bisect_right(numbers, bottom)
-        # Columns beyond those of the head have no name.
+        # Columns beyond the head have no name.
         right = min(right, len(rows[0][1])) if rows else 0
         if first in (0, len(rows)) or numbers[first] != top or left > right:
             continue
@@ -192,7 +192,7 @@ def _filled(
         value = rows[first][1][left - 1] if left <= len(rows[first][1]) else None
         for index in range(first, last):
             cells = changed.setdefault(index, list(rows[index][1]))
-            # A row ends with its last cell that the file holds.
+            # A row ends with its last cell in the file.
             cells += [None] * (right - len(cells))
             cells[left - 1 : right] = [value] * (right - left + 1)
     return [
@@ -219,7 +219,7 @@ def _named(
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        # A day, which Excel keeps as its midnight.
+        # Excel stores a date as midnight.
         return value.date().isoformat()
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()

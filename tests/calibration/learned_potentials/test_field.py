@@ -432,7 +432,7 @@ def test_a_judge_is_kept_and_refuses_what_does_not_fit(tmp_path: Path) -> None:
     # The last biographies are of other people than the first: no share is believed.
     assert not again.shift(table, n_bootstrap=200).determined
     (tmp_path / "judge.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(InputError, match="this is no judge"):
+    with pytest.raises(InputError, match="this is not a judge"):
         read_judge(tmp_path / "judge.json")
 
 

@@ -197,9 +197,9 @@ def test_a_file_that_was_cut_off_or_is_something_else_is_refused(tmp_path: Path)
     whole = path.read_text("utf-8")
     for text, message in (
         (whole[: len(whole) // 2], "is not JSON"),
-        ("", "this is no judge; give the file that factormodels fit wrote"),
-        ('{"a": 1}\n{"a": 2}\n', "this is no judge"),
-        ("[1, 2]", "this is no judge"),
+        ("", "this is not a judge; give the file that factormodels fit wrote"),
+        ('{"a": 1}\n{"a": 2}\n', "this is not a judge"),
+        ("[1, 2]", "this is not a judge"),
     ):
         path.write_text(text, "utf-8")
         refused(message, read_judge, path)

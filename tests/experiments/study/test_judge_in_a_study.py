@@ -46,7 +46,7 @@ def test_rows_hold_the_posteriors_of_the_judge(folder: Path) -> None:
     ("learned", "message"),
     [
         ("{judge: none.json}", "none.json: there is no such file"),
-        ("{judge: data.jsonl}", "this is no judge"),
+        ("{judge: data.jsonl}", "this is not a judge"),
         ("{judge: judge.json, folds: 3}", "a judge was learned before; leave out the keys"),
     ],
 )

@@ -86,7 +86,7 @@ def test_biographies_that_were_derived_are_read_with_their_figures(tmp_path: Pat
     assert text_match(graph) is None
     for damage in ({"evidence": [[1]]}, {"atoms": [[1, "X"]]}, {"texts": [1, 2]}):
         path = written(tmp_path, lines(DERIVED | damage))
-        refused("this is no biography in the form of the embedded dataset", read_many, path)
+        refused("this is not a biography in the form of the embedded dataset", read_many, path)
 
 
 # Whether a response abstains VeriScore says too, under the same key.
