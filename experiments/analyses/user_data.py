@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from experiments.analyses.context import AnalysisContext
 from experiments.study.config import DatasetChoice, known
 from experiments.study.data import StudyData, load_dataset
-from experiments.study.manifest import file_hash
 from factormodels import datasets
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
@@ -194,11 +193,6 @@ def _choices(name: str, given: Path | None = None) -> tuple[list[DatasetChoice],
         for model, source in places.items()
     ]
     return choices, remark
-
-
-def hash_of(source: Place) -> str:
-    """Hexadecimal SHA-256 of the bytes of a file or of an embedded dataset."""
-    return file_hash(source) if isinstance(source, Path) else datasets.load(source).sha256
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:

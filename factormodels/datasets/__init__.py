@@ -124,14 +124,11 @@ def load(name: str, **options: Any) -> Dataset:
     return Dataset(name, card(name), graphs, hashlib.sha256(content).hexdigest())
 
 
-CLAIM_WINDOW = 3
-"""Maximum distance, in claims, between claims with embedded relations."""
-
-
 def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
     """Return a dataset's responses with the lexical model's relations between nearby claims.
 
-    The relations were computed from the texts, which are not embedded. Neutral ones are left out.
+    The claims of a pair are at most three claims apart. The relations were computed from the texts,
+    which are not embedded. Neutral ones are left out.
 
     Raises:
         InputError: for a dataset other than factscore and selfcheck.

@@ -18,8 +18,6 @@ from factormodels.extraction.optional_libraries import optional_module
 if TYPE_CHECKING:
     import httpx
 
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
 _NAME = 253
 """Maximum length of a host name (RFC 1035)."""
 
