@@ -31,7 +31,7 @@ def connect(app: Sphinx) -> None:
 def write_pages(folder: Path) -> None:
     """Write every generated page; one whose text has not changed keeps its date."""
     from command_line import page as command_line
-    from study_keys import study_keys
+    from study_keys import network_keys, study_keys
 
     pages = {f"reference/{name}": reference_page(name) for name in documented_packages()}
     pages["reference/index"] = reference_index()
@@ -44,6 +44,7 @@ def write_pages(folder: Path) -> None:
     pages["parts/datasets"] = datasets_list()
     pages["parts/formats"] = formats_table()
     pages["parts/study-keys"] = study_keys()
+    pages["parts/network-keys"] = network_keys()
     pages["parts/published"] = published_table()
     wanted = {folder / f"{name}.md": text for name, text in pages.items()}
     for path in folder.rglob("*.md"):

@@ -118,6 +118,15 @@ def study_keys() -> str:
     return tables(Study, {}, more=(base,))
 
 
+def network_keys() -> str:
+    """Markdown: the keys of a study of networks."""
+    from experiments.networks.config import NetworkStudy
+
+    shown_at: dict[type, str] = {}
+    tables(Study, shown_at)
+    return tables(NetworkStudy, shown_at)
+
+
 def analysis_keys() -> str:
     """Markdown: the keys of a study that asks for an analysis, and the settings of each."""
     from experiments.analyses.registry import analysis, names

@@ -79,7 +79,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("coverage", "kernels", "measures"),),
     ),
     "experiments": (
-        *(("cli",), ("methods",), ("analyses", "pages"), ("study",), ("evaluators",)),
+        *(("cli",), ("methods",), ("analyses", "pages"), ("networks",), ("study",)),
+        ("evaluators",),
         *(("asking",), ("columns",), ("findings", "progress", "settings")),
         ("destination", "parallel_map"),
         ("worker_process",),

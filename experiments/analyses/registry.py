@@ -35,15 +35,14 @@ class Analysis:
 def _modules() -> dict[str, str]:
     """The full names of the modules by name of the analysis, which is spelt with hyphens."""
     return {
-        module.name.replace("_", "-"): f"{__package__}.{room}.{module.name}"
-        for room in ("papers", "measuring")
-        for module in pkgutil.iter_modules([str(Path(__file__).parent / room)])
+        module.name.replace("_", "-"): f"{__package__}.papers.{module.name}"
+        for module in pkgutil.iter_modules([str(Path(__file__).parent / "papers")])
         if not module.ispkg
     }
 
 
 def names() -> tuple[str, ...]:
-    """The names of all analyses: the modules of `papers` and `measuring`."""
+    """The names of all analyses: the modules of `papers`."""
     return tuple(_modules())
 
 

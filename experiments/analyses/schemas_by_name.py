@@ -35,9 +35,11 @@ def study_schema() -> Schema:
     """JSON Schema of a study's YAML, with its shorthands, its base and every analysis."""
     from experiments.analyses.registry import analysis, names
     from experiments.analyses.study import AnalysisStudy
+    from experiments.networks.config import NetworkStudy
 
     inputs: list[Any] = [
         ("study", "validation", TypeAdapter(Study)),
+        ("networks", "validation", TypeAdapter(NetworkStudy)),
         ("analysis", "validation", TypeAdapter(AnalysisStudy)),
         *((name, "validation", TypeAdapter(analysis(name).settings)) for name in names()),
     ]
@@ -46,9 +48,9 @@ def study_schema() -> Schema:
     of = {key: by_key[key, "validation"] for key, _, _ in inputs}
     roots = {key: _definition(ref, definitions) for key, ref in of.items()}
     _with_short_parts(definitions)
-    for root in roots.values():
-        _with_shorthands(root)
-    for key in ("study", "analysis"):
+    for key, root in roots.items():
+        _with_shorthands(root, NetworkStudy if key == "networks" else Study)
+    for key in ("study", "networks", "analysis"):
         root = roots[key]
         root["properties"]["base"] = {
             "type": "string",
@@ -68,11 +70,12 @@ def study_schema() -> Schema:
         "$schema": DIALECT,
         "$id": "urn:factormodels:study:1",
         "title": "Study",
-        "description": "A comparison of posteriors or, with the key analysis, an analysis.",
+        "description": "A comparison of posteriors, of backends on networks or, with the key "
+        "analysis, an analysis.",
         "type": "object",
         "if": {"required": ["analysis"]},
         "then": of["analysis"],
-        "else": {"anyOf": [of["study"], {"required": ["base"], **of["analysis"]}]},
+        "else": {"anyOf": [of["study"], of["networks"], {"required": ["base"], **of["analysis"]}]},
         "$defs": definitions,
     }
 
@@ -137,10 +140,10 @@ def _definition(schema_or_reference: Schema, definitions: Schema) -> Schema:
     return definition
 
 
-def _with_shorthands(root: Schema) -> None:
+def _with_shorthands(root: Schema, model: type) -> None:
     """Let a study's own keys be written in short, as the reader of files writes them out."""
     properties = root["properties"]
-    for key, short in short_keys(Study).items():
+    for key, short in short_keys(model).items():
         if key not in properties:
             continue
         if short.lone is None:

@@ -22,7 +22,7 @@ from experiments.findings.table import Column, Table, columns_as, data_frame, te
 from experiments.findings.text import ABSENT, small
 from experiments.settings import front_door
 from experiments.settings.limits import DrawnSettings
-from experiments.study.files import MANIFEST, ROWS, read_manifest
+from experiments.study.files import MANIFEST, ROWS, judges_claims, read_manifest
 from factormodels.errors import InputError
 from factormodels.io.json import decode, jsonable
 from factormodels.io.source.files import read_text
@@ -169,7 +169,7 @@ def are_of_units(before: Path, after: Path) -> bool:
 
 def _is_of_units(folder: Path) -> bool:
     """Whether a folder is of a run of units; if not, an analysis or a command wrote its tables."""
-    return _is_of_run(folder) and "analysis" not in read_manifest(folder)["config"]
+    return _is_of_run(folder) and judges_claims(read_manifest(folder)["config"])
 
 
 def _is_of_run(folder: Path) -> bool:

@@ -22,6 +22,7 @@ from factormodels.io.source.files import results_folder
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
+    from experiments.networks.runner import NetworkDesign
     from experiments.study.outputs import Results
     from experiments.study.parts import FinishedUnits
     from experiments.study.prepared.selections import Selections
@@ -38,7 +39,8 @@ class RunSettings(CellSettings, ConventionSettings):
     """Write everything to this folder; to results/STUDY if not given."""
 
     data: Annotated[Path | None, Option("FILE")] = None
-    """Responses of an analysis in place of the embedded ones, such as FActScore's ChatGPT.jsonl."""
+    """Responses of an analysis in place of the embedded ones, such as FActScore's ChatGPT.jsonl; of
+    a study of networks a network, folder or pattern that is measured too."""
 
     venue: Annotated[str | None, Option("NAME", command_line=False)] = None
     """What LaTeX tables and figures fit, in place of the study's `venue`: article, acl, icml,
@@ -90,6 +92,10 @@ def run(
     repeats what failed. Priors can be learned, and selections choose which atoms count. Values of
     overrides are read as YAML.
 
+    A study whose datasets are networks (UAI, BIF, or drawn) compares backends on these: errors
+    against reference files or an exact answer, certified brackets, time and memory. Every
+    measurement is kept, and --resume goes on with them.
+
     A study with the key analysis asks for something else, such as sizes of datasets. It writes its
     own tables and figures, with a manifest.
 
@@ -103,6 +109,7 @@ def run(
         run("my-study.yaml", ["relation_models=[recorded, lexical]"])
         run("my-study.yaml", backend="exact", variant=["FR1", "FR2"])
         run("my-study.yaml", dask="tcp://head:8786")
+        run("bench/inference", data="networks/*.uai")
 
     Args:
         config: A YAML file, or the name of an embedded study (`factormodels list studies` shows
@@ -114,8 +121,9 @@ def run(
     Returns:
         Cells with their measures in `cells`, tests in `tests`. Made when they are asked for:
         `summary`, a row per cell with every measure; `rows`, the files' row per claim and cell; and
-        `claims`, the long frame that `calibration.score` takes, with the texts of the claims. Of an
-        analysis its own tables and figures.
+        `claims`, the long frame that `calibration.score` takes, with the texts of the claims. Of a
+        study of networks `accuracy`, `costs` and `networks`, a row per measurement; of an analysis
+        its own tables and figures.
 
     Raises:
         InputError: for a key or value that a study cannot have, bad data, or a folder that holds
@@ -123,7 +131,13 @@ def run(
         MissingDependencyError: if a library that learning or selecting needs is not installed.
         WorkerError: if the processes that should run the units cannot.
     """
-    from experiments.study.reading import LoadedStudy, is_analysis, read_raw, validated
+    from experiments.study.reading import (
+        LoadedStudy,
+        is_analysis,
+        is_of_networks,
+        read_raw,
+        validated,
+    )
 
     if config is None:
         raise InputError(
@@ -145,6 +159,8 @@ def run(
         raw = read_raw(config, {**_by_place(overrides), **declared})
     if is_analysis(raw):
         return _analysis(raw, settings)
+    if is_of_networks(raw):
+        return _networks(raw, settings)
     if settings.data is not None:
         raise InputError(
             f"--data {settings.data}: a study of units names its data by datasets="
@@ -199,6 +215,79 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
         *(loaded.study.study, artefacts.remarks, artefacts.tables),
         draw=lambda: artefacts.figures,
         written=files,
+    )
+
+
+def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
+    """What a study finds that compares backends on networks."""
+    from experiments.networks.config import load_networks
+    from experiments.networks.runner import design, run_networks
+    from experiments.pages.networks_page import write_networks_page
+    from experiments.study.files import study_folder
+
+    of_claims = set(CellSettings.model_fields) - {"dataset", "backend", "seed"}
+    for name in ("dask", "every_cell", *of_claims, *ConventionSettings.model_fields):
+        if getattr(settings, name):
+            option = option_of(RunSettings, name).name
+            raise InputError(f"--{option} is for studies of claims, and this one is of networks")
+    loaded = load_networks(raw, settings.data)
+    folder = study_folder(loaded.study.study, settings.out)
+    planned = design(loaded)
+    if settings.dry_run:
+        return _networks_plan(planned, folder)
+    try:
+        results = run_networks(
+            planned,
+            folder,
+            workers=settings.workers,
+            chosen=chosen_cells(settings),
+            resume=settings.resume or settings.retry_failed,
+            overwrite=settings.overwrite,
+            retry_failed=settings.retry_failed,
+            write_page=write_networks_page,
+        )
+    except (KeyboardInterrupt, OSError):
+        watcher().notice(f"what is measured is kept in {folder}; --resume goes on with it")
+        raise
+    artefacts = results.artefacts
+    return Findings(
+        source=loaded.study.study,
+        sentences=artefacts.remarks,
+        tables=artefacts.tables,
+        unshown=("networks",),
+        draw=lambda: artefacts.figures,
+        incomplete=results.failed,
+        frames={"rows": lambda: results.measured},
+        written=results.files,
+    )
+
+
+def _networks_plan(planned: NetworkDesign, folder: Path) -> Findings:
+    """The networks and measurements of a study, before it is run."""
+    counts: dict[str, list[int]] = {}
+    for source in planned.sources:
+        backends = sum(cell.dataset == source.dataset for cell in planned.cells)
+        of_dataset = counts.setdefault(source.dataset, [0, 0, backends])
+        of_dataset[0] += 1
+        of_dataset[1] = max(of_dataset[1], source.variables)
+    frame = data_frame(
+        [
+            dict(zip(("networks", "variables", "backends"), each, strict=True))
+            for each in counts.values()
+        ]
+    ).assign(dataset=list(counts))
+    columns = columns_as("dataset | networks:0 | variables:0 most variables | backends:0")
+    absent = {cell.algorithm.title: cell.algorithm.error for cell in planned.cells}
+    total = len(planned.measured())
+    return Findings(
+        source=planned.loaded.study.study,
+        sentences=(
+            f"{counted(total, 'measurement')} of {counted(len(planned.sources), 'network')}; "
+            f"results go to {folder}",
+            *(f"{title} is absent: {why}." for title, why in absent.items() if why),
+        ),
+        tables={"networks": Table(frame, columns, "Networks")},
+        written=(),
     )
 
 

@@ -18,7 +18,7 @@ from experiments.settings.cells import chosen_cells
 from experiments.study.cell_choice import select
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import algorithms, cells
-from experiments.study.files import MANIFEST, REPORT, ROWS, read_manifest
+from experiments.study.files import MANIFEST, REPORT, ROWS, judges_claims, read_manifest
 from experiments.study.manifest import file_hash, manifest_text
 from experiments.study.outputs import RunContents
 from experiments.study.parts import PRIORS, TEXTS, read_kept
@@ -65,6 +65,11 @@ def read_subject(
         raise InputError(
             f"{where}: this is a run of the analysis {manifest['config']['analysis']!r}, which "
             "judges no responses; name the folder of a comparison of backends"
+        )
+    if not judges_claims(manifest["config"]):
+        raise InputError(
+            f"{where}: this is a run on networks, which have no responses; its page is "
+            f"{folder / REPORT}"
         )
     raw = _with_files(manifest["config"], _by_name(files), folder)
     # Two readings of the study: this one finds the files where they are now.

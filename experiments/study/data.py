@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,20 +12,16 @@ from typing import Any
 
 from experiments.columns.cell_names import RECORDED
 from experiments.study.config import DatasetChoice, Subset
+from experiments.study.network_files import is_network
 from experiments.study.packed_graphs import HELD, PART, KnownClaims, PackedPart, Responses
 from experiments.study.reading import LoadedStudy
 from factormodels.conventions import DEFAULT, GraphConventions
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.io.source.opening import first_line
 from factormodels.variants import variant as variant_of
 
 _MANY_BYTES = 4 * 2**20
 """Bytes that are read in about the second that a process takes to start."""
-
-_NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
-"""How a UAI or BIF file begins."""
-
 
 Related = Mapping[tuple[str, str], FactGraph | str]
 """A response by relation model and variant, with the relations that were found for it in place of
@@ -197,11 +192,10 @@ def _graphs(choice: DatasetChoice, folder: Path) -> Iterable[FactGraph]:
         from factormodels.io import read_each
 
         path = folder / choice.path
-        if _NETWORK.match(first_line(path)):
+        if is_network(path):
             raise InputError(
-                f"{path}: this is a network; a study takes fact graphs, use `factormodels infer` "
-                "for a network, or compare backends on it with `factormodels run references "
-                f"'settings.networks=[{choice.path}]' 'settings.grids={{}}'`"
+                f"{path}: this is a network, and fact graphs are needed here; use `factormodels "
+                "infer` for a network, or a study whose datasets are all networks"
             )
         return read_each(path)
     from factormodels import datasets

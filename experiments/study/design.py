@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -104,12 +104,7 @@ def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:
         InputError: for a setting that a backend does not have or take.
     """
     study = loaded.study
-    inferring = [
-        algorithm
-        for position, choice in enumerate(study.backends)
-        for title, settings in choice.settings_of_each()
-        for algorithm in _of_each_seed(loaded, position, choice, title, settings)
-    ]
+    inferring = inference_algorithms(study.backends, study.backend_seeds, loaded.blame)
     judging = [
         StudyAlgorithm(
             choice=position,
@@ -123,6 +118,32 @@ def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:
         for position, choice in enumerate(study.assessors)
     ]
     return (*inferring, *judging)
+
+
+def inference_algorithms(
+    choices: Sequence[BackendChoice], all_seeds: Sequence[int], blame: Callable[[str], str]
+) -> list[StudyAlgorithm]:
+    """The algorithms of a list of backends in its order, one for each setting and seed.
+
+    Args:
+        choices: the backends.
+        all_seeds: the seeds of the study.
+        blame: what an error at a key of the study begins with.
+
+    Raises:
+        InputError: for a setting that a backend does not have or take.
+    """
+    return [
+        algorithm
+        for position, choice in enumerate(choices)
+        for title, settings in choice.settings_of_each()
+        for algorithm in _of_each_seed(
+            StudyAlgorithm(position, title, choice.backend, 0, "", None),
+            (choice, settings),
+            [seed for seed in all_seeds if allows(choice, "seeds", seed)],
+            blame(f"backends[{position}]"),
+        )
+    ]
 
 
 def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ...]:
@@ -166,18 +187,24 @@ def _takes_part(study: Study, cell: StudyCell) -> bool:
 
 
 def _of_each_seed(
-    loaded: LoadedStudy,
-    position: int,
-    choice: BackendChoice,
-    title: str,
-    settings: Mapping[str, Any],
+    blank: StudyAlgorithm,
+    chosen: tuple[BackendChoice, Mapping[str, Any]],
+    seeds: Sequence[int],
+    where: str,
 ) -> list[StudyAlgorithm]:
-    """An algorithm for each seed; a single one where seeds make no difference."""
-    seeds = [seed for seed in loaded.study.backend_seeds if allows(choice, "seeds", seed)]
-    blank = StudyAlgorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
+    """An algorithm for each seed; a single one where seeds make no difference.
+
+    Args:
+        blank: the algorithm without seed, settings and backend.
+        chosen: the entry of the study, and one combination of its settings.
+        seeds: the seeds that it takes part with.
+        where: the place of the entry, as errors name it.
+    """
+    choice, settings = chosen
     if not seeds:
         return []
-    where = partial(choice.place_of, loaded.blame(f"backends[{position}]"))
+    blank = replace(blank, seed=seeds[0])
+    place = partial(choice.place_of, where)
     try:
         types = setting_types(backend_class(choice.backend))
     except MissingDependencyError as error:
@@ -189,7 +216,7 @@ def _of_each_seed(
     result = []
     for study_seed in seeds:
         backend_settings = {"seed": study_seed, **settings} if "seed" in types else dict(settings)
-        backend = build_backend(choice.backend, backend_settings, where)
+        backend = build_backend(choice.backend, backend_settings, place)
         seed = backend_settings.get("seed", study_seed)
         result.append(replace(blank, seed=seed, setting=_settings_of(backend), backend=backend))
     return result

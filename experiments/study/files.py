@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -73,6 +73,12 @@ class _Data(_Part):
     relations: dict[str, dict[str, str]] = Field({}, description="hashes of those found")
 
 
+class _Networks(_Part):
+    sha256: Digest
+    networks: Size
+    variables: Size
+
+
 class _Code(_Part):
     version: str = "unknown"
     commit: str = ""
@@ -82,7 +88,7 @@ class _Code(_Part):
 class Manifest(_Part):
     """What was computed, and with what.
 
-    Units are those of a study of posteriors, remarks those of an analysis.
+    Units are those of a study of claims or networks, remarks those of an analysis or of networks.
     """
 
     format: Literal["factormodels/manifest"]
@@ -91,7 +97,7 @@ class Manifest(_Part):
     study: str = "unknown"
     config: dict[str, Any] = Field(description="the study, every default written out")
     config_sha256: Digest
-    data: dict[str, _Data]
+    data: dict[str, _Data | _Networks]
     models: dict[str, dict[str, dict[str, Any]]] = Field(
         {},
         description="the models that were asked, by key of the study (language_models: those of an "
@@ -109,6 +115,11 @@ class Manifest(_Part):
     units_missing: Size = 0
     code_of_units: list[str] = []
     remarks: list[str] = []
+
+
+def judges_claims(config: Mapping[str, Any]) -> bool:
+    """Whether the study of a manifest judges claims; if not, it is an analysis or of networks."""
+    return not {"analysis", "reference"} & config.keys()
 
 
 OF_UNITS, OF_ANALYSES = ("units", "units_missing", "code_of_units"), ("remarks",)
@@ -138,7 +149,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except ValidationError as error:
         location = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(f"{path}: {location} is missing or damaged; run the study again") from None
-    silent = {*OF_ANALYSES, "code_of_units", *(OF_UNITS if "analysis" in made.config else ())}
+    silent = {*OF_ANALYSES, "code_of_units", *(() if judges_claims(made.config) else OF_UNITS)}
     lost = [field for field in Manifest.model_fields if field not in made.model_fields_set | silent]
     # Code that is in no repository has no commit that could be modified.
     if made.code.commit and "modified" not in made.code.model_fields_set:

@@ -51,6 +51,9 @@ PLAN = "plan"
 PRIORS, SELECTIONS, TEXTS = "priors", "selections", "texts"
 """What is worked out once for a run, beside its units."""
 
+NETWORKS = "networks"
+"""The measurements of a study of networks, which are the units of its run."""
+
 MEND = "start anew with --overwrite"
 
 _LEFT_OUT = "it is left out, and its units are done again"
@@ -210,7 +213,13 @@ def _parts(folder: Path) -> list[tuple[int, Path]]:
 
 @contextmanager
 def open_run(
-    folder: Path, plan: RunPlan, sizes: Sequence[int], *, resume: bool, overwrite: bool
+    folder: Path,
+    plan: RunPlan,
+    sizes: Sequence[int],
+    *,
+    resume: bool,
+    overwrite: bool,
+    n_measurements: int = 0,
 ) -> Iterator[OpenRun]:
     """Open the folder of a run; if the block fails and nothing is finished, leave no trace.
 
@@ -220,6 +229,7 @@ def open_run(
         sizes: number of responses of every cell's dataset.
         resume: go on with what is finished.
         overwrite: drop whatever run the folder holds.
+        n_measurements: number of measurements of a study of networks.
 
     Raises:
         InputError: if the folder cannot be written, another run is at work in it, or it holds
@@ -239,11 +249,13 @@ def open_run(
             if overwrite:
                 _remove_parts(parts)
             try:
+                if not resume:
+                    _refuse_unmeasured(store, n_measurements)
                 yield _begun(store, parts, plan, sizes, resume=resume)
             except BaseException as error:
                 # Bad input is to be mended, which may make it another run: then fits are no reason
                 # to hold on to the folder.
-                kept = (TEXTS,) if isinstance(error, InputError) else (TEXTS, PRIORS)
+                kept = (TEXTS, NETWORKS, *(() if isinstance(error, InputError) else (PRIORS,)))
                 if not any(parts.glob("*/*.parquet")):
                     _remove_parts(parts)
                     if not any(store.n_records(kind) for kind in kept):
@@ -266,7 +278,8 @@ def _begun(
         store.clear()
         finished = finished_units(parts, plan.sha256, sizes)
     # Earlier versions of the code matter only if some of their units are kept.
-    code = tuple(_plan(store).get("code", ())) if finished.n_units else ()
+    n_kept = finished.n_units + store.n_records(NETWORKS)
+    code = tuple(_plan(store).get("code", ())) if n_kept else ()
     current = code_identity()
     code = code if current in code else (*code, current)
     # Written before the first unit, so that another study's run is told by what differs.
@@ -447,6 +460,16 @@ def _refuse_unfinished(store: ResultStore, finished: FinishedUnits, sizes: Seque
             f"{store.path.parent}: it holds {count:,} of {counted(sum(sizes), 'unit')}{answers} "
             "of this "
             "study; go on with --resume, or drop them with --overwrite"
+        )
+
+
+def _refuse_unmeasured(store: ResultStore, n_measurements: int) -> None:
+    count = store.n_records(NETWORKS)
+    if 0 < count < n_measurements:
+        raise InputError(
+            f"{store.path.parent}: it holds {count:,} of "
+            f"{counted(n_measurements, 'measurement')} of this study; go on with --resume, or drop "
+            "them with --overwrite"
         )
 
 

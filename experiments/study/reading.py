@@ -24,6 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.study.config import LEARNED, WRITTEN_OUT, Priors, Short, Study, short_keys
 from experiments.study.errors import Step, StudyError, study_error
+from experiments.study.network_files import names_networks
 from factormodels.conventions import DEFAULT, PRESETS
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, unknown_name
@@ -71,8 +72,7 @@ class LoadedStudy:
 
     def blame(self, key: str) -> str:
         """What an error at a place begins with: who said it, then the place."""
-        steps = tuple(int(s[1:-1]) if s[0] == "[" else s for s in _PLACE.findall(key))
-        return f"{_blamed(self.sources, steps, self.where)}: {key}"
+        return _blame(self.sources, key, self.where)
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,10 @@ class RawStudy:
     where: str
     folder: Path
     sources: tuple[Source, ...]
+
+    def blame(self, key: str) -> str:
+        """What an error at a place begins with: who said it, then the place."""
+        return _blame(self.sources, key, self.where)
 
     def checked(self, check: Callable[[dict[str, Any]], Checked]) -> Checked:
         """What a check makes of what the study says.
@@ -170,12 +174,36 @@ def load_study(config: Configuration, overrides: Overrides = ()) -> LoadedStudy:
             f"{raw.where}: it asks for the analysis {raw.raw['analysis']!r}, which has tables and "
             "no posteriors; run it with `factormodels run`"
         )
+    if is_of_networks(raw):
+        raise InputError(
+            f"{raw.where}: its datasets are networks, which have no claims; run it with "
+            "`factormodels run`"
+        )
     return validated(raw)
 
 
 def is_analysis(raw: RawStudy) -> bool:
     """Whether a configuration asks for an analysis in place of posteriors."""
     return "analysis" in raw.raw
+
+
+def is_of_networks(raw: RawStudy) -> bool:
+    """Whether the data of a study are networks.
+
+    Raises:
+        InputError: if some are and others are not.
+    """
+    entries = raw.raw.get("datasets")
+    if not isinstance(entries, list) or is_analysis(raw):
+        return False
+    told = [names_networks(entry, raw.folder) for entry in entries]
+    if any(told) and not all(told):
+        raise InputError(
+            f"{raw.blame(f'datasets[{told.index(True)}]')} is of networks and "
+            f"datasets[{told.index(False)}] is not; a study compares backends on networks or on "
+            "claims, so make two studies"
+        )
+    return any(told)
 
 
 def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
@@ -477,6 +505,11 @@ def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step
             target[step] = value
         target = target[step]
     return steps
+
+
+def _blame(sources: Iterable[Source], key: str, where: str) -> str:
+    steps = tuple(int(s[1:-1]) if s[0] == "[" else s for s in _PLACE.findall(key))
+    return f"{_blamed(sources, steps, where)}: {key}"
 
 
 def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> str:

@@ -362,6 +362,13 @@ class KeptPlans:
                 del self._asked[next(iter(self._asked))]
             return False
 
+    def clear(self) -> None:
+        """Forget every plan and every structure."""
+        with self._lock:
+            self._plans.clear()
+            self._bytes = 0.0
+            self._asked.clear()
+
     def keep(self, key: Key, plan: Plan) -> None:
         """Cache a plan, unless it is large, and drop the least recently used ones."""
         size = plan.bytes
@@ -377,6 +384,12 @@ class KeptPlans:
 
 
 KEPT = KeptPlans()
+
+
+def forget_plans() -> None:
+    """Drop the plans and the memory that earlier runs kept, so that the next run makes its own."""
+    KEPT.clear()
+    SPARE.clear()
 
 
 def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:

@@ -51,6 +51,10 @@ class SpareWorkspace:
             whole = (a if a.base is None else a.base for a in work)
             self._exchange(Workspace(*whole))
 
+    def clear(self) -> None:
+        """Free the workspace that is kept."""
+        self._exchange(None)
+
     def _exchange(self, work: Workspace | None) -> Workspace | None:
         """Cache another workspace, or none; return the previous one."""
         timer = Timer(_SECONDS, self._exchange, [None]) if work is not None else None

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.figures import line_figure
 from experiments.findings.interval_values import interval_text, means_of_clusters, tiny
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame
+from experiments.networks.shapes import GraphShape, draw_graph
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 from inference.mini_buckets.intervals import certified_intervals

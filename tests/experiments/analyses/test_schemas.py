@@ -12,11 +12,13 @@ from jsonschema import Draft202012Validator
 
 from experiments.analyses.schemas_by_name import SCHEMAS, schema
 from experiments.analyses.study import load_analysis
+from experiments.networks.config import load_networks
 from experiments.settings.inputs import with_evidence
 from experiments.study.reading import (
     embedded_studies,
     expand_shorthands,
     is_analysis,
+    is_of_networks,
     read_raw,
     validated,
 )
@@ -177,7 +179,10 @@ def study_refusal(value: Any, folder: Path) -> str | None:
     path.write_text(json.dumps(value), encoding="utf-8")
     try:
         raw = read_raw(str(path))
-        load_analysis(raw) if is_analysis(raw) else validated(raw)
+        if is_of_networks(raw):
+            load_networks(raw)
+        else:
+            load_analysis(raw) if is_analysis(raw) else validated(raw)
     except InputError as error:
         return str(error)
     return None

@@ -13,6 +13,7 @@ import pytest
 from experiments.analyses.study import load_analysis
 from experiments.asking.settings import AskingSettings
 from experiments.methods.select import SelectSettings
+from experiments.networks.config import load_networks
 from experiments.settings import Settings, choices_of, declared_in, meanings_of
 from experiments.settings.inputs import ModelSettings
 from experiments.study.config import (
@@ -33,6 +34,7 @@ from experiments.study.errors import fields_of
 from experiments.study.reading import (
     embedded_studies,
     is_analysis,
+    is_of_networks,
     load_study,
     read_raw,
     study_of_plain,
@@ -352,9 +354,12 @@ def test_embedded_studies_are_valid_and_found_by_name() -> None:
     assert "compare" in embedded_studies()
     for name in embedded_studies():
         raw = read_raw(name)
-        loaded = load_analysis(raw) if is_analysis(raw) else validated(raw)
-        assert loaded.study.study == name.rpartition("/")[2]
-        assert loaded.folder == Path()
+        if is_of_networks(raw):
+            study: NetworkStudy | Study | AnalysisStudy = load_networks(raw).study
+        else:
+            study = (load_analysis(raw) if is_analysis(raw) else validated(raw)).study
+        assert study.study == name.rpartition("/")[2]
+        assert raw.folder == Path()
 
 
 def test_an_unknown_name_lists_the_nearest_studies() -> None:

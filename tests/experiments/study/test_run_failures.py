@@ -216,10 +216,9 @@ def test_a_narrow_table_keeps_its_numbers_and_names(
         ("datasets: [demonstratoin]", "datasets[0]: the dataset 'demonstratoin' is unknown (did"),
         ("datasets: [{name: demonstration, options: {x: 1}}]", "datasets[0]: the option 'x'"),
         ("datasets: [demonstration, {path: absent.jsonl}]", "datasets[1]: absent.jsonl: there is"),
-        ("datasets: [{path: chain.uai}]", "datasets[0]: chain.uai: this is a network; a study "
-         "takes fact graphs, use `factormodels infer` for a network, or compare backends on it "
-         "with `factormodels run references 'settings.networks=[chain.uai]' "
-         "'settings.grids={}'`\n"),
+        ("datasets: [demonstration, {path: chain.uai}]", "datasets[1] is of networks and "
+         "datasets[0] is not; a study compares backends on networks or on claims, so make two "
+         "studies\n"),
         ("backends: [{backend: lbp, settings: {dampng: 0.5}}]", "backends[0].settings.dampng: "),
         ("backends: [exact, {backend: lbp, settings: {damping: high}}]",
          "backends[1].settings.damping: 'high' does not fit: give a number\n"),

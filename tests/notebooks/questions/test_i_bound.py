@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.analyses.graph_shapes import GraphShape
+from experiments.networks.shapes import GraphShape
 from notebooks.questions.i_bound import measurements, summarise
 
 pytestmark = pytest.mark.slow

@@ -1,1 +1,0 @@
-"""Analyses that measure algorithms, for the studies `bench`, `frontier` and `references`."""

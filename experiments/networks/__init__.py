@@ -1,0 +1,1 @@
+"""Studies whose data are networks: backends compared on factor graphs, in files or drawn."""

@@ -1,0 +1,150 @@
+"""Accuracy against time: errors of marginals, and certified brackets of log Z, by dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.figures.panels import (
+    COLUMN,
+    PAGE,
+    legend_below,
+    nth_colour,
+    nth_marker,
+    panels,
+)
+from experiments.findings.figures import pareto
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+_IN_A_ROW = 4
+"""Panels in a row."""
+
+_HEIGHT = 1.6
+"""Inches of a row of panels."""
+
+FLOOR = 1e-12
+"""Smaller errors are drawn here: they are rounding, and their size says nothing."""
+
+_LINEAR = 1e-3
+"""Nats around the reference that are drawn linearly, and beyond them logarithmically."""
+
+Looks = Mapping[str, Mapping[str, Any]]
+"""How the points of each backend are drawn."""
+
+
+def frontier_figure(overall: pd.DataFrame) -> Figure:
+    """Mean error of marginals, and the bracket of log Z, against seconds of a call.
+
+    Each dataset has a panel of the errors, with the frontier as steps, above a panel of the
+    brackets: a line from the certified lower to the certified upper bound, and a marker at the
+    estimate or bound that the backend reports, in nats from the reference.
+
+    Args:
+        overall: rows of `experiments.networks.summary.summarise`.
+    """
+    looks = _looks(list(overall["backend"]))
+    timed = overall.dropna(subset=["seconds"])
+    kinds = [
+        (_draw_errors, "Mean |Δp|", timed.dropna(subset=["mean_error"])),
+        (_draw_brackets, "log Z − reference (nats)", timed[_has_bracket(timed)]),
+    ]
+    kinds = [kind for kind in kinds if len(kind[2])] or kinds[:1]
+    datasets = [
+        name
+        for name in dict.fromkeys(overall["dataset"])
+        if any((rows["dataset"] == name).any() for _, _, rows in kinds)
+    ] or [""]
+    columns = min(len(datasets), _IN_A_ROW)
+    parts = [datasets[at : at + columns] for at in range(0, len(datasets), columns)]
+    n_rows = len(parts) * len(kinds)
+    size = (COLUMN if columns == 1 else PAGE, _HEIGHT * n_rows + 0.4)
+    with panels(n_rows, columns, size, sharex=True, sharey="row") as (figure, grid):
+        for at, part in enumerate(parts):
+            for below, (draw, title, rows) in enumerate(kinds):
+                row_of_panels = grid[at * len(kinds) + below]
+                for axes, dataset in zip(row_of_panels, part, strict=False):
+                    draw(axes, rows[rows["dataset"] == dataset].set_index("backend"), looks)
+                    if below == 0:
+                        axes.set_title(dataset, pad=2.0)
+                    if below == len(kinds) - 1:
+                        axes.set_xlabel("Seconds per call")
+                        axes.tick_params(labelbottom=True)
+                row_of_panels[0].set_ylabel(title)
+                for axes in row_of_panels[len(part) :]:
+                    axes.remove()
+        _draw_legend(figure, grid[0][0], looks)
+        return figure
+
+
+def _draw_errors(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
+    """Draw the mean errors of backends, and the frontier as steps behind them."""
+    axes.set(xscale="log", yscale="log")
+    points = {
+        str(name): (row["seconds"], max(row["mean_error"], FLOOR)) for name, row in rows.iterrows()
+    }
+    if not points:
+        return
+    # What is reached at a time stays reached until the next point.
+    axes.step(
+        *zip(*pareto(points), strict=True), where="post", color="0.7", linewidth=0.8, zorder=1
+    )
+    for name, (seconds, error) in points.items():
+        axes.plot([seconds], [error], zorder=2, clip_on=False, **looks[name])
+
+
+def _draw_brackets(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
+    """Draw bounds on log Z as vertical lines, and what is reported as markers."""
+    axes.set(xscale="log")
+    axes.set_yscale("symlog", linthresh=_LINEAR)
+    axes.axhline(0.0, color="0.7", linewidth=0.8, zorder=1)
+    for name, row in rows.iterrows():
+        look = looks[str(name)]
+        ends = row[["lower_error", "upper_error"]].to_numpy(dtype=float)
+        if np.isfinite(ends).all():
+            axes.plot(
+                [row["seconds"]] * 2, ends, color=look["color"], linewidth=1.2, marker="_",
+                markersize=4.0, zorder=2,
+            )  # fmt: skip
+        elif np.isfinite(ends).any():
+            # A bound on one side alone has an arrow to the side that is open.
+            known = int(np.isfinite(ends).argmax())
+            axes.plot(
+                [row["seconds"]], [ends[known]], color=look["color"], linestyle="none",
+                marker=("^", "v")[known], markersize=5.5, fillstyle="none", zorder=2,
+            )  # fmt: skip
+        if np.isfinite(row["log_z_error"]):
+            axes.plot([row["seconds"]], [row["log_z_error"]], zorder=3, **look)
+
+
+def _has_bracket(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Whether a row has something to draw of log Z."""
+    return rows[["lower_error", "upper_error", "log_z_error"]].notna().any(axis=1)
+
+
+def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """How the points of each backend are drawn; after the palette's end markers are hollow."""
+    from calibration.figures.style import COLOURS
+
+    return {
+        label: {
+            "color": nth_colour(at),
+            "linestyle": "none",
+            "marker": nth_marker(at),
+            "markersize": 3.5,
+            "fillstyle": "full" if at < len(COLOURS) else "none",
+        }
+        for at, label in enumerate(dict.fromkeys(labels))
+    }
+
+
+def _draw_legend(figure: Any, axes: Any, looks: Looks) -> None:
+    """Name backends below a figure."""
+    handles = [axes.plot([], [], **look)[0] for look in looks.values()]
+    legend_below(figure, handles, list(looks), 8, columnspacing=1.2, handletextpad=0.2)

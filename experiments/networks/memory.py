@@ -1,0 +1,49 @@
+"""Memory that a call takes at its peak, beyond what its process held before."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+_FORGET_PEAK = "5"
+"""What Linux takes as the order to set a process's peak to what it holds (proc_pid_clear_refs)."""
+
+
+def with_peak(call: Callable[[], Result]) -> tuple[Result, float]:
+    """What a call returns, and the bytes of memory that it took at its peak.
+
+    The peak is that of the resident memory of this process, less what was resident before. Memory
+    of other processes, which the call may start, is not in it. It is nan where the system does not
+    say, as outside Linux.
+    """
+    gc.collect()
+    _return_free_memory()
+    try:
+        _RESET.write_text(_FORGET_PEAK)
+        before = _resident("VmRSS")
+    except OSError:
+        return call(), math.nan
+    result = call()
+    return result, max(_resident("VmHWM") - before, 0.0)
+
+
+def _return_free_memory() -> None:
+    """Have the C library give back what was freed, which a later call would take unseen."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _resident(name: str) -> float:
+    """Bytes of resident memory: `VmRSS` now, `VmHWM` at the peak; nan if it is not told."""
+    match = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
+    return math.nan if match is None else 1024.0 * int(match[1])

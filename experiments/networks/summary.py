@@ -1,0 +1,165 @@
+"""What rows of measurements say together: by dataset and backend, and of certified brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.findings.table import data_frame, named
+from experiments.networks.measure import FAILED, REFUSED
+from factormodels.nouns import counted
+from inference.posterior import LogZKind, Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_BOOTSTRAP = 10_000
+"""Draws of rounds, for the interval of a ratio of times."""
+
+ABSENT = "absent"
+"""Status of a backend whose library is not installed."""
+
+WITHOUT_ANSWER = (REFUSED, FAILED, ABSENT)
+"""Statuses of measurements without an answer."""
+
+_OF_LOG_Z = (LogZKind.EXACT, LogZKind.BETHE, LogZKind.ESTIMATE)
+"""What is no bound, and so should lie within a bracket."""
+
+_TOUCH = 1e-9
+"""Relative room between a log Z and a bound that rounding may take."""
+
+
+def with_brackets(measured: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the bracket of log Z of each network, and where each answer lies in it.
+
+    `least` and `most` are the reference's log Z or, where there is none, the tightest certified
+    bounds that backends gave; `lower_error` and `upper_error` are the bounds of a row less the
+    middle of these. `outside` says whether a log Z that is no bound lies outside of them,
+    `violated` whether a certified bound of the row contradicts the reference.
+    """
+    frame = measured.copy()
+    networks = frame.groupby(["dataset", "network"], sort=False)
+    known = frame["reference_log_z"]
+    frame["least"] = known.fillna(networks["lower"].transform("max"))
+    frame["most"] = known.fillna(networks["upper"].transform("min"))
+    middle = (frame["least"] + frame["most"]) / 2.0
+    frame["lower_error"] = frame["lower"] - middle
+    frame["upper_error"] = frame["upper"] - middle
+    room = frame["reference_rounding"].fillna(_TOUCH) * np.maximum(frame["most"].abs(), 1.0)
+    beyond = (frame["log_z"] < frame["least"] - room) | (frame["log_z"] > frame["most"] + room)
+    frame["outside"] = beyond & frame["log_z_kind"].isin(_OF_LOG_Z) & known.isna()
+    frame["violated"] = (frame["lower"] > frame["most"] + room) | (
+        frame["upper"] < frame["least"] - room
+    )
+    return frame
+
+
+def summarise(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
+    """One row per dataset and backend: status, errors, brackets, memory, and the ratio of times.
+
+    The ratio is the median over rounds of the ratio within a round, averaged geometrically over
+    networks; its interval is the percentile bootstrap over rounds. Errors of probabilities are
+    means and maxima over networks with a reference; `log_z_error`, `bracket`, `lower_error` and
+    `upper_error` are medians; `first_seconds` and `peak_bytes` are the largest.
+
+    Args:
+        measured: rows of `with_brackets`.
+        against: the backend that times are divided by.
+        seed: seed of the bootstrap.
+    """
+    rows = []
+    for (dataset, backend), group in measured.groupby(["dataset", "backend"], sort=False):
+        answered = group[~group["status"].isin(WITHOUT_ANSWER)]
+        other = measured[(measured["dataset"] == dataset) & (measured["backend"] == against)]
+        # Rounds of one measurement alone were timed side by side.
+        pairs = group.merge(other, on=["network", "measurement"], suffixes=("", "_other"))
+        times = list(zip(pairs["round_seconds"], pairs["round_seconds_other"], strict=True))
+        # A network may come with its marginals, its log Z, or both.
+        judged = answered.dropna(subset=["total_error"])
+        log_z = answered["log_z_error"].dropna()
+        bracket = (answered["upper"] - answered["lower"]).dropna()
+        rows.append(
+            {
+                "dataset": dataset,
+                "backend": backend,
+                "networks": len(group),
+                "answered": len(answered),
+                "settled": int(group["status"].isin((Status.EXACT, Status.CONVERGED)).sum()),
+                "seconds": float(np.exp(np.log(answered["seconds"]).mean())),
+                **_ratio(times if backend != against else [], seed),
+                "first_seconds": answered["first_seconds"].max(),
+                "peak_bytes": answered["peak_bytes"].max(),
+                "mean_error": judged["total_error"].sum()
+                / (judged["probabilities"].sum() or np.nan),
+                "max_error": answered["max_error"].max(),
+                "log_z_kind": ", ".join(dict.fromkeys(answered["log_z_kind"])),
+                "log_z_error": log_z.median(),
+                "furthest": log_z.iloc[log_z.abs().argmax()] if len(log_z) else np.nan,
+                "bracket": bracket.median(),
+                "lower_error": answered["lower_error"].median(),
+                "upper_error": answered["upper_error"].median(),
+                "outside": int(answered["outside"].sum()),
+            }
+        )
+    return data_frame(rows)
+
+
+def remarks(measured: pd.DataFrame) -> list[str]:
+    """Sentences on what a reader must know: bounds that do not hold, failures, references.
+
+    Args:
+        measured: rows of `with_brackets`.
+    """
+    said = []
+    for backend, group in measured[measured["violated"]].groupby("backend", sort=False):
+        first = group.iloc[0]
+        said.append(
+            f"{backend}: {counted(len(group), 'certified bound')} "
+            f"{'does' if len(group) == 1 else 'do'} not hold the reference, first on "
+            f"{first['dataset']}, {first['network']}: [{first['lower']:.6g}, {first['upper']:.6g}] "
+            f"and {first['least']:.6g}."
+        )
+    for backend, group in measured[measured["outside"]].groupby("backend", sort=False):
+        first = group.iloc[0]
+        said.append(
+            f"{backend}: log Z lies outside the best certified bracket of "
+            f"{counted(len(group), 'network')}, first of {first['dataset']}, {first['network']}."
+        )
+    failed = measured[measured["status"] == FAILED]
+    for backend, group in failed.groupby("backend", sort=False):
+        first = group.iloc[0]
+        said.append(
+            f"{backend} failed on {counted(len(group), 'network')}, first on {first['dataset']}, "
+            f"{first['network']}: {first['remark']}."
+        )
+    networks = measured.drop_duplicates(["dataset", "network"])
+    without = networks[networks["reference_log_z"].isna() & networks["least"].notna()]
+    if len(without):
+        said.append(
+            f"{counted(len(without), 'network')} of {len(networks)} "
+            f"{'has' if len(without) == 1 else 'have'} no reference log Z: the best certified "
+            "bracket stands in its place."
+        )
+    return said
+
+
+def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) -> dict[str, Any]:
+    """How many times as long a call takes, from the times of both in the same rounds."""
+    # The first rounds are everybody's: who is slow has fewer.
+    both = [np.array(list(zip(*pair, strict=False))) for pair in pairs]
+    logs = [np.log(times[:, 0] / times[:, 1]) for times in both if len(times)]
+    if not logs:
+        return named("ratio", [np.nan] * 3)
+    value = np.mean([np.median(log) for log in logs])
+    # One round resamples to itself, and would pretend to be certain.
+    ends = np.full(2, np.nan)
+    if min(map(len, logs)) > 1:
+        draw = np.random.default_rng(seed)
+        drawn = [
+            np.median(log[draw.integers(0, len(log), (N_BOOTSTRAP, len(log)))], axis=1)
+            for log in logs
+        ]
+        ends = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
+    return named("ratio", np.exp([value, *ends]).tolist())

@@ -1,0 +1,57 @@
+"""How networks are told from fact graphs: by the names and the beginnings of files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from factormodels.io.source.opening import first_line
+
+SUFFIXES = ("uai", "bif", "uai.gz", "bif.gz")
+"""What names of networks end in."""
+
+DRAWN = ("shape", "grid")
+"""Keys of an entry of `datasets` whose networks are drawn."""
+
+_BEGINNING = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
+"""How a UAI or BIF file begins."""
+
+
+def is_network(path: Path) -> bool:
+    """Whether a file begins as a UAI or BIF file does.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    return _BEGINNING.match(first_line(path)) is not None
+
+
+def has_network_suffix(path: str | Path) -> bool:
+    """Whether a name ends as those of networks do."""
+    return str(path).lower().endswith(tuple(f".{suffix}" for suffix in SUFFIXES))
+
+
+def names_networks(entry: Any, folder: Path) -> bool:
+    """Whether an entry of a study's `datasets`, as it was written, is of networks.
+
+    Args:
+        entry: the entry.
+        folder: where its path starts.
+
+    Raises:
+        InputError: if a file without such a suffix cannot be read.
+    """
+    if not isinstance(entry, Mapping):
+        return False
+    path = entry.get("path")
+    if not isinstance(path, str):
+        return any(key in entry for key in DRAWN)
+    place = folder / path
+    if has_network_suffix(path) or place.is_dir():
+        return True
+    if place.is_file():
+        return is_network(place)
+    # A pattern of names: the networks are among the files that it fits.
+    return any(has_network_suffix(each) for each in place.parent.glob(place.name))
