@@ -1,10 +1,11 @@
-"""Puts the tables that studies have written into docs/measurements.md, below their commands.
+"""Puts what studies of networks found into docs/measurements.md, below their commands.
 
-    python docs/make_measurements.py          # the tables of the results that there are
+    python docs/make_measurements.py          # of the results that there are
     python docs/make_measurements.py --run    # run the commands first; `make bench`
 
-A comment `<!-- measured: STEM -->` stands before a command whose `--out` is the folder of its
-results; the table is that of STEM.md there. A command whose data are absent is not run.
+A comment `<!-- measured: STEM, STEM -->` stands before a command whose `--out` is the folder of its
+results. Below the command, up to `<!-- end -->`, stand the tables of STEM.md and the figures of
+STEM.png there, which are copied to docs/images. A command whose data are absent is not run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import logging
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +21,14 @@ from pathlib import Path
 from factormodels.io.source.files import read_text, write_text
 
 PAGE = Path(__file__).resolve().parent / "measurements.md"
+IMAGES = "images"
+"""The folder of figures beside the page."""
 
 logger = logging.getLogger(__name__)
 
 BLOCK = re.compile(
-    r"<!-- measured: (?P<stem>[\w-]+) -->\n\n(?:<!-- not run: [^>]* -->\n)?"
-    r"```sh\nfactormodels (?P<command>[^`]*)```\n\n(?P<table>(?:(?:\||\*\*).*\n|\n(?=\||\*\*))+)"
+    r"<!-- measured: (?P<stems>[\w, -]+?) -->\n\n(?:<!-- not run: [^>]* -->\n)?"
+    r"```sh\nfactormodels (?P<command>[^`]*)```\n\n(?P<found>(?:.*\n)*?)<!-- end -->\n"
 )
 
 
@@ -33,36 +37,50 @@ def words(block: re.Match[str]) -> list[str]:
     return shlex.split(block["command"].replace("\\\n", " "))
 
 
-def updated(text: str, folder: Path) -> str:
-    """The page with the table of every command whose results there are.
+def updated(text: str, folder: Path, page: Path = PAGE) -> str:
+    """The page with what every command found whose results there are.
 
     Args:
         text: the page.
         folder: where the paths of its commands start.
+        page: its file, beside whose folder of images figures are copied.
     """
     for block in reversed(list(BLOCK.finditer(text))):
-        results = folder / words(block)[-1] / f"{block['stem']}.md"
-        if not results.exists():
-            logger.info("%s is absent: its table stays", results)
+        results = folder / words(block)[-1]
+        parts = [_found(results, stem, page) for stem in block["stems"].split(", ")]
+        if not all(parts):
+            logger.info("%s lacks results: what the page says stays", results)
             continue
-        # Headings of groups would be headings of the page.
-        lines = re.sub(r"(?m)^## (.*)$", r"**\1**", read_text(results)).splitlines()
-        kept = [line for line in lines if line.startswith(("|", "**"))]
-        table = "".join(f"\n{line}\n\n" if line.startswith("**") else f"{line}\n" for line in kept)
-        start, end = block.span("table")
-        text = text[:start] + table.lstrip("\n") + text[end:]
+        start, end = block.span("found")
+        text = text[:start] + "\n".join(filter(None, parts)) + "\n" + text[end:]
     return text
 
 
+def _found(results: Path, stem: str, page: Path) -> str | None:
+    """A table or a figure of results as the page has it; None where there is none."""
+    table, figure = results / f"{stem}.md", results / f"{stem}.png"
+    if table.exists():
+        # A comment says where it comes from; headings of groups would be headings of the page.
+        _, _, body = read_text(table).partition("-->\n\n")
+        title, _, rest = body.partition("\n")
+        return f"### {title}\n" + re.sub(r"(?m)^## (.*)$", r"**\1**", rest)
+    if figure.exists():
+        name = f"{results.name}-{stem}.png"
+        (page.parent / IMAGES).mkdir(exist_ok=True)
+        shutil.copyfile(figure, page.parent / IMAGES / name)
+        return f"![{stem}: accuracy against time]({IMAGES}/{name})\n"
+    return None
+
+
 def main(arguments: list[str]) -> None:
-    """Make the tables of docs/measurements.md anew."""
+    """Make what docs/measurements.md says of results anew."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     text = read_text(PAGE)
     for block in BLOCK.finditer(text) if arguments == ["--run"] else ():
         command = words(block)
-        named = re.findall(r"settings\.networks=\[(.*?)\]", " ".join(command))
-        if named and not Path(named[0]).exists():
-            logger.info("not run, since %s is absent: %s", named[0], shlex.join(command))
+        data = [Path(path) for path in re.findall(r"(?<=path: )[^,}\]]+", " ".join(command))]
+        if absent := [path for path in data if not path.exists()]:
+            logger.info("not run, since %s is absent: %s", absent[0], shlex.join(command))
             continue
         subprocess.run([sys.executable, "-m", "experiments", *command, "--overwrite"], check=True)
     write_text(PAGE, updated(text, Path()))

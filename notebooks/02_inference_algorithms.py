@@ -91,7 +91,7 @@ ALGORITHMS = {
 #
 # Seconds are the shortest of several repeated calls on a graph that the algorithm has seen before,
 # on one core; the error is the largest of any marginal. For careful measurements, with interleaved
-# rounds and intervals, use `factormodels run bench`.
+# rounds and intervals, use `factormodels run bench/inference`.
 
 # %%
 rows = []

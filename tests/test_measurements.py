@@ -33,18 +33,26 @@ def test_every_table_is_below_a_command_of_ours(script: Any) -> None:
         assert study in embedded_studies()
 
 
-def test_tables_are_those_of_the_results_that_there_are(script: Any, tmp_path: Path) -> None:
+def test_what_is_shown_is_what_results_hold(script: Any, tmp_path: Path) -> None:
     before = (
-        "Before.\n\n<!-- measured: backends -->\n\n<!-- not run: slow -->\n```sh\n"
-        "factormodels run bench \\\n  --out results/bench\n```\n\n**old**\n\n| a |\n| --- |\n"
-        "\nAfter.\n"
+        "Before.\n\n<!-- measured: accuracy, frontier -->\n\n<!-- not run: slow -->\n```sh\n"
+        "factormodels run bench/inference \\\n  --out results/i\n```\n\n**old**\n\n| a |\n"
+        "<!-- end -->\n\nAfter.\n"
     )
-    assert script.updated(before, tmp_path) == before
-    (tmp_path / "results" / "bench").mkdir(parents=True)
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
+    assert script.updated(before, tmp_path, page) == before
+    (tmp_path / "results" / "i").mkdir(parents=True)
     table = "| a |\n| --- |\n| 1 |\n"
-    made = f"<!-- study bench -->\n\nTitle\n\n## forest\n\n{table}\n## grid\n\n{table}\nA note.\n"
-    (tmp_path / "results" / "bench" / "backends.md").write_text(made)
-    after = script.updated(before, tmp_path)
-    assert f"```\n\n**forest**\n\n{table}\n**grid**\n\n{table}\nAfter.\n" in after
+    made = f"<!-- study i -->\n\nTitle\n\n## forest\n\n{table}\n## grid\n\n{table}\nA note.\n"
+    (tmp_path / "results" / "i" / "accuracy.md").write_text(made)
+    # Half of what a command finds would stand beside half of what it found before.
+    assert script.updated(before, tmp_path, page) == before
+    (tmp_path / "results" / "i" / "frontier.png").write_bytes(b"drawn")
+    after = script.updated(before, tmp_path, page)
+    assert f"```\n\n### Title\n\n**forest**\n\n{table}\n**grid**\n\n{table}\nA note.\n" in after
+    assert "old" not in after
+    assert "(images/i-frontier.png)" in after
+    assert (page.parent / "images" / "i-frontier.png").read_bytes() == b"drawn"
     # A page that was made is the same when it is made again.
-    assert script.updated(after, tmp_path) == after
+    assert script.updated(after, tmp_path, page) == after

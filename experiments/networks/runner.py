@@ -108,7 +108,8 @@ class NetworkDesign:
     def plan(self) -> RunPlan:
         """What its run computes."""
         return RunPlan(
-            study=self.loaded.study.measured_part(),
+            # Rows that lack a number of today's are of another run.
+            study={**self.loaded.study.measured_part(), "numbers": list(NUMBERS)},
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in self.cells],
             data={f"{each.dataset}/{each.name}": each.sha256 for each in self.sources},
             models={},

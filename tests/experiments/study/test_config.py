@@ -355,10 +355,10 @@ def test_embedded_studies_are_valid_and_found_by_name() -> None:
     for name in embedded_studies():
         raw = read_raw(name)
         if is_of_networks(raw):
-            study: NetworkStudy | Study | AnalysisStudy = load_networks(raw).study
+            said = load_networks(raw).study.study
         else:
-            study = (load_analysis(raw) if is_analysis(raw) else validated(raw)).study
-        assert study.study == name.rpartition("/")[2]
+            said = (load_analysis(raw) if is_analysis(raw) else validated(raw)).study.study
+        assert said == name.rpartition("/")[2]
         assert raw.folder == Path()
 
 
