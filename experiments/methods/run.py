@@ -22,7 +22,7 @@ from factormodels.io.source.files import results_folder
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
-    from experiments.networks.runner import NetworkDesign
+    from experiments.networks.design import NetworkDesign
     from experiments.study.outputs import Results
     from experiments.study.parts import FinishedUnits
     from experiments.study.prepared.selections import Selections
@@ -221,7 +221,8 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
 def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
     """What a study finds that compares backends on networks."""
     from experiments.networks.config import load_networks
-    from experiments.networks.runner import design, run_networks
+    from experiments.networks.design import design
+    from experiments.networks.runner import run_networks
     from experiments.pages.networks_page import write_networks_page
     from experiments.study.files import study_folder
 
@@ -278,7 +279,7 @@ def _networks_plan(planned: NetworkDesign, folder: Path) -> Findings:
     ).assign(dataset=list(counts))
     columns = columns_as("dataset | networks:0 | variables:0 most variables | backends:0")
     absent = {cell.algorithm.title: cell.algorithm.error for cell in planned.cells}
-    total = len(planned.measured())
+    total = len(planned.measurements())
     return Findings(
         source=planned.loaded.study.study,
         sentences=(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, field, replace
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, model_validator
 from pydantic.dataclasses import dataclass
@@ -27,6 +27,9 @@ from experiments.study.config import (
 )
 from experiments.study.network_files import DRAWN
 from experiments.study.reading import RawStudy, canonical, model_of
+
+Searcher = Literal["exact", "toulbar2"]
+"""Elimination, or toulbar2's search."""
 
 PRESENTATION = ("description", "against", "venue")
 """Keys that no measurement depends on: they may change between a run and its resumption."""
@@ -86,6 +89,9 @@ class NetworkStudy:
         reference: backend whose answer is the reference of a network without reference files. If it
             refuses a network, an exact answer of another backend is the reference; without one,
             the tightest certified bracket of log Z.
+        maxima: who searches the most probable states of each network, for a table of its own: exact
+            (elimination), toulbar2. Times are divided by those of the first.
+        search_seconds: processor time of toulbar2 on a network.
         rounds: turns of every backend on a network.
         budget: seconds of repeated calls of a backend on a network.
         seed: seed of graphs that are drawn, of the order of turns, and of backends unless `seeds`
@@ -104,6 +110,8 @@ class NetworkStudy:
     reference: Annotated[BackendChoice, Short(text="backend")] = field(
         default_factory=lambda: BackendChoice("exact", settings={"seconds_limit": 60.0})
     )
+    maxima: Annotated[tuple[Searcher, ...], AfterValidator(distinct)] = ()
+    search_seconds: Positive = 20.0
     rounds: Count = 7
     budget: Positive = 1.0
     seed: Seed = 0

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from experiments.networks.config import Searcher
 from experiments.networks.data import Loaded, Reference, flat_marginals
 from experiments.networks.memory import with_peak
 from experiments.study.units import sentence
+from factormodels.errors import MissingDependencyError
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, InferenceError, Posterior, infer_batch
 from inference.exact.plans import forget_plans
@@ -26,8 +29,11 @@ _MOST_CALLS = 1000
 _FROM_BEST = (Status.EXACT, Status.CONVERGED, Status.NOT_CONVERGED, Status.INTERRUPTED)
 """Of the answers to a batch the worst is told."""
 
-REFUSED, FAILED = "refused", "failed"
-"""How a call ended that has no answer: the backend said why, or raised what is no refusal."""
+REFUSED, FAILED, ABSENT = "refused", "failed", "absent"
+"""How a call ended that has no answer: the backend said why, it raised what is no refusal, or its
+library is not installed."""
+
+Answer = TypeVar("Answer")
 
 NUMBERS = (
     *("total_error", "max_error", "log_z", "log_z_error", "lower", "upper", "reference_log_z"),
@@ -50,16 +56,22 @@ class Clocking(NamedTuple):
 
 
 class NetworkTask(NamedTuple):
-    """A network and the backends that are measured on it."""
+    """A network and what is measured on it, each under a label."""
 
     loaded: Loaded
     """Its graphs, and the answers in files."""
 
     backends: tuple[tuple[str, Backend], ...]
-    """The backends by label."""
+    """The backends."""
+
+    searchers: tuple[tuple[str, Searcher], ...]
+    """Who searches its most probable states."""
 
     judge: Backend
     """What computes the reference, if no file has one."""
+
+    search_seconds: float
+    """Processor time of toulbar2."""
 
     clocking: Clocking
     """How calls are timed."""
@@ -85,47 +97,55 @@ def measure(task: NetworkTask) -> list[dict[str, Any]]:
     for label, backend in task.backends:
         rows[label] = {"backend": label, "status": "", "log_z_kind": "", "remark": ""}
         rows[label] |= dict.fromkeys(NUMBERS, math.nan)
-        try:
-            # Another backend's plan would make the call look quicker and smaller than it is.
-            forget_plans()
-            (answers[label], seconds), peak = with_peak(partial(_timed, backend, graphs))
-            rows[label] |= {"first_seconds": seconds, "peak_bytes": peak}
-        except InferenceError as error:
-            rows[label] |= {"status": REFUSED, "remark": str(error)}
-        except Exception as error:
-            # Whatever a backend raises must not end the measurements of the others.
-            rows[label] |= {"status": FAILED, "remark": sentence(error)}
+        answer, facts = attempted(partial(_answered, backend, graphs))
+        rows[label] |= facts
+        if answer is not None:
+            answers[label] = answer
     reference = given or _reference(graphs, task.judge) or _exact_among(answers)
-    for label, found in answers.items():
-        rows[label] |= _compared(found, reference)
-    warm = {label: backend for label, backend in task.backends if label in answers}
-    first = {label: float(rows[label]["first_seconds"]) for label in warm}
-    times = _turns(graphs, warm, first, task.clocking)
-    facts = {
-        "measurement": uuid.uuid4().hex,
+    for label, posteriors in answers.items():
+        rows[label] |= _compared(posteriors, reference)
+    calls = {
+        label: partial(_answered, backend, graphs)
+        for label, backend in task.backends
+        if label in answers
+    }
+    first = {label: float(rows[label]["first_seconds"]) for label in calls}
+    times = timing(calls, first, task.clocking)
+    of_network = {
         "variables": sum(graph.n_variables for graph in graphs),
         "probabilities": int(sum(graph.cardinalities.sum() for graph in graphs)),
         "reference": "" if reference is None else reference.source,
     }
     if reference is not None and reference.log_z is not None:
-        facts |= {
+        of_network |= {
             "reference_log_z": reference.log_z,
             "reference_rounding": reference.rounding,
         }
     if reference is not None and not math.isnan(reference.induced_width):
-        facts["induced_width"] = reference.induced_width
-    measured = []
-    for label, row in rows.items():
-        each = times.get(label, ())
-        median = float(np.median(each)) if each else math.nan
-        measured.append({**row, **facts, "seconds": median, "round_seconds": list(each)})
-    return measured
+        of_network["induced_width"] = reference.induced_width
+    return [{**row, **of_network, **times[label]} for label, row in rows.items()]
 
 
-def _timed(backend: Backend, graphs: Sequence[FactorGraph]) -> tuple[tuple[Posterior, ...], float]:
-    began = time.perf_counter()
-    answers = _answered(backend, graphs)
-    return answers, time.perf_counter() - began
+def attempted(call: Callable[[], Answer]) -> tuple[Answer | None, dict[str, Any]]:
+    """What a first call returns, with its time and memory; or how it ended without an answer."""
+
+    def timed() -> tuple[Answer, float]:
+        began = time.perf_counter()
+        answer = call()
+        return answer, time.perf_counter() - began
+
+    # Another backend's plan would make the call look quicker and smaller than it is.
+    forget_plans()
+    try:
+        (answer, seconds), peak = with_peak(timed)
+    except InferenceError as error:
+        return None, {"status": REFUSED, "remark": str(error)}
+    except MissingDependencyError as error:
+        return None, {"status": ABSENT, "remark": str(error)}
+    except Exception as error:
+        # Whatever a backend raises must not end the measurements of the others.
+        return None, {"status": FAILED, "remark": sentence(error)}
+    return answer, {"first_seconds": seconds, "peak_bytes": peak, "remark": ""}
 
 
 def _answered(backend: Backend, graphs: Sequence[FactorGraph]) -> tuple[Posterior, ...]:
@@ -144,9 +164,9 @@ def _reference(graphs: Sequence[FactorGraph], judge: Backend) -> Reference | Non
 
 def _exact_among(answers: Mapping[str, Sequence[Posterior]]) -> Reference | None:
     """The first exact answer that a backend gave, if one did."""
-    for label, found in answers.items():
-        if all(answer.status is Status.EXACT for answer in found):
-            return _as_reference(label, found)
+    for label, posteriors in answers.items():
+        if all(posterior.status is Status.EXACT for posterior in posteriors):
+            return _as_reference(label, posteriors)
     return None
 
 
@@ -186,31 +206,46 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
+def timing(
+    calls: Mapping[str, Callable[[], object]], first: Mapping[str, float], clocking: Clocking
+) -> Mapping[str, dict[str, Any]]:
+    """The times of repeated calls in rounds, by label; of any other label that there are none.
+
+    Args:
+        calls: what is called, by label.
+        first: seconds of the first call of each.
+        clocking: rounds, budget and seed.
+    """
+    # Rows that share this were timed in the same rounds.
+    blank = {"measurement": uuid.uuid4().hex, "seconds": math.nan, "round_seconds": []}
+    times: defaultdict[str, dict[str, Any]] = defaultdict(lambda: blank)
+    for label, each in _turns(calls, first, clocking).items():
+        times[label] = {**blank, "seconds": float(np.median(each)), "round_seconds": each}
+    return times
+
+
 def _turns(
-    graphs: Sequence[FactorGraph],
-    backends: Mapping[str, Backend],
-    first: Mapping[str, float],
-    clocking: Clocking,
+    calls: Mapping[str, Callable[[], object]], first: Mapping[str, float], clocking: Clocking
 ) -> dict[str, list[float]]:
-    """Seconds of a call of each backend in each round."""
+    """Seconds of a call of each label in each round."""
     rounds, budget, seed = clocking
     expected = dict(first)
-    seconds: dict[str, list[float]] = {label: [] for label in backends}
-    order = np.random.default_rng([seed, len(graphs)])
-    labels = list(backends)
+    seconds: dict[str, list[float]] = {label: [] for label in calls}
+    order = np.random.default_rng(seed)
+    labels = list(calls)
     for number in range(rounds):
         for at in order.permutation(len(labels)):
             label = labels[at]
             # The first turn is everybody's; a slow backend's others would be beyond the budget.
             if number and sum(seconds[label]) + expected[label] > budget:
                 continue
-            calls = min(max(int(budget / rounds / max(expected[label], 1e-9)), 1), _MOST_CALLS)
+            count = min(max(int(budget / rounds / max(expected[label], 1e-9)), 1), _MOST_CALLS)
             # Not timed: the processor's caches hold another backend's data.
-            if calls > 1:
-                _answered(backends[label], graphs)
+            if count > 1:
+                calls[label]()
             start = time.perf_counter()
-            for _ in range(calls):
-                _answered(backends[label], graphs)
-            expected[label] = (time.perf_counter() - start) / calls
+            for _ in range(count):
+                calls[label]()
+            expected[label] = (time.perf_counter() - start) / count
             seconds[label].append(expected[label])
     return seconds

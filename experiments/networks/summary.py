@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.findings.table import data_frame, named
-from experiments.networks.measure import FAILED, REFUSED
+from experiments.networks.measure import ABSENT, FAILED, REFUSED
 from factormodels.nouns import counted
 from inference.posterior import LogZKind, Status
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 N_BOOTSTRAP = 10_000
 """Draws of rounds, for the interval of a ratio of times."""
-
-ABSENT = "absent"
-"""Status of a backend whose library is not installed."""
 
 WITHOUT_ANSWER = (REFUSED, FAILED, ABSENT)
 """Statuses of measurements without an answer."""
@@ -73,9 +70,6 @@ def summarise(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
     for (dataset, backend), group in measured.groupby(["dataset", "backend"], sort=False):
         answered = group[~group["status"].isin(WITHOUT_ANSWER)]
         other = measured[(measured["dataset"] == dataset) & (measured["backend"] == against)]
-        # Rounds of one measurement alone were timed side by side.
-        pairs = group.merge(other, on=["network", "measurement"], suffixes=("", "_other"))
-        times = list(zip(pairs["round_seconds"], pairs["round_seconds_other"], strict=True))
         # A network may come with its marginals, its log Z, or both.
         judged = answered.dropna(subset=["total_error"])
         log_z = answered["log_z_error"].dropna()
@@ -88,7 +82,7 @@ def summarise(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
                 "answered": len(answered),
                 "settled": int(group["status"].isin((Status.EXACT, Status.CONVERGED)).sum()),
                 "seconds": float(np.exp(np.log(answered["seconds"]).mean())),
-                **_ratio(times if backend != against else [], seed),
+                **ratio_of(group, other if backend != against else other.iloc[:0], seed),
                 "first_seconds": answered["first_seconds"].max(),
                 "peak_bytes": answered["peak_bytes"].max(),
                 "mean_error": judged["total_error"].sum()
@@ -106,7 +100,7 @@ def summarise(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
     return data_frame(rows)
 
 
-def remarks(measured: pd.DataFrame) -> list[str]:
+def warnings(measured: pd.DataFrame) -> list[str]:
     """Sentences on what a reader must know: bounds that do not hold, failures, references.
 
     Args:
@@ -127,13 +121,7 @@ def remarks(measured: pd.DataFrame) -> list[str]:
             f"{backend}: log Z lies outside the best certified bracket of "
             f"{counted(len(group), 'network')}, first of {first['dataset']}, {first['network']}."
         )
-    failed = measured[measured["status"] == FAILED]
-    for backend, group in failed.groupby("backend", sort=False):
-        first = group.iloc[0]
-        said.append(
-            f"{backend} failed on {counted(len(group), 'network')}, first on {first['dataset']}, "
-            f"{first['network']}: {first['remark']}."
-        )
+    said += failures(measured)
     networks = measured.drop_duplicates(["dataset", "network"])
     without = networks[networks["reference_log_z"].isna() & networks["least"].notna()]
     if len(without):
@@ -143,6 +131,30 @@ def remarks(measured: pd.DataFrame) -> list[str]:
             "bracket stands in its place."
         )
     return said
+
+
+def failures(measured: pd.DataFrame) -> list[str]:
+    """A sentence for each backend that failed, with the first reason."""
+    failed = measured[measured["status"] == FAILED]
+    return [
+        f"{backend} failed on {counted(len(group), 'network')}, first on "
+        f"{group['dataset'].iloc[0]}, {group['network'].iloc[0]}: {group['remark'].iloc[0]}."
+        for backend, group in failed.groupby("backend", sort=False)
+    ]
+
+
+def ratio_of(group: pd.DataFrame, other: pd.DataFrame, seed: int) -> dict[str, Any]:
+    """How many times as long a call takes as another's, with its interval; nan without pairs.
+
+    Args:
+        group: rows of measurements of one backend.
+        other: those of the backend that times are divided by.
+        seed: seed of the bootstrap.
+    """
+    # Rounds of one measurement alone were timed side by side.
+    pairs = group.merge(other, on=["network", "measurement"], suffixes=("", "_other"))
+    times = zip(pairs["round_seconds"], pairs["round_seconds_other"], strict=True)
+    return _ratio(list(times), seed)
 
 
 def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def accuracy_table(overall: pd.DataFrame) -> Table:
     """
     outside = " | outside:0" if overall["outside"].any() else ""
     return Table(
-        _with_shares(overall),
+        with_shares(overall),
         columns_as(
             "backend | mean_error> mean |Δp| | max_error> max |Δp| | log_z_kind log Z | "
             f"log_z_error> Δ log Z | furthest> | bracket>{outside} | of_settled> settled",
@@ -70,7 +70,7 @@ def cost_table(overall: pd.DataFrame, against: str) -> Table:
         against: the backend that times are divided by.
     """
     return Table(
-        _with_shares(overall.assign(times=ratio_texts(overall))),
+        with_shares(overall.assign(times=ratio_texts(overall))),
         columns_as(
             f"backend | seconds> time | times> times {against} | first_seconds> first call | "
             "peak_bytes> memory | of_answered> answered",
@@ -109,7 +109,7 @@ def ratio_texts(overall: pd.DataFrame) -> list[str]:
     return texts
 
 
-def _with_shares(overall: pd.DataFrame) -> pd.DataFrame:
+def with_shares(overall: pd.DataFrame) -> pd.DataFrame:
     """The rows with the networks that are settled and answered, as "2 of 3"."""
     shares = {
         f"of_{name}": [

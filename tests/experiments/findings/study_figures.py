@@ -16,16 +16,17 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
 from matplotlib.figure import Figure
 
-from experiments.analyses.study import LoadedAnalysis, load_analysis, run_analysis
+from experiments.analyses.study import load_analysis
 from experiments.findings.table import data_frame
-from experiments.study.reading import read_raw
+from experiments.networks import output
+from experiments.study.reading import is_of_networks, read_raw
 from factormodels.io.json import jsonable
+from tests.experiments.findings.study_tables import artefacts_of
 
 KEPT = Path(__file__).with_suffix(".json")
 
@@ -55,9 +56,12 @@ def main(studies: list[str]) -> None:
             module = import_module(script)
             answer = getattr(module, script.rpartition(".")[2])
         else:
-            loaded = load_analysis(read_raw(study, overrides))
-            module = sys.modules[loaded.analysis.run.__module__]
-            answer = partial(_run, loaded)
+            raw = read_raw(study, overrides)
+            if is_of_networks(raw):
+                module = output
+            else:
+                module = sys.modules[load_analysis(raw).analysis.run.__module__]
+            answer = partial(artefacts_of, study, overrides)
         recorders: dict[str, Any] = {
             name: partial(_recorded, getattr(module, name), study, calls)
             for name in DRAWING
@@ -67,12 +71,6 @@ def main(studies: list[str]) -> None:
             answer()
     text = ",\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
     KEPT.write_text(f"[\n{text}\n]\n", "utf-8")
-
-
-def _run(loaded: LoadedAnalysis) -> None:
-    """Run an analysis in a folder of its own."""
-    with TemporaryDirectory() as folder:
-        run_analysis(loaded, Path(folder))
 
 
 def _recorded(

@@ -2,7 +2,8 @@
 
     python -m tests.experiments.findings.study_tables papers/datasets i-bound encodings
 
-runs studies that are analyses and need no data of the user's, and scripts of notebooks/questions by
+runs studies of networks, and analyses that need no data of the user, and scripts of
+notebooks/questions by
 their names, and keeps their tables anew beside this file. Tables of one form, such as those of one
 paper on several data, are kept once.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Column, Table, blocks, data_frame
 
 KEPT = Path(__file__).with_suffix(".json")
@@ -91,19 +93,30 @@ def table_of(kept: Mapping[str, Any]) -> Table:
 
 def main(studies: list[str]) -> None:
     """Run studies, and keep their tables in place of those that are kept of them."""
-    from experiments.analyses.study import load_analysis, run_analysis
-    from experiments.study.reading import read_raw
-
     kept = [each for each in kept_tables() if not set(each["studies"]) & set(studies)]
     for study in studies:
         script = f"notebooks.questions.{study.replace('-', '_')}"
         if find_spec(script) is not None:
             tables = getattr(import_module(script), script.rpartition(".")[2])().tables
         else:
-            with TemporaryDirectory() as folder:
-                tables = run_analysis(load_analysis(read_raw(study)), Path(folder))[0].tables
+            tables = artefacts_of(study).tables
         kept += [{"studies": [study], **plain(table)} for table in tables.values()]
     keep(kept)
+
+
+def artefacts_of(study: str, overrides: Sequence[str] = ()) -> Artefacts:
+    """Run a study of networks or an analysis in a folder of its own."""
+    from experiments.analyses.study import load_analysis, run_analysis
+    from experiments.networks.config import load_networks
+    from experiments.networks.design import design
+    from experiments.networks.runner import run_networks
+    from experiments.study.reading import is_of_networks, read_raw
+
+    raw = read_raw(study, overrides)
+    with TemporaryDirectory() as folder:
+        if is_of_networks(raw):
+            return run_networks(design(load_networks(raw)), Path(folder), chosen={}).artefacts
+        return run_analysis(load_analysis(raw), Path(folder))[0]
 
 
 def keep(tables: list[dict[str, Any]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 from experiments.networks import measure as measuring
+from experiments.networks.maxima import maxima_table, measure_maxima
 from experiments.networks.measure import Clocking, NetworkTask, measure
 from experiments.networks.memory import with_peak
 from experiments.networks.shapes import GraphShape, draw_graph
@@ -19,6 +21,7 @@ from experiments.networks.summary import summarise, with_brackets
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import grid
 from inference import Posterior, get_backend, infer
+from inference.exact.backend import Exact
 from inference.messages.frustration import frustration
 from inference.posterior import Status
 
@@ -34,7 +37,9 @@ def measured(
     budget: float = 0.001,
 ) -> list[dict[str, Any]]:
     clocking = Clocking(rounds, budget, 0)
-    return measure(NetworkTask((tuple(graphs), None), tuple(backends.items()), judge, clocking))
+    return measure(
+        NetworkTask((tuple(graphs), None), tuple(backends.items()), (), judge, 1.0, clocking)
+    )
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -212,7 +217,7 @@ def test_no_backend_has_the_plan_of_another() -> None:
         name = "asking"
 
         def infer(self, graph: FactorGraph) -> Posterior:
-            known.append(EXACT.kept(graph) is not None)
+            known.append(Exact().kept(graph) is not None)
             return infer(graph)
 
     measured([graph], {"first": Asking(), "second": Asking()})
@@ -228,3 +233,24 @@ def test_the_peak_of_memory_is_that_of_the_call_alone() -> None:
     # 16 MB are asked for, in pages; what Python itself takes meanwhile is far less than 1 MB.
     assert 15.5e6 < first < 18e6
     assert second < 1e6
+
+
+def test_searches_of_the_most_probable_states_are_compared() -> None:
+    graph = grid(4, 4, coupling=1.0, field=0.5, seed=0)
+    searchers: tuple[tuple[str, Any], ...] = (("exact", "exact"), ("toulbar2", "toulbar2"))
+    task = NetworkTask(((graph,), None), (), searchers, EXACT, 5.0, Clocking(1, 0.001, 0))
+    rows = measure_maxima(task)
+    assert [row["status"] for row in rows] == ["exact", "exact"]
+    states = np.array(list(product((0, 1), repeat=16)))
+    best = max(graph.log_potential(each) for each in states[:: 2**4])
+    # toulbar2 rounds log potentials to six digits, each of 40 tables by half of the last at most.
+    assert rows[1]["log_potential"] == pytest.approx(rows[0]["log_potential"], abs=40e-6)
+    assert rows[0]["log_potential"] >= best
+    frame = pd.DataFrame([{"dataset": "d", "network": "n", **row} for row in rows])
+    frame.loc[1, "log_potential"] -= 0.5
+    table = maxima_table(frame, 0).frame.set_index("backend")
+    assert table["lacking"].tolist() == pytest.approx([0.0, 0.5], abs=40e-6)
+    assert np.isfinite(table["ratio"]["toulbar2"])
+    # A batch has no states of its own.
+    batch = task._replace(loaded=((graph, graph), None))
+    assert {row["status"] for row in measure_maxima(batch)} == {"refused"}

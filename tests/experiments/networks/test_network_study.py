@@ -14,8 +14,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import load_study, run
-from experiments.networks import runner
-from experiments.networks.measure import measure
+from experiments.networks import output, runner
+from experiments.networks.runner import measure_network
 from experiments.study.parts import NETWORKS
 from factormodels.factor_graph import FactorGraph
 from factormodels.io import write
@@ -50,7 +50,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def without_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw nothing: a figure takes as long as all the rest of such a run."""
-    monkeypatch.setattr(runner, "frontier_figure", lambda _: Figure())
+    monkeypatch.setattr(output, "frontier_figure", lambda _: Figure())
 
 
 def rows() -> dict[tuple[str, str], dict[Hashable, Any]]:
@@ -117,7 +117,7 @@ def test_answers_beside_a_network_are_what_errors_are_measured_against(study: Pa
 @pytest.mark.usefixtures("without_figure")
 def test_a_run_goes_on_with_what_is_measured(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    whole = measure
+    whole = measure_network
 
     def interrupted(task: Any) -> Any:
         calls.append(1)
@@ -125,10 +125,10 @@ def test_a_run_goes_on_with_what_is_measured(study: Path, monkeypatch: pytest.Mo
             raise KeyboardInterrupt
         return whole(task)
 
-    monkeypatch.setattr(runner, "measure", interrupted)
+    monkeypatch.setattr(runner, "measure_network", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(str(study))
-    monkeypatch.setattr(runner, "measure", whole)
+    monkeypatch.setattr(runner, "measure_network", whole)
     message = invoke("run", study, code=2).stderr
     assert "it holds 4 of 8 measurements of this study; go on with --resume" in message
     assert "datasets" in invoke("run", study, "datasets[0].limit=1", "--resume", code=2).stderr

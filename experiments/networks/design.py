@@ -1,0 +1,114 @@
+"""The design of a study of networks: its networks, its cells, and every measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from experiments.networks.config import LoadedNetworks, Searcher
+from experiments.networks.data import NetworkSource, sources
+from experiments.networks.maxima import NUMBERS as OF_SEARCHES
+from experiments.networks.measure import NUMBERS
+from experiments.settings.backend_settings import build_backend
+from experiments.study.config import allows
+from experiments.study.design import NO_VIEW, StudyAlgorithm, StudyCell, inference_algorithms
+from experiments.study.parts import RunPlan
+from factormodels.errors import InputError, unknown_name
+from inference import Backend
+
+
+class Measurement(NamedTuple):
+    """One backend, or one who searches the most probable states, on one network."""
+
+    network: int
+    """Position of the network."""
+
+    what: int | Searcher
+    """Position of the cell, or who searches."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the store of a run."""
+        return f"{self.network} {self.what}"
+
+
+@dataclass(frozen=True)
+class NetworkDesign:
+    """A study of networks with everything that is needed to run it.
+
+    Attributes:
+        loaded: the study.
+        sources: its networks.
+        cells: every combination of a dataset and a backend with its settings and seed.
+        judge: what computes references.
+    """
+
+    loaded: LoadedNetworks
+    sources: tuple[NetworkSource, ...]
+    cells: tuple[StudyCell, ...]
+    judge: Backend
+
+    def label(self, algorithm: StudyAlgorithm) -> str:
+        """What tables call an algorithm: with its seed, where it stands there once for each."""
+        seeds = {
+            cell.algorithm.seed for cell in self.cells if cell.algorithm.title == algorithm.title
+        }
+        return f"{algorithm.title} seed {algorithm.seed}" if len(seeds) > 1 else algorithm.title
+
+    @property
+    def base(self) -> str:
+        """Label of the algorithm that times are divided by; of several seeds the first."""
+        title = self.loaded.study.base
+        algorithms = [cell.algorithm for cell in self.cells]
+        return next((self.label(each) for each in algorithms if each.title == title), title)
+
+    def measurements(self) -> list[Measurement]:
+        """Every measurement, a network after the other."""
+        return [
+            Measurement(number, what)
+            for number, source in enumerate(self.sources)
+            for what in (*self._cells_of(source), *self.loaded.study.maxima)
+        ]
+
+    def _cells_of(self, source: NetworkSource) -> list[int]:
+        return [at for at, cell in enumerate(self.cells) if cell.dataset == source.dataset]
+
+    def plan(self) -> RunPlan:
+        """What its run computes."""
+        return RunPlan(
+            # Rows that lack a number of today's are of another run.
+            study={**self.loaded.study.measured_part(), "numbers": [*NUMBERS, *OF_SEARCHES]},
+            cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in self.cells],
+            data={f"{each.dataset}/{each.name}": each.sha256 for each in self.sources},
+            models={},
+        )
+
+
+def design(loaded: LoadedNetworks) -> NetworkDesign:
+    """The design of a study of networks.
+
+    Raises:
+        InputError: for a setting that a backend does not have or take, a dataset that is not there,
+            or a network that cannot be read.
+        MissingDependencyError: if the reference needs a library that is not installed.
+    """
+    study, blame = loaded.study, loaded.raw.blame
+    chosen = inference_algorithms(study.backends, study.all_seeds, blame)
+    ((_, settings),) = study.reference.settings_of_each()
+    place = partial(study.reference.place_of, blame("reference"))
+    judge = build_backend(study.reference.backend, settings, place)
+    every = sources(loaded)
+    datasets = list(dict.fromkeys(source.dataset for source in every))
+    for position, choice in enumerate(study.backends):
+        for name in choice.only.datasets or ():
+            if name not in datasets:
+                where = blame(f"backends[{position}].only.datasets")
+                raise InputError(unknown_name(f"{where}: the dataset {name!r}", name, datasets))
+    cells = tuple(
+        StudyCell(dataset, NO_VIEW, algorithm)
+        for dataset in datasets
+        for algorithm in chosen
+        if allows(study.backends[algorithm.choice], "datasets", dataset)
+    )
+    return NetworkDesign(loaded, every, cells, judge)

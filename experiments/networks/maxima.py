@@ -1,0 +1,123 @@
+"""Who finds the most probable states of networks: how good they are, and how long it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from experiments.findings.interval_values import tiny
+from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.text import duration
+from experiments.networks.config import Searcher
+from experiments.networks.measure import REFUSED, NetworkTask, attempted, timing
+from experiments.networks.summary import WITHOUT_ANSWER, ratio_of
+from experiments.networks.tables import ratio_texts, with_shares
+from factormodels.factor_graph import FactorGraph
+from inference.posterior import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBERS = ("log_potential", "upper", "first_seconds", "seconds")
+"""Numbers of a row; nan where there is none."""
+
+
+class SearchAnswer(NamedTuple):
+    """The most probable states that somebody found."""
+
+    log_potential: float
+    """That of the states."""
+
+    upper: float
+    """No states have a larger log potential."""
+
+    status: Status
+    """Exact if they are proved to be the best."""
+
+
+def measure_maxima(task: NetworkTask) -> list[dict[str, Any]]:
+    """A row for each searcher of a task: the states that it found, and its times in rounds.
+
+    Times are from the factor graph to the states; toulbar2 searches in a process of its own, whose
+    start is in them. A batch is refused.
+    """
+    graphs, _ = task.loaded
+    rows: dict[str, dict[str, Any]] = {}
+    searches: dict[str, Callable[[], SearchAnswer]] = {}
+    for label, searcher in task.searchers:
+        rows[label] = {"backend": label, **dict.fromkeys(NUMBERS, math.nan)}
+        if len(graphs) > 1:
+            rows[label] |= {"status": REFUSED, "remark": "a batch is not searched"}
+            continue
+        search = partial(_searches()[searcher], graphs[0], task.search_seconds)
+        answer, facts = attempted(search)
+        rows[label] |= facts
+        if answer is not None:
+            rows[label] |= {"log_potential": answer.log_potential, "upper": answer.upper}
+            rows[label]["status"] = str(answer.status)
+            searches[label] = search
+    first = {label: float(rows[label]["first_seconds"]) for label in searches}
+    times = timing(searches, first, task.clocking)
+    return [{**row, **times[label]} for label, row in rows.items()]
+
+
+def _searches() -> Mapping[Searcher, Callable[[FactorGraph, float], SearchAnswer]]:
+    return {"exact": _by_elimination, "toulbar2": _by_search}
+
+
+def _by_elimination(graph: FactorGraph, _: float) -> SearchAnswer:
+    from inference.tasks import map_assignment
+
+    value = map_assignment(graph).log_potential
+    return SearchAnswer(value, value, Status.EXACT)
+
+
+def _by_search(graph: FactorGraph, seconds: float) -> SearchAnswer:
+    from inference.peers.toulbar2_search import search_toulbar2
+
+    states = search_toulbar2(graph, seconds=seconds)
+    return SearchAnswer(states.log_potential, states.upper, states.status)
+
+
+def maxima_table(measured: pd.DataFrame, seed: int) -> Table:
+    """What each searcher found, a block per dataset.
+
+    Args:
+        measured: rows of `measure_maxima` with their dataset and network.
+        seed: seed of the bootstrap of ratios.
+    """
+    best = measured.groupby(["dataset", "network"], sort=False)["log_potential"].transform("max")
+    frame = measured.assign(lacking=best - measured["log_potential"])
+    against = str(frame["backend"].iloc[0])
+    rows = []
+    for (dataset, backend), group in frame.groupby(["dataset", "backend"], sort=False):
+        answered = group[~group["status"].isin(WITHOUT_ANSWER)]
+        other = frame[(frame["dataset"] == dataset) & (frame["backend"] == against)]
+        rows.append(
+            {
+                **{"dataset": dataset, "backend": backend, "networks": len(group)},
+                "answered": len(answered),
+                "settled": int((group["status"] == Status.EXACT).sum()),
+                "seconds": answered["seconds"].median(),
+                **ratio_of(group, other if backend != against else other.iloc[:0], seed),
+                "lacking": answered["lacking"].max(),
+            }
+        )
+    overall = data_frame(rows)
+    return Table(
+        with_shares(overall.assign(times=ratio_texts(overall))),
+        columns_as(
+            f"backend | seconds> time | times> times {against} | lacking> below best | "
+            "of_settled> proved | of_answered> answered",
+            seconds=duration,
+            lacking=tiny,
+        ),
+        "Search for the most probable states",
+        group="dataset",
+        note="Time: the median over networks of a repeated call, with the start of the process in "
+        "which toulbar2 searches. Below best: the largest distance, in nats, from the best states "
+        "that any of them found. Proved: proved to be the best, by toulbar2 up to six decimal "
+        "digits of log potentials.",
+    )

@@ -1,0 +1,186 @@
+"""What a study of networks found: its tables, its figure and its files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.findings.artefacts import (
+    Artefacts,
+    Origin,
+    PaperFigure,
+    write_artefacts,
+    write_parquet,
+)
+from experiments.findings.markup import write_csv
+from experiments.findings.table import data_frame
+from experiments.findings.venues import venue_named
+from experiments.networks.data import facts_of
+from experiments.networks.design import Measurement, NetworkDesign
+from experiments.networks.frontier_figure import frontier_figure
+from experiments.networks.maxima import maxima_table
+from experiments.networks.measure import ABSENT, FAILED, REFUSED
+from experiments.networks.summary import (
+    WITHOUT_ANSWER,
+    failures,
+    summarise,
+    warnings,
+    with_brackets,
+)
+from experiments.networks.tables import accuracy_table, cost_table, network_table
+from experiments.study.files import MANIFEST, REPORT, ROWS, publish
+from experiments.study.manifest import manifest, manifest_text
+from factormodels.io.json import plain_hash
+from factormodels.io.source.files import unfinished_folder, write_text
+from factormodels.nouns import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WritePage = Callable[[Path, str, Artefacts], None]
+"""(file, name of the study, what was found) -> its page, written to the file."""
+
+_CAPTION = (
+    "Accuracy against time of backends. Above: mean errors of marginals, and their frontier. "
+    "Below: log Z as reported, and certified brackets as lines; a hollow triangle is a certified "
+    "bound on one side"
+)
+
+Rows = Mapping[str, Mapping[str, Any]]
+"""Measurements by key."""
+
+
+@dataclass(frozen=True)
+class NetworkResults:
+    """What a study of networks found.
+
+    Attributes:
+        artefacts: its tables and figures, and what a reader must know.
+        measured: every measurement, a row each.
+        failed: whether a measurement failed, other than that a backend refused the network.
+        files: the files, the manifest last.
+    """
+
+    artefacts: Artefacts
+    measured: pd.DataFrame
+    failed: bool
+    files: tuple[Path, ...]
+
+
+def write_networks(
+    planned: NetworkDesign,
+    folder: Path,
+    rows: Rows,
+    code: Sequence[str],
+    write_page: WritePage | None,
+) -> NetworkResults:
+    """Write what a study of networks found into a folder, all of it or none.
+
+    Args:
+        planned: the study.
+        folder: the folder of the results.
+        rows: its measurements.
+        code: versions of the code that they were made with.
+        write_page: writes the page of what was found; None: there is none.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    study, every = planned.loaded.study, planned.measurements()
+    measured = with_brackets(data_frame(_rows_of(planned, every, rows)))
+    searched = data_frame(_searched(planned, every, rows))
+    statuses = [row["status"] for row in rows.values()]
+    overall = summarise(measured, planned.base, study.seed)
+    tables = {
+        "accuracy": accuracy_table(overall),
+        "costs": cost_table(overall, planned.base),
+        **({"maxima": maxima_table(searched, study.seed)} if len(searched) else {}),
+        "networks": network_table(measured),
+    }
+    figure = PaperFigure(frontier_figure(overall), overall, _CAPTION)
+    remarks = (
+        *_sentences(measured, searched, len(every)),
+        *warnings(measured),
+        *(failures(searched) if len(searched) else ()),
+    )
+    artefacts = Artefacts(tables, {"frontier": figure}, remarks).with_points()
+    plain = study.plain()
+    origin = Origin(study.study, plain_hash(plain))
+    with unfinished_folder(folder) as unfinished:
+        files = list(write_artefacts(artefacts, unfinished, origin, venue_named(study.venue)))
+        parquet = unfinished / ROWS
+        write_parquet(parquet, measured, origin.metadata())
+        rounds = measured["round_seconds"].map(lambda each: " ".join(map(repr, each)))
+        write_csv(parquet.with_suffix(".csv"), measured.assign(round_seconds=rounds))
+        files += [parquet, parquet.with_suffix(".csv")]
+        if write_page is not None:
+            files.append(unfinished / REPORT)
+            write_page(files[-1], study.study, artefacts)
+        document = manifest(
+            *(study.study, plain, facts_of(planned.sources), (study.seed, *study.all_seeds), files),
+            units=dict(sorted(Counter(statuses).items())),
+            units_missing=len(every) - len(rows),
+            code_of_units=list(code),
+            remarks=list(artefacts.remarks),
+        )
+        files.append(unfinished / MANIFEST)
+        write_text(files[-1], manifest_text(document))
+        publish(files, folder)
+    written = tuple(folder / file.name for file in files)
+    return NetworkResults(artefacts, measured, FAILED in statuses, written)
+
+
+def _rows_of(
+    planned: NetworkDesign, every: Iterable[Measurement], rows: Rows
+) -> Iterator[dict[str, Any]]:
+    """Yield measurements of backends, each with its dataset, network and cell."""
+    for measurement in every:
+        if isinstance(measurement.what, str) or measurement.key not in rows:
+            continue
+        algorithm = planned.cells[measurement.what].algorithm
+        yield {
+            **_place(planned, measurement),
+            "backend": planned.label(algorithm),
+            "algorithm": algorithm.name,
+            "setting": algorithm.setting,
+            "seed": algorithm.seed,
+            **rows[measurement.key],
+        }
+
+
+def _searched(
+    planned: NetworkDesign, every: Iterable[Measurement], rows: Rows
+) -> Iterator[dict[str, Any]]:
+    """Yield searches of the most probable states, each with its dataset and network."""
+    for measurement in every:
+        if isinstance(measurement.what, str) and measurement.key in rows:
+            place = _place(planned, measurement)
+            yield {**place, "backend": measurement.what, **rows[measurement.key]}
+
+
+def _place(planned: NetworkDesign, measurement: Measurement) -> dict[str, Any]:
+    source = planned.sources[measurement.network]
+    return {"dataset": source.dataset, "network": source.name}
+
+
+def _sentences(measured: pd.DataFrame, searched: pd.DataFrame, total: int) -> Iterator[str]:
+    """What was measured, and what is missing."""
+    statuses = [*measured["status"], *(searched["status"] if len(searched) else ())]
+    n_networks = len(measured.drop_duplicates(["dataset", "network"]))
+    answered = sum(status not in WITHOUT_ANSWER for status in statuses)
+    yield (
+        f"{counted(n_networks, 'network')}, {counted(measured['backend'].nunique(), 'backend')}: "
+        f"{answered:,} of {counted(len(statuses), 'measurement')} answered, "
+        f"{statuses.count(REFUSED):,} refused"
+    )
+    if total > len(statuses):
+        missing = counted(total - len(statuses), "measurement")
+        yield f"{missing} not made yet: --resume goes on with them"
+    for frame in (measured, searched):
+        if len(frame):
+            absent = frame[frame["status"] == ABSENT].drop_duplicates("backend")
+            for backend, why in zip(absent["backend"], absent["remark"], strict=True):
+                yield f"{backend} is absent: {why}."
