@@ -77,6 +77,30 @@ class NetworkChoice:
 
 
 @dataclass(frozen=True, config=STRICT)
+class ProgramChoice:
+    """A program of others on the path, which takes part as a backend does.
+
+    Attributes:
+        program: which one: merlin, with its weighted mini-buckets.
+        label: what tables call it; the program's name if absent.
+        i_bound: most variables of a mini-bucket beside the one that is eliminated.
+        iterations: passes of messages.
+        seconds: a run that takes longer is refused.
+    """
+
+    program: Literal["merlin"]
+    label: str = ""
+    i_bound: Count = 6
+    iterations: Count = 10
+    seconds: Positive = 60.0
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        return self.label or self.program
+
+
+@dataclass(frozen=True, config=STRICT)
 class NetworkStudy:
     """A study of networks: every backend, with every setting, on every network.
 
@@ -85,6 +109,7 @@ class NetworkStudy:
         datasets: the networks, files or drawn.
         description: what it is for.
         backends: what is compared.
+        programs: programs of others that are compared where they are on the path.
         against: label of the backend that times are divided by; the first if empty.
         reference: backend whose answer is the reference of a network without reference files. If it
             refuses a network, an exact answer of another backend is the reference; without one,
@@ -106,6 +131,7 @@ class NetworkStudy:
     datasets: Some[NetworkChoice]
     description: str = ""
     backends: Annotated[Some[BackendChoice], Short("text", "backend")] = (BackendChoice("auto"),)
+    programs: Annotated[tuple[ProgramChoice, ...], Short("text", "program")] = ()
     against: str = ""
     reference: Annotated[BackendChoice, Short(text="backend")] = field(
         default_factory=lambda: BackendChoice("exact", settings={"seconds_limit": 60.0})
@@ -121,6 +147,7 @@ class NetworkStudy:
     @model_validator(mode="after")
     def _consistent(self) -> NetworkStudy:
         labels = [title for choice in self.backends for title, _ in choice.settings_of_each()]
+        labels += [choice.title for choice in self.programs]
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f"backends: two are called {label!r}; give each its own label")
@@ -195,4 +222,11 @@ def _canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
     full = canonical(plain)
     if isinstance(full.get("reference"), str):
         full["reference"] = {"backend": full["reference"]}
+    programs = full.get("programs")
+    if isinstance(programs, str):
+        programs = [programs]
+    if isinstance(programs, list):
+        full["programs"] = [
+            {"program": each} if isinstance(each, str) else each for each in programs
+        ]
     return full

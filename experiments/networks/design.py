@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import NamedTuple
 
-from experiments.networks.config import LoadedNetworks, Searcher
+from experiments.networks.config import LoadedNetworks, ProgramChoice, Searcher
 from experiments.networks.data import NetworkSource, sources
 from experiments.networks.maxima import NUMBERS as OF_SEARCHES
 from experiments.networks.measure import NUMBERS
@@ -16,6 +17,7 @@ from experiments.study.design import NO_VIEW, StudyAlgorithm, StudyCell, inferen
 from experiments.study.parts import RunPlan
 from factormodels.errors import InputError, unknown_name
 from inference import Backend
+from inference.peers.merlin_program import Merlin, missing_program
 
 
 class Measurement(NamedTuple):
@@ -94,7 +96,10 @@ def design(loaded: LoadedNetworks) -> NetworkDesign:
         MissingDependencyError: if the reference needs a library that is not installed.
     """
     study, blame = loaded.study, loaded.raw.blame
-    chosen = inference_algorithms(study.backends, study.all_seeds, blame)
+    chosen = [
+        *inference_algorithms(study.backends, study.all_seeds, blame),
+        *map(_program, study.programs),
+    ]
     ((_, settings),) = study.reference.settings_of_each()
     place = partial(study.reference.place_of, blame("reference"))
     judge = build_backend(study.reference.backend, settings, place)
@@ -109,6 +114,22 @@ def design(loaded: LoadedNetworks) -> NetworkDesign:
         StudyCell(dataset, NO_VIEW, algorithm)
         for dataset in datasets
         for algorithm in chosen
-        if allows(study.backends[algorithm.choice], "datasets", dataset)
+        if algorithm.choice < 0 or allows(study.backends[algorithm.choice], "datasets", dataset)
     )
     return NetworkDesign(loaded, every, cells, judge)
+
+
+def _program(choice: ProgramChoice) -> StudyAlgorithm:
+    """A program of others as an algorithm, or with the reason why it is absent."""
+    backend = Merlin(choice.i_bound, choice.iterations, choice.seconds)
+    lacks = missing_program()
+    return StudyAlgorithm(
+        # It stands in no list of backends.
+        choice=-1,
+        title=choice.title,
+        name=choice.program,
+        seed=0,
+        setting=json.dumps(asdict(backend), sort_keys=True),
+        backend=None if lacks else backend,
+        error=lacks,
+    )

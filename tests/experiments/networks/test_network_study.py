@@ -196,6 +196,19 @@ def test_an_algorithm_has_a_row_for_each_seed(study: Path) -> None:
     assert np.isfinite(costs["ratio"]).tolist() == [False, True, True, True]
 
 
+@pytest.mark.usefixtures("without_figure")
+def test_a_program_that_is_absent_has_a_row_that_says_so(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    found = run(str(study), ["backends=[exact]", "programs=[merlin]", "datasets[0].limit=1"])
+    assert found["rows"].set_index("backend")["status"].to_dict() == {
+        "exact": "exact",
+        "merlin": "absent",
+    }
+    assert any("merlin is absent: the program merlin is not" in each for each in found.sentences)
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
