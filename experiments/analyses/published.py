@@ -83,7 +83,7 @@ def compare_published(
             "printed": number["printed"],
             "ours": _ours(number, tables) if known else OTHER_DATA,
             "needs": number["needs"],
-            "why": number["why"] if known else number["why"] or _STAND_IN,
+            "why": number["why"] if known or number["data"] == "other" else _STAND_IN,
         }
         for number in paper_numbers.to_dict("records")
         for known in [_is_of(number, sources)]

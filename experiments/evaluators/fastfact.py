@@ -29,6 +29,11 @@ from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.columns.responses import LoadedResponses, ResponseSettings
 from experiments.evaluators.annotated import aligned, counts_figure
+from experiments.evaluators.annotation_counts import (
+    counts_sentences,
+    counts_tables,
+    read_counts,
+)
 from experiments.evaluators.batches.batch import Batch, BatchSettings, assess_responses
 from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE, Load
 from experiments.evaluators.core import CoreSettings, core_stage
@@ -169,8 +174,8 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         responses: Responses: a text, a table of any kind, a folder of texts, fact graphs, or an
             embedded dataset. Use - for standard input. In Python also fact graphs (whose texts are
             taken) or rows of a table themselves; texts themselves are given as ``text``. With
-            --annotated a file of
-            FaStfact-Bench's annotation tool, or of labels with recorded verdicts, such as
+            --annotated a file of FaStfact-Bench's annotation tool, its release's
+            annotation_stats.json, or labels with recorded verdicts, such as
             FactReasoner's outputs.
         settings: how; in Python the fields may be named instead. `documents` are then also texts,
             or texts by title, `model` also an object with the methods of `LanguageModel`, `k_prime`
@@ -219,6 +224,12 @@ def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
     """What annotators made of a pipeline's claims and verdicts; no model is asked."""
     if not isinstance(file, str | os.PathLike):
         raise InputError("--annotated reads a file; give its path")
+    if (known := read_counts(file)) is not None:
+        return Findings(
+            source=Path(file).name,
+            sentences=tuple(counts_sentences(known)),
+            tables=counts_tables(known),
+        )
     intervals = IntervalSettings(n_bootstrap=settings.n_bootstrap, seed=settings.seed)
     counts, tables, sentences = aligned(file, settings.gamma, intervals)
     return Findings(

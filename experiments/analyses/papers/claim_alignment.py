@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -19,9 +19,12 @@ from experiments.analyses.judged_claims import (
     recorded_verdicts,
 )
 from experiments.analyses.user_data import SourceName, load
+from experiments.evaluators.annotation_counts import JUDGED, read_counts, shares_of
 from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT
+from experiments.study.manifest import file_hash
+from factormodels.io.formats.fastfact_counts import GroupedCounts
 
 OVERALL = "Overall"
 
@@ -41,6 +44,8 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The table of what people found, and of recorded verdicts where there are any."""
+    if context.given is not None and (counts := read_counts(context.given)) is not None:
+        return _of_counts(settings.data, counts, context)
     graphs, remark = load(settings.data, context)
     human = judged_graphs(graphs)
     left_out = sum(len(graph.atoms) for graph in graphs) - sum(
@@ -55,16 +60,41 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         )
         for group in groups
     }
+    tables = {"table-7": _table(statistics, remark)}
+    if recorded := recorded_verdicts(graphs):
+        tables["verdicts"] = _agreement(recorded, remark)
+    return Artefacts(tables, remarks=(remark,))
+
+
+def _of_counts(name: str, counts: GroupedCounts, context: AnalysisContext) -> Artefacts:
+    """The table from sums, which say nothing of F1@K' and of K'."""
+    remark = (
+        f"Data of {context.given}: sums without claims, pooled over responses, so K' and F1@K' are "
+        "not known."
+    )
+    context.sources.add(name)
+    context.data[name] = {
+        "sha256": file_hash(context.given) if context.given else "",
+        "responses": counts.overall.n_responses,
+        "atoms": sum(counts.overall.labels.values()),
+        "labelled": sum(counts.overall.labels.get(label, 0) for label in JUDGED),
+    }
+    groups = {**counts.by_benchmark, OVERALL: counts.overall}
+    statistics = {group: shares_of(each) for group, each in groups.items()}
+    return Artefacts({"table-7": _table(statistics, remark)}, remarks=(remark,))
+
+
+def _table(statistics: Mapping[str, Mapping[str, float]], remark: str) -> Table:
     frame = data_frame(statistics).rename_axis("statistic").reset_index()
-    columns = (Column("statistic", "statistic"), *(Column(each, each, digits=2) for each in groups))
+    columns = (
+        Column("statistic", "statistic"),
+        *(Column(each, each, digits=2) for each in statistics),
+    )
     caption = (
         "FaStfact, table 7: what people found, per response; kinds of claims in percent of the "
         f"claims. {remark}"
     )
-    tables = {"table-7": Table(frame, columns, caption)}
-    if recorded := recorded_verdicts(graphs):
-        tables["verdicts"] = _agreement(recorded, remark)
-    return Artefacts(tables, remarks=(remark,))
+    return Table(frame, columns, caption)
 
 
 def _values(responses: Sequence[JudgedResponse], gamma: float) -> dict[str, float]:
