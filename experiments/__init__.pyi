@@ -238,6 +238,7 @@ def estimate(
     finite: bool = False,
     choose: int | None = None,
     unit: Literal["claim", "response"] = "response",
+    stratified: bool = False,
     minutes: float | Sequence[float] = ...,
     sheet: str | os.PathLike[str] | None = None,
 ) -> Findings: ...

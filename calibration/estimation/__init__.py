@@ -38,13 +38,16 @@ from calibration.estimation.registry import (
 )
 from calibration.estimation.regression import logistic, mean, ols
 from calibration.estimation.sampling import (
+    Balance,
     Unit,
+    balance,
     batch_weights,
     draw,
     inclusion_probabilities,
     planned_error,
     planned_freedom,
     spread,
+    stratified_order,
 )
 
 __all__ = [
@@ -53,6 +56,7 @@ __all__ = [
     "QUANTITIES",
     "RATIOS",
     "REGRESSIONS",
+    "Balance",
     "EstimateInterval",
     "FoldJudges",
     "PoweredEstimate",
@@ -60,6 +64,7 @@ __all__ = [
     "Unit",
     "accuracy",
     "auroc",
+    "balance",
     "batch_weights",
     "brier",
     "cross_predicted",
@@ -82,4 +87,5 @@ __all__ = [
     "share",
     "share_quantile",
     "spread",
+    "stratified_order",
 ]

@@ -5,8 +5,10 @@ clusters; the regression estimator of survey sampling (Särndal, Swensson and Wr
 6) is the same thing. With S and F the labelled and predicted ratio of the labelled items, and F*
 the predicted one of all, the estimate is S - w (F - F*). The weight w is that of least squares of
 labels on predictions. It costs a degree of freedom and its leverage, and is 0, labels alone, where
-predictions would not make the interval narrower. Nor is the variance less than what the predictions
-themselves leave open: ten labels without a surprise do not say that there is none.
+predictions would not make the interval narrower. Degrees of freedom are those of the influences of
+responses, by which a long response counts for more than one (`_freedom`). Nor is the variance less
+than what the predictions themselves leave open: ten labels without a surprise do not say that there
+is none.
 """
 
 from __future__ import annotations
@@ -31,9 +33,19 @@ _ALIKE = 1e-12
 _SAME = 1e-14
 """A variance of a difference below this share of those of the two is rounding."""
 
+_ROUNDING = 1e-9
+"""Degrees of freedom of no more are none."""
+
 _LEVERAGE = 0.9
 """The largest leverage: what one unit alone decides has no residual to enlarge."""
 
+
+RARE_KIND = 0.1
+"""Labels that may lack a kind of response of a larger share leave the coverage of an interval open.
+
+In simulations, `notebooks/questions/skewed_responses.py`, intervals of labels that exclude such a
+kind hold as often as their level.
+"""
 
 _WORTH = 0.95
 """Of losses and fits, predictions must make the interval so much narrower than labels alone do.
@@ -52,7 +64,8 @@ class EstimateInterval:
             in labels and that says nothing of what might.
         upper: upper end.
         error: standard error.
-        freedom: degrees of freedom of Student's t.
+        freedom: degrees of freedom of Student's t, one less than the number of responses of equal
+            influence that would say as much.
         influences: float64 (n_responses,), what each response of the quantity's grouping adds to
             the value, for differences; empty of a difference.
         left_out_error: standard error by residuals of responses left out: the jackknife's.
@@ -151,6 +164,25 @@ class PoweredEstimate:
         return self.interval.freedom
 
     @property
+    def effective(self) -> float:
+        """Number of responses of equal influence that say as much; 1 where there is no interval."""
+        return self.interval.freedom + 1.0
+
+    @property
+    def unseen_share(self) -> float:
+        """Share of all responses of which the labelled may lack a kind altogether.
+
+        Of n independent responses none is of a kind that has a larger share with a probability
+        below 1 less the level: 1 - (1 - level)^(1/n), n the effective number of responses.
+        """
+        return -math.expm1(math.log1p(-self.level) / self.effective)
+
+    @property
+    def may_lack_kinds(self) -> bool:
+        """Whether that is more than `RARE_KIND`, so that the interval may not hold."""
+        return self.unseen_share > RARE_KIND
+
+    @property
     def labels_value(self) -> float:
         """The estimate from labels alone."""
         return self.alone.value
@@ -241,6 +273,9 @@ def intervals_of(
 ) -> Callable[[float, bool], EstimateInterval]:
     """The interval of a quantity by the weight of the predictions, and whether it was learned.
 
+    Degrees of freedom are by design alone: of a share near 0 or 1 most residuals are 0, whatever
+    its labels are.
+
     Args:
         quantity: the quantity, to which all adds linearly.
         level: nominal coverage.
@@ -249,7 +284,7 @@ def intervals_of(
     sums = _linearised(quantity)
 
     def interval(power: float, fitted: bool) -> EstimateInterval:
-        return _interval(sums, power, fitted, level, finite, quantity)
+        return _interval(sums, power, fitted, level, finite, quantity, by_residuals=False)
 
     return interval
 
@@ -350,7 +385,6 @@ class _Linearised:
         shares: float64 (n_responses,), the part of the labels' value that its labels decide.
         units: how labels and predictions add by sampled unit, the part of the value that is its,
             and the share of units not sampled that it stands for: four arrays (n_units,).
-        effective: number of sampled responses of equal weight that say as much.
     """
 
     items: Linear
@@ -360,7 +394,6 @@ class _Linearised:
     touched: NDArray[np.bool_]
     shares: Floats
     units: tuple[Floats, Floats, Floats, Floats]
-    effective: float
 
     @property
     def n_responses(self) -> int:
@@ -378,26 +411,17 @@ class _Linearised:
 def _linearised(quantity: Linearised, power: float = 0.0) -> _Linearised:
     grouping, labelled = quantity.grouping, quantity.labelled
     items = quantity.linear(power)
-    weights = np.where(labelled, quantity.weights, 0.0)
     touched = grouping.sums(labelled) > 0
-    per_response = grouping.sums(weights)[touched]
-    # Where only whole responses are labelled, responses are what was drawn, whatever their sizes.
+    # Where only whole responses are labelled, responses are what was drawn.
     whole = bool((grouping.sums(labelled)[touched] == grouping.sizes[touched]).all())
-    if whole:
-        per_response = grouping.means(weights)[touched]
-    shares = grouping.sums(items.shares)
-    effective = float(per_response.sum() ** 2 / (per_response @ per_response))
-    if items.decided_by_few:
-        effective = min(effective, float(1 / (shares @ shares)))
     return _Linearised(
         items=items,
         labels=grouping.sums(items.labels),
         predictions=grouping.sums(items.predictions),
         everywhere=grouping.sums(items.everywhere),
         touched=touched,
-        shares=shares,
+        shares=grouping.sums(items.shares),
         units=_units(quantity, items, whole),
-        effective=effective,
     )
 
 
@@ -427,13 +451,14 @@ def _interval(
     level: float,
     finite: bool,
     quantity: Linearised,
+    *,
+    by_residuals: bool = True,
 ) -> EstimateInterval:
     value = sums.items.value(power)
     value = min(max(value, quantity.lowest), quantity.highest)
     residuals = sums.labels - power * sums.predictions
-    effective = min(float(sums.n_responses), sums.effective)
-    freedom = effective - 1.0 - fitted
-    if freedom <= 0:
+    freedom = _freedom(sums.shares, residuals if by_residuals else None, fitted)
+    if freedom <= _ROUNDING:
         return EstimateInterval(value, math.nan, math.nan, math.nan, 0.0, residuals, math.nan)
     fit = sums.predictions if fitted else None
     least = sums.items.open_variance if power else 0.0
@@ -455,6 +480,30 @@ def _interval(
     if math.isnan(lower):
         error = left_out_error = math.nan
     return EstimateInterval(value, lower, upper, error, freedom, influences, left_out_error)
+
+
+def _freedom(shares: Floats, residuals: Floats | None, fitted: bool) -> float:
+    """Degrees of freedom of the variance of an estimate; 0 or less where there are none.
+
+    They are the fewer of two numbers. By design: 1/Σ h², h the part of the value that each response
+    decides (Kish 1965), less one, and less one for a fitted weight. By residuals r: 3 (Σ r²)²/Σ r⁴
+    - 2, Satterthwaite's 2 (E v)²/Var v of the variance v = Σ r², where Var v is 2/3 of the expected
+    Σ r⁴ for normal r and E v² exceeds (E v)² by as much (Pan and Wall 2002). A few responses that
+    hold most of the variance leave hardly more than one.
+
+    Args:
+        shares: float64 (n_responses,), the part of the value that each response decides.
+        residuals: what each adds to the estimate, (n_responses,); None: they do not count.
+        fitted: whether the weight of predictions was fitted.
+    """
+    by_design = float(1 / (shares @ shares)) - 1.0 - fitted
+    if residuals is None:
+        return by_design
+    squares = np.square(residuals)
+    fourth = float(squares @ squares)
+    if not fourth > 0.0:
+        return by_design
+    return min(by_design, max(3.0 * float(squares.sum()) ** 2 / fourth - 2.0, 1.0))
 
 
 def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tuple[Floats, Floats]:

@@ -28,7 +28,6 @@ class Linear:
         open_variance: variance of `observed` if labels are drawn as predicted.
         solved: the value, where it is no difference of the other three but a solution of its own.
         most_power: the largest weight of predictions that there can be.
-        decided_by_few: whether few responses may decide the value, though all weigh the same.
         rounding: a standard error of no more is none: labels do not vary, or are fitted exactly.
     """
 
@@ -42,7 +41,6 @@ class Linear:
     open_variance: float = 0.0
     solved: float = math.nan
     most_power: float = math.inf
-    decided_by_few: bool = False
     rounding: float = 1e-12
 
     def value(self, power: float) -> float:

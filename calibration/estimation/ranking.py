@@ -41,7 +41,7 @@ class Auroc(Linearised):
     title: str = "AUROC"
     lowest: float = 0.0
     highest: float = 1.0
-    by_left_out: bool = False
+    by_left_out: bool = True
 
     @property
     def labelled(self) -> NDArray[np.bool_]:

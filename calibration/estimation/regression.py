@@ -294,7 +294,6 @@ class Coefficient(Linearised):
             shares=placed(known, shares / shares.sum()),
             solved=solved,
             most_power=1.0,
-            decided_by_few=True,
             rounding=_EXACT * size,
         )
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping
-from calibration.validation import Floats, whole_number
+from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
 
 
@@ -136,13 +137,20 @@ def planned_freedom(probabilities: Floats, grouping: Grouping) -> float:
     return float(responses.sum()) - 2.0
 
 
-def draw(probabilities: Floats, seed: int) -> NDArray[np.bool_]:
+def draw(probabilities: Floats, seed: int, order: Integers | None = None) -> NDArray[np.bool_]:
     """Which units are drawn, bool (n_units,): as many as the probabilities sum to.
 
-    Systematic sampling in random order: each unit has exactly its probability.
+    Systematic sampling: each unit has exactly its probability, in any order.
+
+    Args:
+        probabilities: of being drawn, (n_units,).
+        seed: seed of the draw.
+        order: the units in the order in which they are passed, (n_units,), as `stratified_order`
+            gives it; None for a random order.
     """
     generator = np.random.default_rng(seed)
-    order = generator.permutation(probabilities.size)
+    if order is None:
+        order = generator.permutation(probabilities.size)
     ends = np.cumsum(probabilities[order])
     # Rounding must not lose or win a unit at the end.
     ends *= round(ends[-1]) / ends[-1]
@@ -152,6 +160,57 @@ def draw(probabilities: Floats, seed: int) -> NDArray[np.bool_]:
     drawn = np.zeros(probabilities.size, dtype=np.bool_)
     drawn[order] = hits > before
     return drawn
+
+
+def stratified_order(sizes: Floats, p: Floats, n: int) -> Integers:
+    """Order of units by size, and by probability within √n strata of size, up and down in turn.
+
+    A systematic sample of n units in this order has its share of short and long responses, and of
+    probable and improbable ones among each (implicit stratification; Särndal, Swensson and Wretman
+    1992, section 3.4). Variances that take its units for independent are too large, if anything.
+
+    Args:
+        sizes: number of claims of each response, (n_units,), or of the response of each claim.
+        p: mean probability of each, (n_units,).
+        n: number of units to be drawn.
+    """
+    strata = np.array_split(np.lexsort((p, sizes)), max(1, round(math.sqrt(n))))
+    ordered = [stratum[np.argsort(p[stratum], kind="stable")] for stratum in strata]
+    return np.concatenate([each[:: (-1) ** index] for index, each in enumerate(ordered)])
+
+
+class Balance(NamedTuple):
+    """How labelled units differ from all units in something that is known of all.
+
+    Attributes:
+        labelled: mean of the labelled units.
+        overall: mean of all units.
+        p_value: probability of a difference at least as large in a random sample, by the normal
+            law; nan where fewer than two units are labelled, all are, or all are the same.
+    """
+
+    labelled: float
+    overall: float
+    p_value: float
+
+
+def balance(values: Floats, labelled: NDArray[np.bool_]) -> Balance:
+    """Compare the mean of labelled units with that of all, as if a random sample were labelled.
+
+    Args:
+        values: number of each unit, such as the size of a response, (n_units,).
+        labelled: which units are labelled, (n_units,).
+    """
+    n, of_labelled, overall = int(labelled.sum()), math.nan, float(values.mean())
+    if n:
+        of_labelled = float(values[labelled].mean())
+    variance = float(values.var(ddof=1)) if values.size > 1 else 0.0
+    if not (2 <= n < values.size and variance > 0):
+        return Balance(of_labelled, overall, math.nan)
+    error = math.sqrt(variance * (1 / n - 1 / values.size))
+    return Balance(
+        of_labelled, overall, math.erfc(abs(of_labelled - overall) / error / math.sqrt(2))
+    )
 
 
 def batch_weights(probabilities: Floats, batch: Sequence[int] | NDArray[np.int64]) -> Floats:

@@ -20,6 +20,7 @@ from calibration.estimation import (
     PoweredEstimate,
     Quantity,
     Unit,
+    balance,
     batch_weights,
     difference,
     draw,
@@ -29,6 +30,7 @@ from calibration.estimation import (
     planned_freedom,
     quantity_by_judges,
     spread,
+    stratified_order,
 )
 from calibration.estimation import estimate as estimated
 from calibration.estimation.calibration_errors import CalibrationError
@@ -62,7 +64,7 @@ from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
 from experiments.findings.table import ENDS, Table, columns_as, data_frame, named, text_columns
-from experiments.findings.text import interval, number
+from experiments.findings.text import interval, number, some_of
 from experiments.progress import tell
 from experiments.settings import USUAL, ColumnNames, Files, Names, Numbers, Option, front_door
 from experiments.settings.limits import DrawnSettings, KPolicy
@@ -92,6 +94,7 @@ _TIDY = {
     "predictions": "probabilities_alone",
     "n_labelled": "n_labelled",
     "n_responses": "n_responses",
+    "effective": "effective_responses",
     "level": "level",
 }
 """Columns of the table of estimates that the tidy frame has, with their names there."""
@@ -105,6 +108,9 @@ _LEVEL_UNSEEN = (
     "tell more."
 )
 """Caution about the ECE of a judge that the same labels taught."""
+
+_NOT_ALIKE = 0.01
+"""Labelled responses that differ from all with a smaller p-value are said to."""
 
 _PLANNED = (10, 20, 40, 80, 160, 320, 640)
 """Numbers of units of which a plan tells what their labels would give."""
@@ -172,6 +178,10 @@ class EstimateSettings(
 
     unit: Annotated[Literal["claim", "response"], USUAL] = "response"
     """What is chosen: single claims, or whole responses."""
+
+    stratified: bool = False
+    """Choose what to label from short and long responses, and from probable and improbable ones
+    among each, in their proportions. The probabilities of being chosen stay the same."""
 
     minutes: Numbers = (2.0, 1.0)
     """Minutes that a person takes to read a response, and to label a claim."""
@@ -319,6 +329,8 @@ def estimates_by_judges(
             raise InputError(f"{table.source}: {why}")
         if rows:
             sentences += _verdicts(rows)
+            sentences += _few_effective([*rows, *differences])
+            sentences += _unlike(claims)
             tables["estimates"] = _estimates_table(rows, settings)
         if differences:
             tables["differences"] = _differences_table(differences)
@@ -789,6 +801,9 @@ def _row(powered: PoweredEstimate) -> dict[str, Any]:
         "worth": powered.labels_saved,
         "standard_error": powered.error,
         "freedom": powered.freedom,
+        "effective": powered.effective,
+        "unseen_share": powered.unseen_share,
+        "may_lack_kinds": powered.may_lack_kinds,
         "n_labelled": powered.n_labelled,
         "n_responses": powered.n_responses,
         "n_items": powered.n_items,
@@ -810,14 +825,13 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
         (
             *columns_as('title ""'),
             *_BESIDE,
-            *columns_as(
-                "worth:1 labels saved | n_labelled:0 labelled | n_responses:0 in responses"
-            ),
+            *columns_as("worth:1 labels saved | n_labelled:0 labelled | effective:1 responses"),
         ),
         "What labels of all claims would say.",
         group="of" if len({row["of"] for row in rows}) > 1 else "",
         note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: how many "
-        "times as many labels alone would give the same interval.",
+        "times as many labels alone would give the same interval. Responses: of equal influence, "
+        "that say as much as those with labels.",
     )
 
 
@@ -864,6 +878,50 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return sentences
 
 
+def _few_effective(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which intervals may not hold, since the labels may lack a kind of response."""
+    few = [row for row in rows if row["may_lack_kinds"] and not math.isnan(row["value_lower"])]
+    if not few:
+        return []
+    least = min(few, key=lambda row: row["effective"])
+    titles = some_of(list(dict.fromkeys(row["title"] for row in few)))
+    which = "The intervals suppose" if len(few) == len(rows) else f"Intervals ({titles}) suppose"
+    return [
+        f"{which} that no kind of response is missing from the labels, which count as those of "
+        f"{least['effective']:.1f} responses of equal influence: a kind that is up to "
+        f"{least['unseen_share']:.0%} of all may be missing. Label more; --choose N --stratified "
+        "spreads labels over sizes and probabilities."
+    ]
+
+
+def _unlike(claims: _Claims) -> list[str]:
+    """Say where labelled responses, or claims, differ from all in size or mean probability."""
+    grouping, labelled = claims.grouping, claims.labelled
+    if np.ptp(claims.weights[labelled]) > 0:
+        # What was chosen with unequal probabilities differs by design, and weights undo it.
+        return []
+    p = claims.frame["p"].to_numpy()
+    n_of_response = grouping.sums(labelled)
+    touched = n_of_response > 0
+    if (n_of_response[touched] == grouping.sizes[touched]).all():
+        what, units = "responses", touched
+        known = {"number of claims": grouping.sizes.astype(float), "probability": grouping.means(p)}
+    else:
+        what, units = "claims", labelled
+        sizes = grouping.sizes[grouping.index].astype(float)
+        known = {"number of claims of their responses": sizes, "probability": p}
+    sentences = []
+    for name, values in known.items():
+        compared = balance(values, units)
+        if compared.p_value < _NOT_ALIKE:
+            sentences.append(
+                f"The labelled {what} are not like all: their mean {name} is "
+                f"{number(compared.labelled)}, and that of all {number(compared.overall)} "
+                f"(p = {number(compared.p_value)}). Estimates suppose a random sample."
+            )
+    return sentences
+
+
 # --------------------------------------------------------------------------------------- choice
 
 
@@ -885,7 +943,16 @@ def _chosen(
         )
     chances = inclusion_probabilities(expected, minutes, n, free)
     batch = int(claims.batch.max(initial=0)) + 1
-    drawn = draw(chances, settings.seed + batch)
+    order = None
+    if settings.stratified:
+        of_unit = np.arange(p.size) if unit is Unit.CLAIM else grouping.index
+        n_of_unit = np.bincount(of_unit)
+        order = stratified_order(
+            np.bincount(of_unit, grouping.sizes[grouping.index]) / n_of_unit,
+            np.bincount(of_unit, p) / n_of_unit,
+            n,
+        )
+    drawn = draw(chances, settings.seed + batch, order)
     drawn_claims = drawn if unit is Unit.CLAIM else drawn[grouping.index]
     each = chances if unit is Unit.CLAIM else chances[grouping.index]
     rows = _sheet_rows(claims, drawn_claims, each, batch)

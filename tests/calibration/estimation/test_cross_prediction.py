@@ -74,7 +74,6 @@ def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> Non
     # A judge that saw the labels is too sure of them: some .75 of its Brier scores hold.
     with pytest.raises(AssertionError):
         assert_share(covered["seen brier"], draws, 0.95)
-    assert covered["seen share"] < covered["folds share"]
 
 
 def test_levels_of_judges_change_no_estimate() -> None:

@@ -113,9 +113,10 @@ def test_degrees_of_freedom_are_those_of_the_regression_of_labels_on_predictions
     fit = OLS(labeled, np.column_stack([np.ones(12), expected])).fit()
     estimated = estimate(quantity)
     assert estimated.power == pytest.approx(fit.params[1], rel=1e-9)
-    assert estimated.freedom == fit.df_resid == 10
-    assert estimate(quantity, power=estimated.power).freedom == 11
-    assert estimate(quantity, power=0.0).freedom == 11
+    assert fit.df_resid == 10
+    assert estimated.freedom == pytest.approx(10, rel=1e-12)
+    assert estimate(quantity, power=estimated.power).freedom == pytest.approx(11, rel=1e-12)
+    assert estimate(quantity, power=0.0).freedom == pytest.approx(11, rel=1e-12)
     # The interval is Student's t in the logit, by these degrees.
     slope = estimated.value * (1 - estimated.value)
     for level in (0.5, 0.95):
@@ -156,23 +157,48 @@ def test_an_error_is_no_less_than_what_predictions_leave_open() -> None:
     assert estimate(quantity, power=0.0).error == pytest.approx(0.0, abs=1e-12)
 
 
-def test_unequal_weights_leave_fewer_degrees_of_freedom() -> None:
-    """As many labels of equal weight as say as much, less one (Kish 1965)."""
+def test_unequal_influences_leave_fewer_degrees_of_freedom() -> None:
+    """As many responses of equal influence as say as much, less one: by size, and by residual."""
     generator = np.random.default_rng(2)
-    p, y = generator.random(60), generator.integers(0, 2, 60).astype(float)
-    weights = generator.uniform(1.0, 9.0, 60)
-    responses = np.repeat(np.arange(20), 3)
-    drawn = np.where(np.arange(60) % 3 > 0, y, np.nan)
-    sums = np.where(np.isnan(drawn), 0.0, weights).reshape(20, 3).sum(axis=1)
-    estimated = estimate(share(p, drawn, responses, weights=weights), power=0.0)
-    assert estimated.freedom == pytest.approx(sums.sum() ** 2 / (sums**2).sum() - 1, rel=1e-12)
-    # Responses that are labelled whole were drawn whole: their sizes do not count as weights.
-    uneven = np.repeat(np.arange(20), np.arange(20) % 5 + 1)
+    sizes = np.arange(20) % 5 + 1
+    responses = np.repeat(np.arange(20), sizes)
+    p, y = generator.random(responses.size), generator.integers(0, 2, responses.size).astype(float)
     each = generator.uniform(1.0, 9.0, 20)
-    known = np.where(uneven < 12, y[: uneven.size], np.nan)
-    estimated = estimate(share(p[: uneven.size], known, uneven, weights=each[uneven]), power=0.0)
-    kept = each[:12]
-    assert estimated.freedom == pytest.approx(kept.sum() ** 2 / (kept**2).sum() - 1, rel=1e-12)
+    known = np.where(responses < 12, y, np.nan)
+    estimated = estimate(share(p, known, responses, weights=each[responses]), power=0.0)
+    counts, true = (each * np.bincount(responses, of) for of in (np.ones_like(y), y))
+    counts, true = counts[:12], true[:12]
+    # Kish 1965: a long response, and one of a large weight, is a large part of the estimate.
+    by_design = counts.sum() ** 2 / (counts**2).sum() - 1
+    residuals = true - estimated.value * counts
+    # Satterthwaite's, of normal residuals: 2 V²/Var V.
+    by_residuals = 3 * (residuals**2).sum() ** 2 / (residuals**4).sum() - 2
+    assert by_design < 11
+    assert estimated.freedom == pytest.approx(min(by_design, by_residuals), rel=1e-12)
+    assert estimated.effective == pytest.approx(estimated.freedom + 1, rel=1e-12)
+
+
+def test_one_response_that_holds_all_of_the_variance_leaves_one_degree() -> None:
+    # Of thirty responses all but one have the same share.
+    responses = np.repeat(np.arange(60), 4)
+    y = np.tile([1.0, 1.0, 1.0, 0.0], 60)
+    y[:4] = 0.0
+    labels = hidden(y, responses, np.arange(30))
+    estimated = estimate(share(np.full(y.size, 0.5), labels, responses))
+    assert estimated.freedom < 1.3
+    assert estimated.may_lack_kinds
+
+
+@pytest.mark.parametrize(
+    ("n", "level", "lacks"), [(28, 0.95, True), (29, 0.95, False), (40, 0.99, True)]
+)
+def test_labels_may_lack_a_kind_that_as_many_draws_may_miss(
+    n: int, level: float, lacks: bool
+) -> None:
+    y = np.where(np.arange(100) < n, np.arange(100) % 2, np.nan)
+    estimated = estimate(share(np.full(100, 0.5), y, np.arange(100)), level=level)
+    assert (1 - estimated.unseen_share) ** n == pytest.approx(1 - level, rel=0.02)
+    assert estimated.may_lack_kinds is lacks
 
 
 def test_predictions_of_losses_count_only_where_they_are_well_worth_it() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from calibration.estimation import (
     Unit,
+    balance,
     batch_weights,
     draw,
     estimate,
@@ -18,6 +19,7 @@ from calibration.estimation import (
     planned_freedom,
     share,
     spread,
+    stratified_order,
 )
 from calibration.grouping import group_by_response
 from factormodels.errors import InputError
@@ -47,6 +49,47 @@ def test_a_draw_has_the_number_and_each_its_probability() -> None:
     assert set(drawn.sum(axis=1)) == {6}
     # A standard error is at most sqrt(1/4 / 4000) = .008; five of them.
     assert np.abs(drawn.mean(axis=0) - probabilities).max() < 0.04
+
+
+def test_a_stratified_draw_has_its_share_of_long_and_of_improbable_responses() -> None:
+    generator = np.random.default_rng(4)
+    sizes, p = generator.lognormal(2.0, 1.2, 160), generator.random(160)
+    chances = np.full(160, 20 / 160)
+    order = stratified_order(sizes, p, 20)
+    assert sorted(order) == list(range(160))
+    strata = np.array_split(np.argsort(sizes), 4)
+    spreads = []
+    for seed in range(40):
+        drawn = draw(chances, seed, order)
+        assert drawn.sum() == 20
+        assert [drawn[stratum].sum() for stratum in strata] == [5] * 4
+        at_random = draw(chances, seed)
+        spreads.append([abs(p[each].mean() - p.mean()) for each in (drawn, at_random)])
+    stratified, random = np.mean(spreads, axis=0)
+    assert stratified < 0.5 * random
+    # Each keeps its probability: the starts of the systematic draw are uniform.
+    often = np.mean([draw(chances, seed, order) for seed in range(2000)], axis=0)
+    # Five standard errors of a share of 2,000 draws.
+    assert np.abs(often - 0.125).max() < 5 * math.sqrt(0.125 * 0.875 / 2000)
+
+
+def test_labelled_responses_are_compared_with_all() -> None:
+    values = np.arange(100.0)
+    first = balance(values, values < 20)
+    assert (first.labelled, first.overall) == (9.5, 49.5)
+    # The error of the mean of 20 of 100 without replacement, and the normal law.
+    error = values.std(ddof=1) * math.sqrt(1 / 20 - 1 / 100)
+    assert first.p_value == pytest.approx(math.erfc(40 / error / math.sqrt(2)), rel=1e-12)
+    generator = np.random.default_rng(0)
+    alarms = [
+        balance(values, np.isin(values, generator.choice(100, 20, replace=False))).p_value < 0.05
+        for _ in range(1000)
+    ]
+    # Three standard errors of 1,000 draws.
+    assert np.mean(alarms) == pytest.approx(0.05, abs=3 * math.sqrt(0.05 * 0.95 / 1000))
+    for few in (values < 1, values >= 0):
+        assert math.isnan(balance(values, few).p_value)
+    assert math.isnan(balance(np.ones(9), np.arange(9) < 4).p_value)
 
 
 def test_weights_of_batches_leave_no_bias_even_if_labels_decide_what_is_next() -> None:

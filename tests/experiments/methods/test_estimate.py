@@ -233,6 +233,43 @@ def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Pa
     assert wide["value_lower"] < row["value_lower"]
 
 
+def test_intervals_that_may_not_hold_are_named_with_what_labels_may_lack() -> None:
+    table = drawn(n_responses=60)
+    for n, lacks in ((12, True), (45, False)):
+        rows = table.copy()
+        rows["label"] = rows["label"].where(rows["response"].isin([f"r{k}" for k in range(n)]))
+        estimated = estimate(rows, quantities="share,brier")
+        cautions = [each for each in estimated.sentences if "may be missing" in each]
+        assert len(cautions) == lacks
+        if lacks:
+            # The least of the effective numbers is told, with 1 - 0.05^(1/n) of it.
+            least = min(row_of(estimated, name)["effective"] for name in ("share", "brier"))
+            assert f"those of {least:.1f} responses" in cautions[0]
+            assert f"up to {1 - 0.05 ** (1 / least):.0%} of all" in cautions[0]
+
+
+def test_labelled_responses_that_are_not_like_all_are_reported(tmp_path: Path) -> None:
+    table = drawn(n_responses=60)
+    by_p = table.groupby("response")["p"].mean().sort_values(ascending=False)
+    likeliest = table["label"].where(table["response"].isin(by_p.index[:15]))
+    estimated = estimate(table.assign(label=likeliest), quantities="share")
+    (sentence,) = (each for each in estimated.sentences if "not like all" in each)
+    assert "mean probability" in sentence
+    at_random = table["label"].where(table["response"].isin([f"r{k}" for k in range(15)]))
+    estimated = estimate(table.assign(label=at_random), quantities="share")
+    assert not any("not like all" in each for each in estimated.sentences)
+    # A stratified sample is chosen like any other, with the same probabilities.
+    sheets = [tmp_path / name for name in ("random.csv", "stratified.csv")]
+    for sheet, stratified in zip(sheets, (False, True), strict=True):
+        estimate(table.assign(label=None), choose=15, sheet=sheet, stratified=stratified)
+    chosen = [pd.read_csv(sheet).drop_duplicates("response") for sheet in sheets]
+    assert set(chosen[0]["response"]) != set(chosen[1]["response"])
+    both = chosen[0].merge(chosen[1], on="response")
+    assert both["probability_x"].tolist() == pytest.approx(both["probability_y"].tolist())
+    off = [abs(by_p[each["response"]].mean() - by_p.mean()) for each in chosen]
+    assert off[1] < 0.05
+
+
 def test_sheets_are_batches_by_what_they_say_in_any_order_and_in_one_file(tmp_path: Path) -> None:
     truth = drawn()
     bare = truth.drop(columns="label")
@@ -263,7 +300,7 @@ def test_the_tidy_frame_has_a_row_for_each_quantity() -> None:
     frame, wide = estimation.frame, estimation["estimates"]
     assert frame["quantity"].tolist() == ["share", "brier"]
     assert frame["lower"].tolist() == wide["value_lower"].tolist()
-    assert len(frame.columns) == 11
+    assert len(frame.columns) == 12
 
 
 def test_what_becomes_of_a_sheet_is_said_as_options_that_can_be_given(tmp_path: Path) -> None:
