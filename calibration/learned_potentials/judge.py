@@ -30,6 +30,7 @@ from calibration.learned_potentials.fitting import (
     FieldSettings,
     fit_field,
 )
+from calibration.learned_potentials.harm import Harm, harm_of
 from calibration.learned_potentials.modules import POTENTIALS, MakeModule, batch_of
 from calibration.learned_potentials.shift import LawOfEvidence, Shift, shift_of
 from calibration.validation import Floats
@@ -182,6 +183,12 @@ class Judge:
         true, false = (self.law.of(np.flatnonzero(self.labels == label)) for label in (1, 0))
         mean = float(self.field.probabilities(table).mean())
         return shift_of(true, false, new, mean, n_bootstrap=n_bootstrap, seed=seed)
+
+    def harm(self, table: ClaimTable, *, n_bootstrap: int = 1000, seed: int = 0) -> Harm:
+        """Bounds on what a shift of evidence may do to the posteriors of other claims."""
+        new = _law(self.field, table, np.arange(len(table.labels)))
+        p = self.field.probabilities(table)
+        return harm_of(self.law, self.labels, new, p, n_bootstrap=n_bootstrap, seed=seed)
 
     def probabilities(self, table: ClaimTable, share: float | None = None) -> Floats:
         """Posterior of each claim, (n,).

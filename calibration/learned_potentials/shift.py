@@ -30,9 +30,6 @@ ALARM = 0.05
 FEWEST = 8
 """Of fewer new responses nothing is estimated: the test would hardly ever object."""
 
-FEW = 30
-"""Of fewer new responses the test misses most changes, and says so."""
-
 _EDGE = 0.01
 """A share whose interval comes as near to 0 or 1 is not determined."""
 

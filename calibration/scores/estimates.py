@@ -252,7 +252,10 @@ def _of_auroc(
     if not error[0] > NO_VARIATION:
         return value
     counted = np.ones(y.size) if weights is None else weights
-    size = effective_number(grouping.sums(counted)[:, np.newaxis])
+    true, false = counted * y, counted * (1 - y)
+    # Few false claims decide as much of the area as all true ones.
+    decided = grouping.sums(true / true.sum() + false / false.sum())
+    size = effective_number(decided[:, np.newaxis])
     return _with_interval(value, delta_interval(area, error, size, level, Scale.UNIT), error)
 
 

@@ -25,6 +25,7 @@ from calibration.learned_potentials import (
     read_judge,
 )
 from calibration.learned_potentials.columns import records_texts
+from calibration.learned_potentials.harm import TOLERANCE, Harm
 from calibration.learned_potentials.methods import (
     Learner,
     base_rate,
@@ -37,7 +38,7 @@ from calibration.learned_potentials.methods import (
     of_posteriors,
     recalibrated,
 )
-from calibration.learned_potentials.shift import FEW, FEWEST
+from calibration.learned_potentials.shift import FEWEST
 from experiments.asking.relation_settings import RelationMethodSettings
 from experiments.asking.settings import AskingSettings
 from experiments.columns.user_columns import UserTable, read_user_table
@@ -554,8 +555,9 @@ class ApplySettings(DrawnSettings, ColumnSettings):
 def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Findings:
     """Judge claims of responses by a judge that `fit` saved.
 
-    First checks whether the evidence here is distributed, given truth, as that learned from: the
-    distance between its distribution and the best mixture of that of true and of false claims. Then
+    First compares the evidence here with mixtures of that of the true and of the false claims
+    learned from, and bounds what the difference may do: the share of true claims, the Brier score,
+    and how many responses to label to know. Then
     gives a posterior for every claim; the learned prior stays unless --adapt asks for more. Labels
     play no part. --out B.jsonl writes the responses with their posteriors, which
     `factormodels score` reads. Each response is marked as one whose labels taught the judge, or
@@ -587,12 +589,18 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     if strange and not settings.other_evidence:
         raise InputError(f"{strange}; make both in the same way, or give --other-evidence")
     table = known.table(graphs, user_columns)
-    shift = known.shift(table, n_bootstrap=settings.n_bootstrap, seed=settings.seed)
+    replicates = {"n_bootstrap": settings.n_bootstrap, "seed": settings.seed}
+    shift, harm = known.shift(table, **replicates), None
+    if not np.isnan(shift.distance) and shift.n_responses >= FEWEST:
+        harm = known.harm(table, **replicates)
     p = before = known.probabilities(table)
-    moves = settings.adapt and shift.determined
+    # Posteriors that follow a share which may be the old one are worse.
+    other_share = harm is not None and not (harm.share_lower <= shift.old_share <= harm.share_upper)
+    determined = shift.determined and other_share
+    moves = settings.adapt and determined
     if known is not whole and not moves:
         p = whole.posteriors(graphs, user_columns)
-    sentences = [_checked(shift)]
+    sentences = _checked(harm)
     if user_table is not None and user_table.remark:
         sentences.append(user_table.remark)
     share = f"{number(shift.share)} {interval(shift.share_lower, shift.share_upper)}"
@@ -603,8 +611,9 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
             f"{number(float(before.mean()))}."
         )
     elif settings.adapt:
-        sentences.append(f"The learned prior stays: {_WHY[shift.status]}.")
-    elif shift.determined:
+        why = ShiftStatus.SAME_SHARE if shift.determined else shift.status
+        sentences.append(f"The learned prior stays: {_WHY[why]}.")
+    elif determined:
         sentences.append(
             f"The evidence is that of a share of true claims of {share}; --adapt moves the "
             "posteriors to it."
@@ -636,6 +645,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         source=str(responses) if isinstance(responses, str | Path) else "the responses",
         sentences=tuple(sentences),
         tables={
+            **({} if harm is None else {"harm": _harm_table(harm)}),
             "shift": _shift_table(shift),
             "responses": _responses_table(table, p),
             "claims": _claims_table(table, p, marks),
@@ -693,33 +703,32 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
     return sentences
 
 
-def _checked(shift: Shift) -> str:
-    """What the check of shift says."""
-    if np.isnan(shift.distance):
-        return (
-            "Whether the evidence is distributed as that learned from cannot be told: "
-            f"{_WHY[shift.status]}."
-        )
-    sentence = (
-        "At the quantiles compared, the largest distance between the distribution of the evidence "
-        f"here and the best mixture of what was learned is {number(shift.distance)} "
-        f"{interval(shift.lower, shift.upper)}, p = {number(shift.p_value)}: "
-    )
-    if shift.status is ShiftStatus.OTHER_EVIDENCE:
-        sentence += (
-            "the learned law of evidence does not reproduce it, and posteriors may be wrong; make "
-            "the evidence as that learned from was made, or label claims of some responses here "
-            "and learn from them."
+def _checked(harm: Harm | None) -> list[str]:
+    """What the evidence here allows: truth, Brier, and labels to know."""
+    if harm is None:
+        return [
+            "What a shift of the evidence may do to the posteriors cannot be told: "
+            f"{_WHY[ShiftStatus.TOO_FEW]}."
+        ]
+    sentences = [
+        f"{harm.unexplained:.0%} of the claims have evidence that no mixture of what was learned "
+        f"explains. The share of true claims here is in "
+        f"{interval(harm.share_lower, harm.share_upper)}, and the Brier score in "
+        f"{interval(harm.brier_lower, harm.brier_upper)}; the posteriors say "
+        f"{number(harm.brier)}."
+    ]
+    if harm.bounded:
+        sentences.append(
+            f"The shift raises the Brier score by {number(harm.largest_rise)} at most: the "
+            "posteriors can be used."
         )
     else:
-        sentence += "nothing says that the learned law of evidence does not hold here."
-    if shift.status is not ShiftStatus.OTHER_EVIDENCE and shift.n_responses < FEW:
-        sentence += (
-            f" With {counted(shift.n_responses, 'response')} the test has little power: it would "
-            "miss most "
-            "changes."
+        sentences.append(
+            f"The shift may raise the Brier score by up to {number(harm.largest_rise)}. Labels of "
+            f"{counted(harm.n_to_label, 'response')} here tell it to ±{TOLERANCE:g}: label them, "
+            "and score the posteriors by them or learn from them."
         )
-    return sentence
+    return sentences
 
 
 def _responses_table(table: ClaimTable, p: Floats) -> Table:
@@ -746,6 +755,22 @@ def _claims_table(table: ClaimTable, p: Floats, marks: Sequence[LearnedFrom]) ->
     )
 
 
+def _harm_table(harm: Harm) -> Table:
+    row = {**harm._asdict(), "largest_rise": harm.largest_rise, "n_to_label": harm.n_to_label}
+    return Table(
+        data_frame([row]),
+        columns_as(
+            "unexplained:3 | share_lower:3 true at least | share_upper:3 at most | "
+            "brier:3 Brier by posteriors | brier_lower:3 at least | brier_upper:3 at most | "
+            "n_to_label:0 responses to label"
+        ),
+        "What a shift of the evidence may do.",
+        note="Unexplained: share of claims beyond any mixture of what was learned. Bounds are 95% "
+        "over responses; they hold if the others' truth depends on evidence, or evidence on truth, "
+        f"as learned. To label: for the Brier score to ±{TOLERANCE:g}.",
+    )
+
+
 def _shift_table(shift: Shift) -> Table:
     return Table(
         data_frame([{**asdict(shift), "status": shift.status.value.replace("_", " ")}]),
@@ -756,8 +781,8 @@ def _shift_table(shift: Shift) -> Table:
         "Whether the learned law of evidence holds here.",
         note="Distance: largest difference of two distribution functions of log odds, 0 to 1; p is "
         "of the support and number of passages too, where the judge reads them. The weight is the "
-        "share of true claims only where the law holds. With few responses, say 8, the test has "
-        "little power.",
+        "share of true claims only where the law holds. With many responses p is small whatever "
+        "the harm, and with few, say 8, the test has little power.",
     )
 
 

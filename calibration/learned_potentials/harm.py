@@ -1,0 +1,187 @@
+"""What a shift of evidence may do to posteriors: bounds on the share of true claims and on Brier.
+
+That evidence is no exact mixture of what was learned (`shift_of`) says little of its harm: with
+many responses any difference is seen. Here the difference bounds what it can do. Claims are binned
+by their log odds. With Q, T and F the shares of new claims, of claims learned from that are true,
+and of those that are false in each bin, and w the weight of the nearest mixture, a part
+min(1, (wT + (1 - w)F)/Q) of the claims of a bin is explained by what was learned; of the others
+nothing is known. Two laws of explained claims are considered: the share of true claims moved and
+evidence given truth did not (label shift: wT/(wT + (1 - w)F) of a bin are true), or truth given
+evidence did not move (covariate shift: posteriors are right). The bounds hold both, and any truth
+of claims that are not explained. Neither law can be tested without labels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from calibration.learned_potentials.shift import FEWEST, LawOfEvidence
+from calibration.validation import Floats, Integers, whole_number
+
+TOLERANCE = 0.05
+"""Change of the Brier score that is no harm."""
+
+_BINS = 6
+"""Bins of log odds, of as many claims each: more of them explain less by chance alone."""
+
+_NORMAL = 1.959963984540054
+
+
+class Harm(NamedTuple):
+    """What a shift allows, with 95% bounds over responses of both sides.
+
+    Attributes:
+        unexplained: share of new claims that no mixture of what was learned explains.
+        share_lower: least share of true claims.
+        share_upper: largest.
+        brier: Brier score if posteriors mean what they say, the mean of p (1 - p).
+        brier_lower: least Brier score.
+        brier_upper: largest.
+        deviation: standard deviation over responses of what one adds to the Brier score times their
+            number, among the claims learned from.
+        n_responses: number of new responses.
+    """
+
+    unexplained: float
+    share_lower: float
+    share_upper: float
+    brier: float
+    brier_lower: float
+    brier_upper: float
+    deviation: float
+    n_responses: int
+
+    @property
+    def largest_rise(self) -> float:
+        """The most that the Brier score may be above what posteriors say."""
+        return self.brier_upper - self.brier
+
+    @property
+    def bounded(self) -> bool:
+        """Whether that is no more than `TOLERANCE`."""
+        return self.largest_rise <= TOLERANCE
+
+    @property
+    def n_to_label(self) -> int:
+        """Number of responses whose labels tell the Brier score to `TOLERANCE`.
+
+        It supposes that losses vary over responses as they did among those learned from. At most
+        all new responses can be labelled, and fewer than `FEWEST` show no variance.
+        """
+        wanted = math.ceil((_NORMAL * self.deviation / TOLERANCE) ** 2) + 1
+        return min(max(wanted, FEWEST), self.n_responses)
+
+
+def harm_of(
+    law: LawOfEvidence,
+    labels: Floats,
+    new: LawOfEvidence,
+    p: Floats,
+    *,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+) -> Harm:
+    """Bound the share of true claims and the Brier score among new claims.
+
+    Args:
+        law: evidence of the claims learned from, log odds first.
+        labels: their labels, 1 or 0, (n,).
+        new: evidence of the new claims.
+        p: their posteriors, (m,).
+        n_bootstrap: number of replicates, of responses of both sides.
+        seed: seed of the replicates.
+    """
+    n_bootstrap, seed = whole_number(n_bootstrap, "n_bootstrap", 1), whole_number(seed, "seed", 0)
+    log_odds, learned = new.values[:, 0], law.values[:, 0]
+    both = np.concatenate([learned, log_odds])
+    cuts = np.quantile(both, np.linspace(0, 1, _BINS + 1)[1:-1])
+    known_bins, new_bins = (np.searchsorted(cuts, each) for each in (learned, log_odds))
+    known_values = np.stack([labels, 1 - labels])
+    new_values = np.stack([np.ones_like(p), p, p**2, (1 - p) ** 2, np.minimum(p, 1 - p) ** 2,
+                           np.maximum(p, 1 - p) ** 2, p * (1 - p)])  # fmt: skip
+    known = _sums(known_values, law.owners, known_bins, law.n_responses)
+    here = _sums(new_values, new.owners, new_bins, new.n_responses)
+    generator = np.random.default_rng(seed)
+
+    def redrawn(n: int) -> Floats:
+        return generator.multinomial(n, np.full(n, 1 / n), n_bootstrap).astype(np.float64)
+
+    everybody = np.ones((1, law.n_responses)), np.ones((1, new.n_responses))
+    value = _bounds(*(np.tensordot(w, s, 1) for w, s in zip(everybody, (known, here), strict=True)))
+    drawn = _bounds(
+        np.tensordot(redrawn(law.n_responses), known, 1),
+        np.tensordot(redrawn(new.n_responses), here, 1),
+    )
+    least = np.nanquantile(drawn.lower, 0.025, axis=1)
+    most = np.nanquantile(drawn.upper, 0.975, axis=1)
+    return Harm(
+        unexplained=float(value.unexplained[0]),
+        share_lower=float(least[0]),
+        share_upper=float(most[0]),
+        brier=float((p * (1 - p)).mean()),
+        brier_lower=float(least[1]),
+        brier_upper=float(most[1]),
+        deviation=_deviation(learned, labels, law),
+        n_responses=new.n_responses,
+    )
+
+
+class _Bounds(NamedTuple):
+    """Bounds of b replicates: of the share and of the Brier score, (2, b) each."""
+
+    unexplained: Floats
+    lower: Floats
+    upper: Floats
+
+
+def _sums(values: Floats, owners: Integers, bins: Integers, n_responses: int) -> Floats:
+    """Sums of values (k, n) by response and bin, (n_responses, k, bins)."""
+    places = owners * _BINS + bins
+    sums = [np.bincount(places, each, n_responses * _BINS) for each in values]
+    by_place: Floats = np.stack(sums, axis=1).astype(np.float64)
+    return by_place.reshape(n_responses, _BINS, len(values)).swapaxes(1, 2)
+
+
+def _bounds(known: Floats, here: Floats) -> _Bounds:
+    """Bounds from sums by bin of claims learned from, (b, 2, bins), and of new, (b, 7, bins)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        true, false = (
+            known[:, each] / known[:, each].sum(axis=1, keepdims=True) for each in (0, 1)
+        )
+        size = here[:, 0].sum(axis=1)
+        each_bin = here / size[:, None, None]
+        count, p, if_false, if_true, best, worst, said = each_bin.swapaxes(0, 1)
+        # The nearest mixture, by distribution functions.
+        apart, ahead = np.cumsum(true - false, axis=1), np.cumsum(count - false, axis=1)
+        along = (apart * ahead).sum(axis=1) / np.square(apart).sum(axis=1)
+        # Where evidence does not depend on truth any weight is as near.
+        weight = np.clip(np.where(np.square(apart).sum(axis=1) == 0, 0.5, along), 0.0, 1.0)
+        of_true = weight[:, None] * true
+        mixture = of_true + (1 - weight[:, None]) * false
+        explained = np.minimum(1.0, np.nan_to_num(mixture / count, nan=1.0, posinf=1.0))
+        truth = np.nan_to_num(of_true / mixture)
+    losses = truth * if_true + (1 - truth) * if_false
+    open_part = 1 - explained
+
+    def total(of_explained: Floats, of_others: Floats) -> Floats:
+        return np.asarray((explained * of_explained + open_part * of_others).sum(axis=1))
+
+    shares, briers = (truth * count, p), (losses, said)
+    lower = [(shares, np.zeros_like(count)), (briers, best)]
+    upper = [(shares, count), (briers, worst)]
+    return _Bounds(
+        (open_part * count).sum(axis=1),
+        np.stack([np.minimum(*(total(law, rest) for law in laws)) for laws, rest in lower]),
+        np.stack([np.maximum(*(total(law, rest) for law in laws)) for laws, rest in upper]),
+    )
+
+
+def _deviation(log_odds: Floats, labels: Floats, law: LawOfEvidence) -> float:
+    """How much losses of responses learned from vary: see `Harm.deviation`."""
+    losses = (1 / (1 + np.exp(-log_odds)) - labels) ** 2
+    surplus = np.bincount(law.owners, losses - losses.mean(), law.n_responses)
+    influences = surplus * law.n_responses / losses.size
+    return float(influences.std(ddof=1)) if law.n_responses > 1 else math.nan
