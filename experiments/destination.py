@@ -24,8 +24,12 @@ _OTHER_FILES = re.compile(
 suffix may end the name of a folder, as that of "llama3.1" does."""
 
 
-def form_of(path: str | os.PathLike[str]) -> str:
+def form_of(path: str | os.PathLike[str], option: str = "--out") -> str:
     """Return the suffix of the single file that a path asks for, in lower case; "" for a folder.
+
+    Args:
+        path: the destination.
+        option: what names it, for errors.
 
     Raises:
         InputError: if the suffix asks for a kind of file that findings are not written to.
@@ -33,7 +37,7 @@ def form_of(path: str | os.PathLike[str]) -> str:
     suffix = Path(path).suffix.lower()
     if _OTHER_FILES.fullmatch(suffix):
         raise InputError(
-            f"--out {path}: findings are not written as {suffix}; name a folder, or a file that "
+            f"{option} {path}: findings are not written as {suffix}; name a folder, or a file that "
             f"ends in {', '.join(FILE_FORMS[:-1])} or {FILE_FORMS[-1]}"
         )
     return suffix if suffix in FILE_FORMS else ""
@@ -67,7 +71,7 @@ def check_destination(
             f"{option} -: findings are printed without it; for one JSON object on standard output "
             "use --json"
         )
-    form = form_of(target)
+    form = form_of(target, option)
     if not form:
         if target.exists() and not target.is_dir():
             raise InputError(

@@ -100,6 +100,7 @@ def relation_model(
     method: str = "automatic",
     window: int | None = None,
     openness: float = OPENNESS,
+    option: str = "--relations",
 ) -> tuple[RelationModel, dict[str, Any]]:
     """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
 
@@ -110,6 +111,7 @@ def relation_model(
         method: where the language model's probabilities come from: one of `Method`.
         window: tokens that it takes; None for what is known of it.
         openness: how far a probability from log-probabilities may be open.
+        option: what gives the name, for errors.
 
     Raises:
         InputError: for an unknown name, or a model that is not there.
@@ -120,7 +122,7 @@ def relation_model(
     kind, _, named_path = name.partition(":")
     if name == "model":
         if model is None:
-            raise InputError("--relations model needs a language model; name one with --model")
+            raise InputError(f"{option} model needs a language model; name one with --model")
         # Without facts of its own: `_model_facts` has its name, method and prompts.
         built = build_relation_model(
             "prompted",
@@ -137,7 +139,7 @@ def relation_model(
         facts = relation_model_facts(kind, path=path)
         built = build_relation_model(kind, path=path, labels=labels)
         return built, {f"{kind}_sha256": facts["sha256"]}
-    raise InputError(f"--relations {name!r} is unknown; use one of {', '.join(RELATIONS)}")
+    raise InputError(f"{option} {name!r} is unknown; use one of {', '.join(RELATIONS)}")
 
 
 def method_named(method: str) -> Method:

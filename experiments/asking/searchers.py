@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from experiments.asking.relation_models import content_hash
-from experiments.settings import USUAL, Option, Settings
+from experiments.asking.settings import WebSettings
+from experiments.settings import USUAL, Option, Settings, option_of
 from experiments.settings.inputs import is_dataset, read_graphs
+from experiments.settings.limits import WebAddress
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.documents import (
@@ -28,7 +30,6 @@ from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session
-    from experiments.asking.settings import WebSettings
     from factormodels.extraction.embeddings import Embedder
     from factormodels.extraction.retrieval.web import WebRetriever
 
@@ -108,7 +109,7 @@ class EvidenceSettings(Settings):
     embeddings: Annotated[str | None, Option("NAME")] = None
     """For --retriever dense: a folder of sentence-transformers, or a model as litellm spells it."""
 
-    embeddings_base: Annotated[str | None, Option("URL")] = None
+    embeddings_base: Annotated[WebAddress | None, Option("URL")] = None
     """Address of an embedding server with a compatible API."""
 
     price_embeddings: Annotated[float | None, Field(ge=0), Option("USD")] = None
@@ -153,6 +154,26 @@ class RetrieverEntry(NamedTuple):
     by_pages: bool = True
 
 
+def refuse_web_options(name: str, *chosen: Settings) -> None:
+    """Refuse options about searches of the web where a retriever searches nothing there.
+
+    Args:
+        name: the retriever's name.
+        chosen: settings, of which those about the web are looked at.
+
+    Raises:
+        InputError: for the first option that would do nothing.
+    """
+    about_the_web = {*WebSettings.model_fields, "reading"}
+    for settings in chosen:
+        for field, info in type(settings).model_fields.items():
+            if field in about_the_web and getattr(settings, field) != info.default:
+                option = option_of(type(settings), field).name
+                raise InputError(
+                    f"--{option} is for a search of the web, not for {name}; leave it out"
+                )
+
+
 def build_retriever(
     name: str, graphs: Sequence[FactGraph], search: Search
 ) -> tuple[Retriever, dict[str, Any]]:
@@ -174,8 +195,8 @@ def build_retriever(
     ):
         if value is not None and name != needed:
             raise InputError(f"{option} is for --retriever {needed}, not for {name}; leave one out")
-    if search.web.search_base is not None and RETRIEVERS[name].reads_documents:
-        raise InputError(f"--search-base is for a search of the web, not for {name}; leave it out")
+    if RETRIEVERS[name].reads_documents:
+        refuse_web_options(name, search.web, search.evidence)
     return RETRIEVERS[name].build(graphs, search)
 
 
@@ -229,6 +250,7 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
 def _provider_s(name: str, search: Search) -> Embedder:
     """Embeddings of a provider, at a price and within a budget."""
     from factormodels.extraction.embeddings import LitellmEmbedder
+    from factormodels.extraction.language_model.model_parameters import provider_of
     from factormodels.extraction.language_model.prices import model_prices
 
     price_per_million, budget = search.evidence.price_embeddings, search.session.budget
@@ -241,6 +263,10 @@ def _provider_s(name: str, search: Search) -> Embedder:
             f"--max-cost: the price of {name!r} is not known; give --price-embeddings, in US "
             "dollars per million tokens"
         )
+    try:
+        provider_of(name)
+    except InputError as error:
+        raise InputError(f"--embeddings {name}: there is no such folder, and {error}") from None
     return LitellmEmbedder(name, search.evidence.embeddings_base, price, budget)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, PlainSerializer
 
 from experiments.settings import USUAL, Option, Settings
-from experiments.settings.limits import Calls, Count, FilePath, Positive, Price
+from experiments.settings.limits import Calls, Count, FilePath, Positive, Price, WebAddress
 from factormodels.extraction.http.requests import HttpSettings
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import TIMEOUT, LitellmSettings
@@ -35,7 +35,7 @@ methods of `LanguageModel`."""
 class AnswerSettings(Settings):
     """Language model."""
 
-    api_base: Annotated[str | None, Field(min_length=1), Option("URL", usual=True)] = None
+    api_base: Annotated[WebAddress | None, Option("URL", usual=True)] = None
     """Address of a server with a compatible API."""
 
     cache: FilePath = Path("answers.sqlite")
@@ -113,7 +113,7 @@ class AskingSettings(AnswerSettings):
 class WebSettings(Settings):
     """Requests to the web."""
 
-    search_base: Annotated[str | None, Option("URL")] = None
+    search_base: Annotated[WebAddress | None, Option("URL")] = None
     """Address of your own search server, with the same API as the service."""
 
     price_search: Annotated[Price | None, Option("USD")] = None

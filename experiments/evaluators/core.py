@@ -80,7 +80,7 @@ def core_stage(
         )
     templates = templates_of(settings.domain)
     relations: RelationModel
-    relations, facts = relation_model(settings.core_relations, model)
+    relations, facts = relation_model(settings.core_relations, model, option="--core-relations")
     if settings.core_relations != "model":
         relations = LocalRelations(relations)
     share = 1.0 if settings.faithfulness else None

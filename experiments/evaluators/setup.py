@@ -22,7 +22,13 @@ from experiments.asking.relation_models import (
     relation_model,
     relation_model_facts,
 )
-from experiments.asking.searchers import GIVEN, RETRIEVERS, Search, build_retriever
+from experiments.asking.searchers import (
+    GIVEN,
+    RETRIEVERS,
+    Search,
+    build_retriever,
+    refuse_web_options,
+)
 from experiments.columns.assessed_metadata import METADATA_KEY as ASSESSMENT_KEY
 from experiments.evaluators.batches.threads import LocalRelations
 from experiments.evaluators.calls.early_exits import early_exit
@@ -209,11 +215,13 @@ def make_plan(
         for name, chosen in (
             ("--queries", settings.queries),
             ("--question-contexts", settings.question_contexts),
+            ("--top-k", settings.top_k is not None),
         ):
             if chosen:
                 raise InputError(
                     f"{name}: nothing is searched with --retriever given; leave one out"
                 )
+        refuse_web_options(GIVEN, settings)
     if settings.summarise:
         log_probabilities = _chosen_method(settings, session.model) == "logprobs"
         summarising = _model(session, "--summarise")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +18,15 @@ def _named_path(value: Any) -> Any:
     """A path, which the empty text, that pathlib takes for the current folder, is not."""
     if value == "":
         raise ValueError("give a path that is not empty")
+    return value
+
+
+def _web_address(value: str) -> str:
+    """The address of a server, which begins with its protocol."""
+    if not re.match(r"https?://[^\s/]", value, re.I):
+        raise ValueError(
+            "give an address that begins with http:// or https://, such as http://127.0.0.1:8000/v1"
+        )
     return value
 
 
@@ -46,6 +56,7 @@ Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Folds = Annotated[int, Field(ge=2)]
 KPolicy = Annotated[int | str, AfterValidator(_k_policy), Option("K")]
 FilePath = Annotated[Path, BeforeValidator(_named_path)]
+WebAddress = Annotated[str, AfterValidator(_web_address)]
 ObjectiveName = Literal["log_loss", "likelihood", "brier"]
 
 if TYPE_CHECKING:
