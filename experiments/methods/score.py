@@ -223,9 +223,13 @@ def _names(
 
 
 def shortest_names(files: Sequence[Path]) -> list[str]:
-    """Names of files without folders and suffix, with as much of both as tells them apart."""
+    """Names of files: the first of stem, name, folders and path that tells each from the others."""
     choices = [
-        [file.stem, *("/".join(file.parts[-n:]) for n in range(1, len(file.parts) + 1))]
+        [
+            *(file.stem, file.name),
+            *(folder.name for folder in file.parents if folder.name),
+            *("/".join(file.parts[-n:]) for n in range(2, len(file.parts) + 1)),
+        ]
         for file in files
     ]
     counts = Counter(name for names in choices for name in set(names))

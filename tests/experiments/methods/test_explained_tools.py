@@ -98,15 +98,13 @@ def test_two_assessments_have_names_and_conventions_of_their_own(tmp_path: Path)
     files = [tmp_path / folder / "graphs.jsonl" for folder in ("mine", "theirs")]
     both = score(tmp_path / "labels.jsonl", beside=files, language="en", **QUICK)
     assert both["tools"]["model"].tolist() == [
-        "FR2 (mine/graphs.jsonl)",
-        "FR2 (theirs/graphs.jsonl)",
+        "FR2 (mine)",
+        "FR2 (theirs)",
     ]
     # The relations are those of the first assessment, and the file of labels has none.
-    assert set(both["conventions"]["tools"]) == {
-        "FR2 (theirs/graphs.jsonl) against FR2 (mine/graphs.jsonl)"
-    }
+    assert set(both["conventions"]["tools"]) == {"FR2 (theirs) against FR2 (mine)"}
     own = score(files[0], beside=files[1:], language="en", **QUICK)
-    assert own["tools"]["model"].tolist() == ["FR2", "FR2 (theirs/graphs.jsonl)"]
+    assert own["tools"]["model"].tolist() == ["FR2", "FR2 (theirs)"]
     assert own["tools"]["brier_less"].isna().tolist() == [True, False]
     same = score(files[0], beside=[files[0]], language="en", **QUICK)
     assert "conventions" not in same.tables

@@ -546,7 +546,9 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     ("files", "names"),
     [
         (["out/good.json", "out/poor.json"], ["good", "poor"]),
-        (["monday/out.json", "tuesday/out.json"], ["monday/out.json", "tuesday/out.json"]),
+        (["monday/out.json", "tuesday/out.json"], ["monday", "tuesday"]),
+        (["0.5/a/out.json", "0.8/a/out.json"], ["0.5", "0.8"]),
+        (["a/b/out.json", "b/a/out.json"], ["b/out.json", "a/out.json"]),
         (["out.json", "out.jsonl"], ["out.json", "out.jsonl"]),
         # Of folders whose names end in a version nothing is a suffix.
         (["results-0.5", "results-0.8"], ["results-0.5", "results-0.8"]),
