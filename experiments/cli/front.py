@@ -24,6 +24,7 @@ from cyclopts import (
     Group,
     MissingArgumentError,
     Parameter,
+    RepeatArgumentError,
     UnusedCliTokensError,
 )
 from pydantic import BeforeValidator, Field
@@ -160,7 +161,8 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
     if isinstance(error, UnusedCliTokensError):
         superfluous = ", ".join(map(repr, error.unused_tokens or ()))
         takes = f"takes {' and '.join(places)}" if places else "takes no argument"
-        return f"{superfluous}: factormodels {name} {takes} beside its options; leave it out"
+        them = "it" if len(error.unused_tokens or ()) == 1 else "them"
+        return f"{superfluous}: factormodels {name} {takes} beside its options; leave {them} out"
     both = _with_output(settings_of(function))
     by_option = _fields_by_option(both)
     if isinstance(error, MissingArgumentError) and error.argument is not None:
@@ -177,8 +179,25 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
         return _no_option(option, [*by_option, *of_backend])
     if isinstance(error, CoercionError) and error.token is not None and error.token.keyword:
         return f"{error.token.keyword}: it takes no value; leave {error.token.value!r} out"
+    if isinstance(error, RepeatArgumentError):
+        option = str(error.token.keyword)
+        given = [word for word in words if word.partition("=")[0] in _spellings(option)]
+        if len(set(given)) > 1:
+            return f"{' and '.join(given)} contradict each other; keep one"
+        return f"{option}: it is given {len(given)} times; keep one"
+    # The parser takes a dot for a part of an option, and says so in words of its own.
+    for word in words:
+        name = word.partition("=")[0]
+        if name.startswith("--") and "." in name:
+            return _no_option(name.removeprefix("--"), by_option)
     error.verbose = False
     return " ".join(str(error).split())
+
+
+def _spellings(option: str) -> tuple[str, str]:
+    """A flag and what takes it back."""
+    name = option.removeprefix("--no-").removeprefix("--")
+    return f"--{name}", f"--no-{name}"
 
 
 def _no_option(name: str, known: Iterable[str]) -> str:

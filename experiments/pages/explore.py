@@ -14,7 +14,7 @@ from experiments.findings.table import Table, columns_as
 from experiments.progress import watcher
 from experiments.settings import USUAL, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from experiments.pages.explored_page import Explored
@@ -78,7 +78,8 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
         graphs = graphs_of(source)
     chosen = [graph for graph in graphs if settings.response in (None, graph.id)]
     if not chosen:
-        raise InputError(f"{name}: it has no response {settings.response!r}; leave --response out")
+        subject = f"{name}: the response {settings.response!r}"
+        raise InputError(unknown_name(subject, settings.response, (graph.id for graph in graphs)))
     with socket.socket() as free:
         try:
             free.bind(("127.0.0.1", settings.port))
