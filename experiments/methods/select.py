@@ -107,8 +107,10 @@ class SelectSettings(
             MissingDependencyError: if a relation model needs a library that is not installed.
         """
         cap, graded = (
-            None if name is None else relation_model(name, model, openness=self.openness)[0]
-            for name in (self.cap, self.graded)
+            None
+            if name is None
+            else relation_model(name, model, openness=self.openness, option=option)[0]
+            for option, name in (("--cap", self.cap), ("--graded", self.graded))
         )
         labels = parse_labels(self.labels)
         return CoreChoices(

@@ -90,6 +90,7 @@ def test_epsilon_and_a_cap_take_off_what_informs_little() -> None:
         ({"labels": ["LABEL_0"]}, "write LABEL=RELATION"),
         ({"labels": ["LABEL_0=yes"]}, "the relation one of entailment"),
         ({"relations": "nli"}, "is unknown"),
+        ({"cap": "nil:x"}, "`cap='nil:x'` is unknown"),
         ({"weight": "uniform"}, "did you mean 'weights'"),
     ],
 )
