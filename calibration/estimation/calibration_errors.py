@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.estimation.estimates import EstimateInterval, Inverted, PoweredEstimate
+from calibration.estimation.estimates import (
+    EstimateInterval,
+    Inverted,
+    PoweredEstimate,
+    effective_responses,
+)
 from calibration.estimation.quantities import GivenClaims, given_claims
 from calibration.forecasts import forecasts
 from calibration.grouping import Grouping
@@ -70,6 +75,9 @@ class CalibrationError(Inverted):
         del finite
         known = self.labelled
         alone, interval = self._intervals(level)
+        sizes, n_known = self.grouping.sizes.astype(np.float64), self.grouping.sums(known)
+        weights = self.grouping.sums(np.where(known, self.claims.weights, 0.0))
+        whole = bool((n_known[n_known > 0] == sizes[n_known > 0]).all())
         best = 1.0 if power is None else power
         if not best:
             interval = alone
@@ -82,7 +90,8 @@ class CalibrationError(Inverted):
             power=best,
             n_items=known.size,
             n_labelled=int(known.sum()),
-            n_responses=int((self.grouping.sums(known) > 0).sum()),
+            n_responses=int((n_known > 0).sum()),
+            effective=effective_responses(weights / weights.sum(), sizes if whole else None),
             grouping=self.grouping,
             lowest=0.0,
             highest=1.0,

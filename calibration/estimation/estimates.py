@@ -40,7 +40,7 @@ _LEVERAGE = 0.9
 """The largest leverage: what one unit alone decides has no residual to enlarge."""
 
 
-RARE_KIND = 0.1
+RARE_KIND = 0.05
 """Labels that may lack a kind of response of a larger share leave the coverage of an interval open.
 
 In simulations, `notebooks/questions/skewed_responses.py`, intervals of labels that exclude such a
@@ -64,8 +64,7 @@ class EstimateInterval:
             in labels and that says nothing of what might.
         upper: upper end.
         error: standard error.
-        freedom: degrees of freedom of Student's t, one less than the number of responses of equal
-            influence that would say as much.
+        freedom: degrees of freedom of Student's t.
         influences: float64 (n_responses,), what each response of the quantity's grouping adds to
             the value, for differences; empty of a difference.
         left_out_error: standard error by residuals of responses left out: the jackknife's.
@@ -119,6 +118,7 @@ class PoweredEstimate:
         n_items: number of items.
         n_labelled: number of those that are labelled.
         n_responses: number of responses with a labelled item.
+        effective: number of responses of equal size that say as much; see `effective_responses`.
         grouping: the quantity's.
         lowest: the least value there can be.
         highest: the largest.
@@ -133,6 +133,7 @@ class PoweredEstimate:
     n_items: int
     n_labelled: int
     n_responses: int
+    effective: float
     grouping: Grouping
     lowest: float
     highest: float
@@ -162,11 +163,6 @@ class PoweredEstimate:
     def freedom(self) -> float:
         """Degrees of freedom of Student's t."""
         return self.interval.freedom
-
-    @property
-    def effective(self) -> float:
-        """Number of responses of equal influence that say as much; 1 where there is no interval."""
-        return self.interval.freedom + 1.0
 
     @property
     def unseen_share(self) -> float:
@@ -256,11 +252,37 @@ def estimate(
         n_items=labelled.size,
         n_labelled=int(labelled.sum()),
         n_responses=sums.n_responses,
+        effective=sums.effective,
         grouping=quantity.grouping,
         lowest=quantity.lowest,
         highest=quantity.highest,
         level=level,
     )
+
+
+def effective_responses(shares: Floats, sizes: Floats | None) -> float:
+    """Number of labelled responses of equal size that say as much, by design (Kish 1965).
+
+    Labels have no part in it: a sample in which nothing stands out may lack what does. Nor has
+    chance in which long responses were drawn, where whole ones are labelled: it is no more than
+    the number of as many responses of all in the mean.
+
+    Args:
+        shares: float64 (n_responses,), the part of the value that each response decides, summing
+            to 1.
+        sizes: size of each response, labelled or not, (n_responses,); None where single claims are
+            labelled.
+    """
+    effective = float(1 / (shares @ shares))
+    if sizes is None:
+        return effective
+    evenness = float(sizes.sum() ** 2 / (sizes.size * (sizes @ sizes)))
+    return min(effective, float((shares > 0).sum()) * evenness)
+
+
+def effective_of(quantity: Linearised) -> float:
+    """Number of labelled responses of equal size that say as much of a quantity."""
+    return _linearised(quantity).effective
 
 
 def best_power(quantity: Linearised) -> float:
@@ -324,6 +346,7 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
         n_items=first.n_items + second.n_items,
         n_labelled=first.n_labelled + second.n_labelled,
         n_responses=first.n_responses + second.n_responses,
+        effective=min(first.effective, second.effective),
         grouping=first.grouping,
         lowest=ends[0],
         highest=ends[1],
@@ -385,6 +408,7 @@ class _Linearised:
         shares: float64 (n_responses,), the part of the labels' value that its labels decide.
         units: how labels and predictions add by sampled unit, the part of the value that is its,
             and the share of units not sampled that it stands for: four arrays (n_units,).
+        effective: number of labelled responses of equal size that say as much.
     """
 
     items: Linear
@@ -394,6 +418,7 @@ class _Linearised:
     touched: NDArray[np.bool_]
     shares: Floats
     units: tuple[Floats, Floats, Floats, Floats]
+    effective: float
 
     @property
     def n_responses(self) -> int:
@@ -414,14 +439,16 @@ def _linearised(quantity: Linearised, power: float = 0.0) -> _Linearised:
     touched = grouping.sums(labelled) > 0
     # Where only whole responses are labelled, responses are what was drawn.
     whole = bool((grouping.sums(labelled)[touched] == grouping.sizes[touched]).all())
+    shares = grouping.sums(items.shares)
     return _Linearised(
         items=items,
         labels=grouping.sums(items.labels),
         predictions=grouping.sums(items.predictions),
         everywhere=grouping.sums(items.everywhere),
         touched=touched,
-        shares=grouping.sums(items.shares),
+        shares=shares,
         units=_units(quantity, items, whole),
+        effective=effective_responses(shares, grouping.sums(quantity.sizes) if whole else None),
     )
 
 

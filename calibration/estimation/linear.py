@@ -76,6 +76,11 @@ class Linearised(ABC):
     def labelled(self) -> NDArray[np.bool_]:
         """Which items are labelled, bool (n,)."""
 
+    @property
+    def sizes(self) -> Floats:
+        """What each item adds to the size of its response, labelled or not, float64 (n,)."""
+        return np.ones(self.labelled.size)
+
     @abstractmethod
     def linear(self, power: float) -> Linear:
         """What each item adds, at a weight of the predictions.

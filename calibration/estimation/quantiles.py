@@ -19,6 +19,7 @@ from calibration.estimation.estimates import (
     Inverted,
     PoweredEstimate,
     best_power,
+    effective_of,
     intervals_of,
 )
 from calibration.estimation.quantities import Quantity, given_claims
@@ -156,6 +157,7 @@ class Quantile(Inverted):
             n_items=known.size,
             n_labelled=int(known.sum()),
             n_responses=int((self.grouping.sums(known) > 0).sum()),
+            effective=effective_of(self._share_up_to(values[0])),
             grouping=self.grouping,
             lowest=self.lowest,
             highest=self.highest,

@@ -66,6 +66,11 @@ class Quantity(Linearised):
         """Which items are labelled, bool (n,)."""
         return ~np.isnan(self.observed)
 
+    @property
+    def sizes(self) -> Floats:
+        """The denominators, as if every item counted."""
+        return self.predicted_size
+
     def linear(self, power: float) -> Linear:
         """What each item adds, whatever the weight of the predictions.
 

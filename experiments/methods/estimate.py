@@ -830,8 +830,8 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
         "What labels of all claims would say.",
         group="of" if len({row["of"] for row in rows}) > 1 else "",
         note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: how many "
-        "times as many labels alone would give the same interval. Responses: of equal influence, "
-        "that say as much as those with labels.",
+        "times as many labels alone would give the same interval. Responses: of equal size, that "
+        "say as much as those with labels.",
     )
 
 
@@ -888,7 +888,7 @@ def _few_effective(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     which = "The intervals suppose" if len(few) == len(rows) else f"Intervals ({titles}) suppose"
     return [
         f"{which} that no kind of response is missing from the labels, which count as those of "
-        f"{least['effective']:.1f} responses of equal influence: a kind that is up to "
+        f"{least['effective']:.1f} responses of equal size: a kind that is up to "
         f"{least['unseen_share']:.0%} of all may be missing. Label more; --choose N --stratified "
         "spreads labels over sizes and probabilities."
     ]

@@ -234,8 +234,8 @@ def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Pa
 
 
 def test_intervals_that_may_not_hold_are_named_with_what_labels_may_lack() -> None:
-    table = drawn(n_responses=60)
-    for n, lacks in ((12, True), (45, False)):
+    table = drawn(n_responses=100)
+    for n, lacks in ((12, True), (80, False)):
         rows = table.copy()
         rows["label"] = rows["label"].where(rows["response"].isin([f"r{k}" for k in range(n)]))
         estimated = estimate(rows, quantities="share,brier")
