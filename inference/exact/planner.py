@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -114,16 +113,16 @@ class Planner:
         plan = self.kept(graph) or self._small_plan(graph)
         return plan is not None and self._is_small(plan) and ALLOWANCE.holds([graph])
 
-    @contextmanager
-    def suited(self, graph: FactorGraph) -> Iterator[None]:
-        """Run the kernels of the block as Python if they process one small graph.
+    def suited(self, graph: FactorGraph) -> AbstractContextManager[None]:
+        """Return a context that runs kernels as Python if they process one small graph.
 
         Args:
             graph: a graph without evidence, which the block plans and runs.
         """
+        if ALLOWANCE.spent or not self.interprets(graph):
+            return nullcontext()
         needed = 2.0 * planning_seconds(graph)
-        with interpreted() if self.interprets(graph) and ALLOWANCE.take(needed) else nullcontext():
-            yield
+        return interpreted() if ALLOWANCE.take(needed) else nullcontext()
 
     def cluster_plan(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
         """Return the cluster tree of a graph without evidence by the best order found, and its

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import inner_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 
 
 @kernel
@@ -63,7 +63,7 @@ def interaction_graph(cardinalities, scope_starts, scope_variables):
     return starts, neighbours
 
 
-@inner_kernel
+@inlined_kernel
 def _add_neighbours(
     cardinalities, scope_starts, scope_variables, factors, mark, turn, neighbours, count
 ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -75,7 +75,7 @@ class LoopyBeliefPropagation(Backend):
         Raises:
             ZeroPartitionError: if messages show that no assignment has positive potential.
         """
-        passing = self.passing()
+        passing = self.passing
         code, marginals, log_z, residuals = reduce_and_solve_pairs(
             graph.cardinalities,
             graph.scope_starts,
@@ -94,7 +94,7 @@ class LoopyBeliefPropagation(Backend):
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         """`solve` within what time is left, after one iteration at least."""
         with stop.within() as flag:
-            answer = solve(graph.cardinalities, reduced(graph), self.passing(), flag)
+            answer = solve(graph.cardinalities, reduced(graph), self.passing, flag)
         return self._posterior(graph, *answer)
 
     def _posterior(
@@ -184,7 +184,7 @@ class LoopyBeliefPropagation(Backend):
             iterations=np.empty(count, dtype=np.int64),
             residuals=np.empty(count),
         )
-        pass_messages_for_each(stacked.arrays, self.passing(), answers)
+        pass_messages_for_each(stacked.arrays, self.passing, answers)
         stats = {"schedule": self.schedule, "damping": self.damping}
         if self.schedule == "random":
             stats["seed"] = self.seed
@@ -210,6 +210,7 @@ class LoopyBeliefPropagation(Backend):
         """Factor beliefs as a function of the log tables, for pairs of binary variables."""
         return fixed_point_beliefs(self, graph)
 
+    @cached_property
     def passing(self) -> schedules.Passing:
         """The settings as the kernels take them."""
         return schedules.Passing(

@@ -56,6 +56,9 @@ def narrowed(
         seconds: for all passes; exceeded at i-bound 1 if need be.
     """
     allowed = allowance(memory_limit).bytes
+    # Without a limit of time the largest is the answer, but for graphs that are rare.
+    if seconds == np.inf and pass_cost(graph, order, i_bound)[0] <= allowed:
+        return i_bound
     least, fastest = pass_cost(graph, order, 1)
     if least > allowed:
         return 0

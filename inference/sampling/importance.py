@@ -7,6 +7,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -30,8 +31,8 @@ from inference.possible_states import (
 from inference.posterior import LogZKind, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
 from inference.sampling.judge import (
+    StakedDraws,
     Witness,
-    bounds_of_mean,
     judge_log_z,
     judge_marginals,
     too_few,
@@ -156,7 +157,7 @@ class MiniBucketSampling(Backend):
         log_z, spread, _ = log_mean(drawn.sizes, self.confidence)
         log_z += constant - math.log(_PART)
         bound = buckets.tightened.bound
-        lower, upper = bounds_of_mean(drawn.log_weights - bound, self.confidence)
+        lower, upper = drawn.staked.bounds_of_mean(self.confidence)
         lower = max(lower + constant + bound, witness.certain_lower)
         upper += constant + bound
         of_log_z = judge_log_z(log_z, spread, witness)
@@ -357,13 +358,12 @@ class _Drawn:
         """Whether there are two parts or more, and a draw of positive weight."""
         return self.effective > 0.0
 
-    @property
-    def log_weights(self) -> NDArray[np.float64]:
-        """Logarithms of the weights of all draws."""
-        return np.concatenate([part.log_weights for part in self.parts])
+    @cached_property
+    def staked(self) -> StakedDraws:
+        """The weights of all draws, divided by the bound, as bounds of their mean take them."""
+        log_weights = np.concatenate([part.log_weights for part in self.parts])
+        return StakedDraws.of(log_weights - self.bound)
 
     def witness(self, certain_lower: float) -> Witness:
         """What other samplers are held against."""
-        return Witness.of_draws(
-            self.log_weights, self.bound, certain_lower, self.values, self.errors
-        )
+        return Witness.of_draws(self.staked, self.bound, certain_lower, self.values, self.errors)

@@ -70,52 +70,73 @@ _DOWNWARD_STAKES = 4.0 ** np.arange(-4.0, 9.0)
 _HALVINGS = 60
 
 
-def bounds_of_mean(log_shares: NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    """Bounds on the logarithm of the mean m of a number X in [0, 1], from independent draws.
+class StakedDraws(NamedTuple):
+    """Independent draws of a number X in [0, 1], as bounds of their mean take them.
 
-    They hold together with the given probability, and so at all numbers of draws at once. For a
-    stake s below 1 the product of (1 - s X) / (1 - s m) over the draws is a nonnegative martingale
-    that begins at 1, and so is its mean over stakes that are chosen beforehand; by Ville's
-    inequality it ever exceeds 1 / d with probability d at most. The upper bound is the smallest m
-    at which it does. The lower bound takes (1 + s X) / (1 + s m), or Markov's inequality, which
-    holds at all times since means are a martingale in reverse.
-
-    Args:
-        log_shares: float64 (n,), logarithms of the draws, at least one.
-        confidence: the probability.
-
-    Source: Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by betting",
-    section 4; Manole & Ramdas 2023, "Martingale methods for sequential estimation of convex
-    functionals and divergences", for means in reverse.
+    Attributes:
+        n: how many draws there are.
+        log_mean: logarithm of their mean; -inf: all are 0.
+        upward, downward: float64, for each stake s the sums of log(1 - s X) and of log(1 + s X).
     """
-    shares = np.exp(log_shares)
-    n, error = len(shares), 0.5 * (1.0 - confidence)
-    top = float(log_shares.max())
-    if top == -math.inf:
+
+    n: int
+    log_mean: float
+    upward: NDArray[np.float64]
+    downward: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, log_shares: NDArray[np.float64]) -> StakedDraws:
+        """Sums over draws.
+
+        Args:
+            log_shares: float64 (n,), logarithms of the draws, at least one.
+        """
+        shares = np.exp(log_shares)
+        top = float(log_shares.max())
         log_mean = -math.inf
-    else:
-        log_mean = top + math.log(float(np.exp(log_shares - top).mean()))
+        if top > -math.inf:
+            log_mean = top + math.log(float(np.exp(log_shares - top).mean()))
+        upward = [np.log1p(-stake * shares).sum() for stake in _UPWARD_STAKES]
+        downward = [np.log1p(stake * shares).sum() for stake in _DOWNWARD_STAKES]
+        return cls(len(shares), log_mean, np.array(upward), np.array(downward))
 
-    upward = np.array([np.log1p(-stake * shares).sum() for stake in _UPWARD_STAKES])
-    wealth = math.log(len(_UPWARD_STAKES) / error)
+    def bounds_of_mean(self, confidence: float) -> tuple[float, float]:
+        """Bounds on the logarithm of the mean m of X.
 
-    def too_high(log_m: float) -> bool:
-        gains = upward - n * np.log1p(-_UPWARD_STAKES * math.exp(log_m))
-        return bool(np.logaddexp.reduce(gains) >= wealth)
+        They hold together with the given probability, and so at all numbers of draws at once. For
+        a stake s below 1 the product of (1 - s X) / (1 - s m) over the draws is a nonnegative
+        martingale that begins at 1, and so is its mean over stakes that are chosen beforehand; by
+        Ville's inequality it ever exceeds 1 / d with probability d at most. The upper bound is the
+        smallest m at which it does. The lower bound takes (1 + s X) / (1 + s m), or Markov's
+        inequality, which holds at all times since means are a martingale in reverse.
 
-    upper = _boundary(too_high, max(log_mean, math.log(error / n) - 1.0), 0.0)
-    if top == -math.inf:
-        return -math.inf, upper
-    # Half the error for each of the two inequalities from below.
-    lower = log_mean + math.log(0.5 * error)
-    downward = np.array([np.log1p(stake * shares).sum() for stake in _DOWNWARD_STAKES])
-    wealth = math.log(len(_DOWNWARD_STAKES) / (0.5 * error))
+        Args:
+            confidence: the probability.
 
-    def high_enough(log_m: float) -> bool:
-        gains = downward - n * np.log1p(_DOWNWARD_STAKES * math.exp(log_m))
-        return bool(np.logaddexp.reduce(gains) < wealth)
+        Source: Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
+        betting", section 4; Manole & Ramdas 2023, "Martingale methods for sequential estimation
+        of convex functionals and divergences", for means in reverse.
+        """
+        n, log_mean = self.n, self.log_mean
+        error = 0.5 * (1.0 - confidence)
+        wealth = math.log(len(_UPWARD_STAKES) / error)
 
-    return _boundary(high_enough, lower, log_mean), upper
+        def too_high(log_m: float) -> bool:
+            gains = self.upward - n * np.log1p(-_UPWARD_STAKES * math.exp(log_m))
+            return bool(np.logaddexp.reduce(gains) >= wealth)
+
+        upper = _boundary(too_high, max(log_mean, math.log(error / n) - 1.0), 0.0)
+        if log_mean == -math.inf:
+            return -math.inf, upper
+        # Half the error for each of the two inequalities from below.
+        lower = log_mean + math.log(0.5 * error)
+        downward_wealth = math.log(len(_DOWNWARD_STAKES) / (0.5 * error))
+
+        def high_enough(log_m: float) -> bool:
+            gains = self.downward - n * np.log1p(_DOWNWARD_STAKES * math.exp(log_m))
+            return bool(np.logaddexp.reduce(gains) < downward_wealth)
+
+        return _boundary(high_enough, lower, log_mean), upper
 
 
 def _boundary(holds: Callable[[float], bool], low: float, high: float) -> float:
@@ -160,24 +181,24 @@ class Witness:
     @classmethod
     def of_draws(
         cls,
-        log_weights: NDArray[np.float64],
+        staked: StakedDraws,
         bound: float,
         certain_lower: float,
         values: NDArray[np.float64],
         errors: NDArray[np.float64],
     ) -> Witness:
-        """A witness by the logarithms of weights, none above the bound.
+        """A witness by weights, none above the bound.
 
         Args:
-            log_weights: float64 (n,), of all draws.
-            bound: the certain upper bound.
+            staked: of the weights divided by the bound.
+            bound: the logarithm of the certain upper bound.
             certain_lower: another from below; -inf: none is known.
             values, errors: as of the class.
         """
-        low, high = bounds_of_mean(log_weights - bound, TWO_ERRORS)
-        n, error = len(log_weights), 0.5 * (1.0 - TWO_ERRORS)
-        log_missed = bound + math.log(-math.expm1(math.log(error) / n))
-        log_z = float(np.logaddexp.reduce(log_weights)) - math.log(n)
+        low, high = staked.bounds_of_mean(TWO_ERRORS)
+        error = 0.5 * (1.0 - TWO_ERRORS)
+        log_missed = bound + math.log(-math.expm1(math.log(error) / staked.n))
+        log_z = bound + staked.log_mean
         unseen = math.exp(log_missed - float(np.logaddexp(log_z, log_missed)))
         lower = max(bound + low, certain_lower)
         return cls(lower, bound + high, certain_lower, bound, unseen, values, errors)

@@ -19,8 +19,8 @@ from inference.sampling.judge import (
     LARGEST_ERROR,
     LARGEST_UNSEEN,
     TWO_ERRORS,
+    StakedDraws,
     Witness,
-    bounds_of_mean,
     judge_log_z,
     judge_marginals,
 )
@@ -29,7 +29,7 @@ from tests.endurance.algorithms import Run, row, runs
 
 def test_of_draws_that_are_all_zero_the_mean_is_bounded_by_the_rule_of_three() -> None:
     error, n = 0.05, 1000
-    low, high = bounds_of_mean(np.full(n, -np.inf), 1.0 - 2.0 * error)
+    low, high = StakedDraws.of(np.full(n, -np.inf)).bounds_of_mean(1.0 - 2.0 * error)
     assert low == -np.inf
     # No bound can be lower, and the stake of 0.95 alone, one of nine, gives one that is no higher.
     assert -math.expm1(math.log(error) / n) <= math.exp(high)
@@ -43,7 +43,7 @@ def test_bounds_of_a_mean_hold_at_all_times_as_often_as_stated(probability: floa
     covered = []
     for _ in range(100):
         draws = np.log(np.where(rng.random(1024) < probability, 1.0, 1e-6))
-        bounds = [bounds_of_mean(draws[:n], 0.8) for n in (64, 256, 1024)]
+        bounds = [StakedDraws.of(draws[:n]).bounds_of_mean(0.8) for n in (64, 256, 1024)]
         covered.append(all(low <= np.log(mean) <= high for low, high in bounds))
     assert np.mean(covered) >= 0.8
     # Bounds that say nothing would hold as well.
@@ -52,7 +52,7 @@ def test_bounds_of_a_mean_hold_at_all_times_as_often_as_stated(probability: floa
 
 def test_bounds_of_a_mean_do_not_depend_on_the_size_of_the_numbers() -> None:
     draws = np.random.default_rng(1).normal(-3.0, 1.0, 500).clip(max=0.0)
-    near, far = bounds_of_mean(draws, 0.95), bounds_of_mean(draws - 1000.0, 0.95)
+    near, far = (StakedDraws.of(draws + s).bounds_of_mean(0.95) for s in (0.0, -1000.0))
     mean = np.logaddexp.reduce(draws) - math.log(500)
     assert near[0] <= mean <= near[1]
     # Far below the largest the upper bound is the rule of three, and Markov's is the lower one.
@@ -62,9 +62,8 @@ def test_bounds_of_a_mean_do_not_depend_on_the_size_of_the_numbers() -> None:
 
 def witness_of(gap: float, n: int = 4096) -> Witness:
     """Return a witness whose draws all say log Z = 1, with an upper bound that far above."""
-    return Witness.of_draws(
-        np.full(n, 1.0), 1.0 + gap, -np.inf, np.array([0.25, 0.75]), np.full(2, 0.01)
-    )
+    staked = StakedDraws.of(np.full(n, -gap))
+    return Witness.of_draws(staked, 1.0 + gap, -np.inf, np.array([0.25, 0.75]), np.full(2, 0.01))
 
 
 def test_the_unseen_share_is_what_draws_miss_with_the_probability_of_an_error() -> None:

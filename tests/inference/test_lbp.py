@@ -272,14 +272,14 @@ Run = tuple[int, NDArray[np.float64], float, NDArray[np.float64]]
 
 
 def fast(graph: FactorGraph, **settings: Any) -> Run:
-    passing = LoopyBeliefPropagation(**settings).passing()
+    passing = LoopyBeliefPropagation(**settings).passing
     result: Run = reduce_and_solve_pairs(*arrays_of(graph.absorb_evidence()), passing)
     return result
 
 
 def general(graph: FactorGraph, **settings: Any) -> Run:
     absorbed = graph.absorb_evidence()
-    passing = LoopyBeliefPropagation(**settings).passing()
+    passing = LoopyBeliefPropagation(**settings).passing
     never = np.zeros(1, dtype=np.int64)
     result: Run = solve(absorbed.cardinalities, reduced(absorbed), passing, never)
     return result

@@ -148,7 +148,7 @@ def _write_product(states, first_strides, second_strides, row):
     return row[ROWS] > 1
 
 
-@inner_kernel
+@inlined_kernel
 def _write_strides(cardinalities, scope, axis_of, strides):
     """Write how far apart in a factor's table the states of each axis of its cluster are.
 
@@ -165,7 +165,7 @@ def _write_strides(cardinalities, scope, axis_of, strides):
             step *= cardinalities[v]
 
 
-@inner_kernel
+@inlined_kernel
 def _write_offsets(cardinalities, variables, strides, offsets):
     """Write where an input has the entries over some axes, the last one fastest.
 
@@ -186,6 +186,9 @@ def _write_offsets(cardinalities, variables, strides, offsets):
 @kernel
 def write_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
     """TreeProgram of a cluster tree."""
+    cardinalities, scope_starts, scope_variables, table_starts, tree = lent(
+        (cardinalities, scope_starts, scope_variables, table_starts, tree)
+    )
     n_clusters = len(tree.parents)
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]

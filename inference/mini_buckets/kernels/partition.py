@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import by_descending, sort_descending
+from inference.kernels.views import lent
 
 LARGEST_OVERLAP = 0
 FIRST_FIT = 1
@@ -73,6 +74,7 @@ def _unite(a, b, out):
 @kernel
 def _united_entries(a, entries, b, counts):
     """Entries of a table over two descending lists of places, the first of which has `entries`."""
+    a, b, counts = lent((a, b, counts))
     i = 0
     for position in b:
         while i < len(a) and a[i] > position:
@@ -83,7 +85,7 @@ def _united_entries(a, entries, b, counts):
 
 
 @kernel
-def _home_of(scope, contents, lengths, entries, counts, i_bound, table_limit, heuristic):
+def _home_of(scope, opened, contents, lengths, entries, counts, i_bound, table_limit, heuristic):
     """Mini-bucket that a function joins; -1 if it fits none of those that are open.
 
     Args:
@@ -91,9 +93,10 @@ def _home_of(scope, contents, lengths, entries, counts, i_bound, table_limit, he
         contents, lengths: the places of the open mini-buckets, a row each, and their numbers.
         entries: float64, of their tables; `counts` the states of the variable at each place.
     """
+    scope, contents, lengths, entries, counts = lent((scope, contents, lengths, entries, counts))
     best = -1
     best_overlap = -1
-    for r in range(len(lengths)):
+    for r in range(opened):
         overlap = _common(contents[r, : lengths[r]], scope)
         fits = lengths[r] + len(scope) - overlap <= i_bound + 1
         if fits and overlap < len(scope):
@@ -189,7 +192,7 @@ def partition(
             function = functions[by_size[k]]
             scope = scopes[begin[function] : begin[function + 1]]
             best = _home_of(
-                scope, contents, lengths[:opened], entries, counts, i_bound, table_limit, heuristic
+                scope, opened, contents, lengths, entries, counts, i_bound, table_limit, heuristic
             )
             if best < 0:
                 best = opened
@@ -248,6 +251,7 @@ def partition(
 
 @kernel
 def _longer(array):
+    """Copy of an int64 array with room for more than twice as many entries."""
     larger = np.empty(2 * len(array) + 16, dtype=np.int64)
     for i in range(len(array)):
         larger[i] = array[i]
