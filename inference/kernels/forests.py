@@ -36,6 +36,9 @@ def spanning_forest(n, scope_starts, scope_variables, order):
 
 @kernel
 def _find(root, node):
+    """Root of the tree of a node, int64 (n,) `root` being the parents; paths are halved (Tarjan &
+    van Leeuwen 1984, "Worst-case analysis of set union algorithms").
+    """
     while root[node] != node:
         root[node] = root[root[node]]
         node = root[node]

@@ -1,4 +1,7 @@
-"""Items in order of small whole numbers, by counting (compiled)."""
+"""Items in order of small whole numbers, by counting (compiled).
+
+Source: Knuth, "The art of computer programming", section 5.2, algorithm D.
+"""
 
 from __future__ import annotations
 

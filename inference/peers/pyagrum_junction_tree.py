@@ -45,7 +45,7 @@ class PyagrumJunctionTree(Backend):
     Attributes:
         memory_limit: bytes that the tables of the cliques may take.
 
-    Source: Shafer & Shenoy 1990, "Axioms for probability and belief-function propagation", as
+    Source: Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation", as
     pyAgrum implements it.
     """
 

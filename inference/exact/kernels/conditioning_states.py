@@ -98,6 +98,7 @@ def _log_weights(model, split, bits, weights):
 
 @reassociating_kernel
 def _multiply(product, on, off, row_on, row_off):
+    """Multiply a row of `product` by on * row_on + off * row_off: one variable summed out."""
     for i in range(len(product)):
         product[i] *= on * row_on[i] + off * row_off[i]
 

@@ -73,6 +73,7 @@ def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of,
 
 @kernel
 def _log2_size(mask, log2_axes):
+    """Base-2 logarithm of the entries of a table over the axes whose bits are set in `mask`."""
     total = 0.0
     for axis in range(len(log2_axes)):
         if mask >> axis & 1:

@@ -1,7 +1,7 @@
 """Walks over a cluster tree in log space, safe for any range of potentials (compiled).
 
 A message is log sum (or max) over the variables eliminated in a cluster of exp of the sum of its
-inputs: the two operations of one algebra (Shafer & Shenoy 1990, "Axioms for probability and
+inputs: the two operations of one algebra (Shenoy & Shafer 1990, "Axioms for probability and
 belief-function propagation"; for the maximum, Dawid 1992, "Applications of a general propagation
 algorithm for probabilistic expert systems").
 

@@ -36,6 +36,7 @@ from inference.kernels.compiled import kernel, reassociating_kernel
 
 @reassociating_kernel
 def _dot(first, second):
+    """Sum of the products of two vectors of one length."""
     total = 0.0
     for i in range(np.uintp(len(first))):
         total += first[i] * second[i]

@@ -1,7 +1,7 @@
 """Boxes of states without a zero, and the graph that is left on some of the states (compiled).
 
 A product distribution has a finite bound on log Z only if its support, a box, meets no zero: the
-expected log potential of equation 5.17 of Wainwright & Jordan 2008, "Graphical models, exponential
+expected log potential of section 5.3 of Wainwright & Jordan 2008, "Graphical models, exponential
 families, and variational inference", is -inf otherwise. How boxes are grown is of no paper.
 """
 

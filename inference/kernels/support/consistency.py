@@ -186,6 +186,12 @@ def settle(graph, domains, first):
 
 @kernel
 def _enqueue(domains, variable, but, head, count):
+    """Add the factors with zeros on a variable, all but one, to the queue; return its new length.
+
+    Args:
+        but: the factor that is left out.
+        head, count: where the queue, a ring, begins, and how many factors it holds.
+    """
     domains = lent(domains)
     size = len(domains.queue)
     for entry in range(domains.factor_starts[variable], domains.factor_starts[variable + 1]):

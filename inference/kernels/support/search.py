@@ -175,6 +175,14 @@ def _run(graph, domains, random, members, weights, in_order, allowance, end):
 
 @inlined_kernel
 def _most_constrained(members, domains, weights):
+    """Open variable with the smallest ratio of states to the weight of its factors; -1: none.
+
+    This is dom/wdeg (Boussemart, Hemery, Lecoutre & Sais 2004).
+
+    Args:
+        members: int64, the variables of a group.
+        weights: int64 (n_factors,), 1 more than the contradictions that each factor caused.
+    """
     best = -1
     least = np.inf
     for v in members:

@@ -220,6 +220,7 @@ def _change(i, side, pairs):
 
 @kernel
 def _apply(i, side, ratio, damping, pairs):
+    """Multiply the odds of a message, and of the variable that it reaches, by a damped ratio."""
     if damping > 0.0:
         ratio = math.exp((1.0 - damping) * math.log(ratio))
     pairs.odds[i, side] *= ratio
@@ -405,6 +406,7 @@ def _read_out(graph, pairs):
 
 @inlined_kernel
 def _normalise(log_values, out):
+    """Write exp(log_values), normalized, to `out`; return the logarithm of its sum before that."""
     largest = -np.inf
     for value in log_values:
         largest = max(largest, value)

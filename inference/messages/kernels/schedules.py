@@ -1,4 +1,11 @@
-"""Schedules: in which order the messages of belief propagation are renewed (compiled)."""
+"""Schedules: in which order the messages of belief propagation are renewed (compiled).
+
+The messages are those of `state.py`. SWEEP takes them in breadth-first order and back, FLOODING all
+from the messages of the iteration before, RANDOM in a new order in every iteration, and RESIDUAL
+first those that are expected to change most (Elidan, McGraw & Koller 2006, "Residual belief
+propagation"; expected by the bounds of Sutton & McCallum 2007, "Improved dynamic schedules for
+belief propagation").
+"""
 
 from __future__ import annotations
 

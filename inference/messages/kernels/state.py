@@ -249,6 +249,10 @@ def _sum_pair(table, message, to_rows, out):
 
 @inlined_kernel
 def _fresh_log_message(target, cardinalities, graph, messages, work):
+    """Write the message of a slot's factor to `work.fresh` in log space; false: none is possible.
+
+    The first round finds the largest term of each state, the second sums the terms relative to it.
+    """
     factor = work.owners[target]
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
     first = messages.slot_starts[start]

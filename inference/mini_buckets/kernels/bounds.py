@@ -342,6 +342,7 @@ def _power_sum(tables, start, count, weight):
 
 @kernel
 def _input_of(node, factor, tree, layouts):
+    """Number, among all inputs, of the input of mini-bucket `node` that is a factor; -1: absent."""
     # Shifts are the factors of highest number, so they stand last among a mini-bucket's factors.
     for entry in range(tree.factor_starts[node + 1] - 1, tree.factor_starts[node] - 1, -1):
         if tree.factors[entry] == factor:

@@ -116,12 +116,14 @@ def _log_sums(table, length, inner, out):
 
 @kernel
 def _take_logarithms(sums):
+    """Replace sums by their logarithms."""
     for i in range(len(sums)):
         sums[i] = math.log(sums[i]) if sums[i] > 0.0 else -np.inf
 
 
 @kernel
 def _log_sum_pairs(first, second):
+    """Logarithm of the sum of exp(first + second), two vectors of logarithms."""
     largest = -np.inf
     for i in range(len(first)):
         largest = max(largest, first[i] + second[i])
@@ -135,6 +137,7 @@ def _log_sum_pairs(first, second):
 
 @inlined_kernel
 def _sum_of(values):
+    """Sum of a vector, term by term."""
     total = 0.0
     for value in values:
         total += value
@@ -143,6 +146,7 @@ def _sum_of(values):
 
 @inlined_kernel
 def _write_shares(values, total, out):
+    """Write a vector divided by its total to `out`."""
     for j in range(len(values)):
         out[j] = values[j] / total
 

@@ -155,6 +155,17 @@ def log_increment(before, after, energy, zeros):
 
 @kernel
 def _kept(before, after, energies, weights):
+    """Share of the effective number of particles that a step of temperature keeps, in [0, 1].
+
+    With v the factors by which the weights w change, it is (sum w v)^2 / (sum w sum w v^2): the
+    conditional effective sample size (Zhou, Johansen & Aston 2016, "Toward automatic model
+    comparison: an adaptive sequential Monte Carlo approach").
+
+    Args:
+        before, after: the temperatures.
+        energies: float64 (n_particles, 2), as `log_increment` takes them.
+        weights: float64 (n_particles,), not normalized.
+    """
     largest = -np.inf
     for particle in range(len(energies)):
         if weights[particle] > 0.0:

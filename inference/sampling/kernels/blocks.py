@@ -126,6 +126,7 @@ def choose_blocks(
 
 @kernel
 def _find(root, node):
+    """Root of the tree of a node; paths stay as they are, so that a union can be undone."""
     while root[node] != node:
         node = root[node]
     return node

@@ -1,7 +1,7 @@
 """Messages of a cluster tree in log space, both ways, with nothing divided out (compiled).
 
 Each message to a child is the product of all other inputs, summed: the scheme without division of
-Shafer & Shenoy 1990, "Axioms for probability and belief-function propagation", which is right also
+Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation", which is right also
 where the child's own message is zero.
 """
 

@@ -4,7 +4,7 @@ The inputs of a cluster stand in slots: its factors and the messages of its chil
 has them, then the message of its parent, then one variable of it by itself. A product is kept as
 the sum of the finite logarithms and the number of zeros, so that an input can be left out of it
 exactly, also where that input is zero: the message along input k is the sum of prod_{j != k} f_j
-(Shafer & Shenoy 1990, "Axioms for probability and belief-function propagation"), of which all k are
+(Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation"), of which all k are
 had for one product.
 """
 

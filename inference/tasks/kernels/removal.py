@@ -3,7 +3,7 @@
 Removing factors changes messages only within the smallest part of the tree that holds them. There
 they are sent anew, from clusters and messages that are kept, so that nothing is divided out and
 factors with zeros are removed exactly. What lies outside is read through the part's borders. It is
-the propagation of Shafer & Shenoy 1990, "Axioms for probability and belief-function propagation",
+the propagation of Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation",
 of the model without the factors; fast retraction (Cowell & Dawid 1992, "Fast retraction of evidence
 in a probabilistic expert system") is its case of one piece of evidence a variable.
 """

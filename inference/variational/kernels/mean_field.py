@@ -89,7 +89,7 @@ def ascend(graph, slot_starts, slots, product, random, tolerance, max_iterations
 
     The best distribution of a variable given the others is proportional to the exponential of the
     expected log potential (Wainwright & Jordan 2008, "Graphical models, exponential families, and
-    variational inference", equation 5.17). An iteration takes every variable once, in a random
+    variational inference", section 5.3). An iteration takes every variable once, in a random
     order that is drawn once.
 
     Args:
