@@ -137,11 +137,16 @@ def to_pyagrum(graph: FactorGraph) -> Any:
         # errors, the process would crash.
         warnings.simplefilter("ignore", DeprecationWarning)
         network = pyagrum.MarkovRandomField()
-    for name, count in zip(graph.names, graph.cardinalities.tolist(), strict=True):
-        network.add(pyagrum.RangeVariable(name, "", 0, count - 1))
+    numbers = {name: number for number, name in enumerate(graph.names)}
+    # Otherwise pyAgrum searches for free numbers, and scans the network at each factor.
+    network.beginTopologyTransformation()
+    for (name, number), count in zip(numbers.items(), graph.cardinalities.tolist(), strict=True):
+        network.add(pyagrum.RangeVariable(name, "", 0, count - 1), number)
     for names, potentials in _potentials(graph, "pyAgrum"):
         # pyAgrum's first variable varies fastest.
-        network.addFactor(names).fillWith(potentials.ravel(order="F").tolist())
+        scope = [numbers[name] for name in names]
+        network.addFactor(scope).fillWith(potentials.ravel(order="F").tolist())
+    network.endTopologyTransformation()
     return network
 
 
