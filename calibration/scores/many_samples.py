@@ -62,7 +62,7 @@ def _compiled(
     points: Forecasts, settings: SampleSettings, places: Sequence[int], multiplicity: Floats
 ) -> Floats:
     """Every compiled score of samples, (n_samples, 7), of which some are wanted."""
-    from calibration.scores.kernels.samples import N_SCORES, score_samples
+    from calibration.scores.kernels.samples import N_SCORES, Atoms, Points, score_samples
 
     counted = np.ones(points.p.size)
     if settings.extremes is Extremes.LEAVE_OUT:
@@ -76,18 +76,18 @@ def _compiled(
         start = line_start(points, settings).get("line", start)
     wanted[places] = True
     score_samples(
-        points.p,
-        clipped_logits(points, settings.clip),
-        counted,
+        Points(
+            points.p,
+            clipped_logits(points, settings.clip),
+            counted,
+            equal_width_starts(points.sample(), settings.n_bins),
+            ranking.order,
+            ranking.last,
+            ranking.counts_false,
+            points.first,
+        ),
+        Atoms(points.response, points.weights, points.y),
         start,
-        equal_width_starts(points.sample(), settings.n_bins),
-        ranking.order,
-        ranking.last,
-        ranking.counts_false,
-        points.first,
-        points.response,
-        points.weights,
-        points.y,
         np.ascontiguousarray(multiplicity, dtype=np.float64),
         wanted,
         scores,

@@ -10,8 +10,10 @@ diagrams for probabilistic classifiers").
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inference.kernels.compiled import kernel
 
@@ -78,30 +80,58 @@ def isotonic_gains(weight, observed, forecast, of_mean, gains):
         gains[row] = brier
 
 
+class Points(NamedTuple):
+    """The m distinct probabilities of forecasts, and how scores take them.
+
+    Attributes:
+        p: float64 (m,), the probabilities, ascending.
+        logit: float64 (m,), their logits.
+        counted: float64 (m,), 1 for points that the logistic fit takes, 0 for others.
+        bins: int64, the point at which each bin of the calibration error begins.
+        order: int64 (m,), the order in which risk against coverage keeps the points.
+        last: int64 (k,), position in that order of the last point of each tie.
+        counts_false: bool (m,), whether a false atom of a point is wrong, else a true one.
+        first: int64 (m,), position of the first atom of each point.
+    """
+
+    p: NDArray[np.float64]
+    logit: NDArray[np.float64]
+    counted: NDArray[np.float64]
+    bins: NDArray[np.int64]
+    order: NDArray[np.int64]
+    last: NDArray[np.int64]
+    counts_false: NDArray[np.bool_]
+    first: NDArray[np.int64]
+
+
+class Atoms(NamedTuple):
+    """The n atoms, those of each point together.
+
+    Attributes:
+        response: int64 (n,), response of each atom.
+        weights: float64 (n,), weight of each atom.
+        y: float64 (n,), label of each atom.
+    """
+
+    response: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+
 @kernel
-def score_samples(
-    p, logit, counted, start, bins, order, last, counts_false, first, response, weights, y,
-    multiplicity, wanted, scores,
-):  # fmt: skip
+def score_samples(points, atoms, start, multiplicity, wanted, scores):
     """Scores of samples, each of which counts every response a given number of times.
 
     Args:
-        p: the distinct probabilities, ascending, (m,).
-        logit: their logits, (m,).
-        counted: 1 for points that the logistic fit takes, 0 for others, (m,).
-        start: intercept and slope with which the fit begins, (2,).
-        bins: where the bins of the calibration error begin, (b,).
-        order: points in the order in which risk against coverage keeps them, (m,).
-        last: position in that order of the last point of each tie, (k,).
-        counts_false: whether a false atom of a point is wrong, else a true one, (m,).
-        first: position of the first atom of each point, (m,).
-        response: response of each atom, (n,).
-        weights: weight of each atom, (n,).
-        y: label of each atom, (n,).
-        multiplicity: how often each response counts, (n_samples, n_responses).
-        wanted: which scores, (7,); the others are left as they are.
-        scores: the result, (n_samples, 7), nan where a score is not defined.
+        points: the `Points`.
+        atoms: the `Atoms`.
+        start: float64 (2,), intercept and slope with which the logistic fit begins.
+        multiplicity: float64 (n_samples, n_responses), how often each response counts.
+        wanted: bool (7,), which scores; the others are left as they are.
+        scores: float64 (n_samples, 7), the result; nan where a score is not defined.
     """
+    p, logit, counted, bins, order, last, counts_false, first = points
+    response, weights, y = atoms
     m = len(p)
     weight, true = np.empty(m), np.empty(m)
     values, sizes = np.empty(m), np.empty(m)
@@ -155,7 +185,14 @@ def score_samples(
 
 @kernel
 def _fit_line(logit, counted, weight, true, start):
-    """Intercept and slope of a logistic fit, nan if there is none (`fit_logistic`)."""
+    """Intercept and slope of a logistic fit, nan if there is none (`fit_logistic`).
+
+    Steps are Newton's, damped where a logit would change by more than 0.1.
+
+    Args:
+        logit, counted, start: as of `score_samples`.
+        weight, true: float64 (m,), weight of all atoms and of the true atoms of each point.
+    """
     m = len(logit)
     first_true = first_false = -1
     last_true = last_false = n_present = -1
@@ -208,7 +245,12 @@ def _fit_line(logit, counted, weight, true, start):
 
 @kernel
 def _risk_area(weight, true, order, last, counts_false):
-    """Sum of the risk over the first one, two, ... up to all atoms (`selective_scores`)."""
+    """Sum of the risk over the first one, two, ... up to all atoms (`selective_scores`).
+
+    Args:
+        weight, true: as of `_fit_line`.
+        order, last, counts_false: as of `Points`.
+    """
     kept = wrong = area = reached = 0.0
     position = 0
     for tie in range(len(last)):
