@@ -182,6 +182,7 @@ def test_make_alone_lists_the_targets() -> None:
             "real-model",
             "lint",
             "docs",
+            "newest-numba",
             "bench",
             "draft",
             "notebooks",
