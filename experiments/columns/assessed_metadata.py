@@ -22,10 +22,10 @@ from factormodels.conventions import (
     WeakRelations,
 )
 from factormodels.errors import InputError
-from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
+from factormodels.metadata.stage_keys import STAGE_KEYS
 
 METADATA_KEY = "assessment"
 """Key of the metadata of a response under which its assessments are, by variant."""

@@ -34,6 +34,7 @@ from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import missing_relations, only_asked, unanswered_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
+from factormodels.metadata.stage_keys import STAGE_KEYS
 from factormodels.variants import variant as variant_of
 from factormodels.words import IRRELEVANT
 from inference import Backend
@@ -301,8 +302,6 @@ class AssessedResponse:
 
 def judged(graph: FactGraph) -> AssessedResponse:
     """What tables need of an assessed response."""
-    from factormodels.extraction.pipeline import STAGE_KEYS
-
     assessment = graph.metadata[METADATA_KEY]
     atoms = every_atom(graph)
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]

@@ -27,7 +27,6 @@ from experiments.columns.verdicts import (
     marks_by_model,
     posteriors_by_model,
 )
-from experiments.evaluators.batches.batch import CONSUMPTION_KEY
 from experiments.evaluators.convention_measures import (
     measure_names,
     scored_under,
@@ -46,13 +45,6 @@ from experiments.findings.table import (
     with_note,
 )
 from experiments.findings.text import interval, number
-from experiments.methods.explained_tools import (
-    ToolConventions,
-    as_verdicts,
-    explained_tools,
-    related_responses,
-    tool_conventions,
-)
 from experiments.progress import tell
 from experiments.settings import USUAL, Files, Names, Option, front_door
 from experiments.settings.conventions import MeasureConventionSettings, note_of
@@ -67,6 +59,7 @@ from factormodels.io import read_many
 from factormodels.io.source.opening import exists
 from factormodels.io.tables.data_table import DataTable
 from factormodels.metadata.recorded_verdicts import SECONDS_KEY, recorded_verdicts
+from factormodels.metadata.stage_keys import CONSUMPTION_KEY
 from factormodels.nouns import counted, is_or_are
 
 if TYPE_CHECKING:
@@ -74,6 +67,7 @@ if TYPE_CHECKING:
 
     from calibration.scoring import ScoreTable
     from experiments.columns.sources import Data
+    from experiments.methods.explained_tools import ToolConventions
 
 
 _COMPARED: Mapping[str, str] = MappingProxyType({"brier": "Brier", "auroc": "AUROC", "ece": "ECE"})
@@ -121,6 +115,13 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     Raises:
         InputError: if a file cannot be read, holds no verdicts, or no claim is judged by all.
     """
+    # These load what asks models, which no other table needs.
+    from experiments.methods.explained_tools import (
+        as_verdicts,
+        related_responses,
+        tool_conventions,
+    )
+
     for file in files:
         if not exists(file):
             raise InputError(f"--with {file}: there is no such file or folder; check the path")
@@ -493,6 +494,8 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         *(*_undefined(blocks), *_said(blocks), *remarks),
     ]
     if others is not None:
+        from experiments.methods.explained_tools import explained_tools
+
         # What was asked for comes first, and the details below it.
         compared = tools_table(others, blocks[0].scored, conventions)
         explained, causes = explained_tools(

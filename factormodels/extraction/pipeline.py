@@ -20,21 +20,19 @@ from factormodels.extraction.stages.assessors import assess, assessor_facts, get
 from factormodels.extraction.stages.duplicates import METADATA_KEY as DUPLICATES_KEY
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
 from factormodels.extraction.stages.relations import with_relations
-from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.extraction.stages.retrieval import with_contexts
-from factormodels.extraction.stages.summariser import METADATA_KEY as SUMMARIES_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
+from factormodels.metadata.stage_keys import (
+    ATOMS_KEY,
+    QUERIES_KEY,
+    REVISION_KEY,
+    SUMMARIES_KEY,
+)
 from factormodels.variants import merge_duplicate_contexts
 
 Stage = Callable[[FactGraph], FactGraph]
 """Step of the pipeline: returns a response's graph with additions."""
-
-ATOMS_KEY = "atoms"
-REVISION_KEY = "revision"
-QUERIES_KEY = "queries"
-STAGE_KEYS = (ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY, SUMMARIES_KEY)
-"""Metadata keys of the stages' records, each of which has a list `failures`."""
 
 
 class StageError(FactormodelsError):

@@ -28,9 +28,8 @@ from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
 from factormodels.io.json import decode, encode
 from factormodels.io.source.files import atomic_path, prepare_folder
 from factormodels.io.store.results import STORE, KeptValues, open_store, remove_store
+from factormodels.metadata.stage_keys import CONSUMPTION_KEY
 from factormodels.nouns import counted, is_or_are
-
-CONSUMPTION_KEY = "consumption"
 
 FORMAT = "factormodels/assessment"
 VERSION = 3

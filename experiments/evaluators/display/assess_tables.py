@@ -40,11 +40,11 @@ from experiments.findings.text import (
 )
 from factormodels.claims import RelationKind, likeliest_kind
 from factormodels.conventions import DEFAULT, Conventions, meaning_of
-from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
+from factormodels.metadata.stage_keys import STAGE_KEYS
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.failed_calls import failure_sentences
 from experiments.columns.assessed_metadata import METADATA_KEY, conventions_of
-from experiments.evaluators.batches.batch import CONSUMPTION_KEY, calls_of_graphs
+from experiments.evaluators.batches.batch import calls_of_graphs
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.display.assess_tables import (
     measure_sentences,
@@ -53,6 +53,7 @@ from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import only_asked
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
+from factormodels.metadata.stage_keys import CONSUMPTION_KEY
 from factormodels.nouns import counted
 from factormodels.variants import variant as variant_of
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from calibration.claims.counts import f1_at_k_prime, recall_at_k_prime
 from calibration.intervals import mean_interval
-from experiments.evaluators.batches.batch import CONSUMPTION_KEY
 from experiments.evaluators.calls.costs import METHODS, Load
 from experiments.evaluators.core import kept_claims
 from experiments.findings.table import Table, columns_as, data_frame, named, text_columns
@@ -24,6 +23,7 @@ from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
 from factormodels.extraction.language_model.accounting import Ledger, StageUsage, total
 from factormodels.extraction.preverification import Threshold, choose_threshold
 from factormodels.fact_graph import FactGraph
+from factormodels.metadata.stage_keys import CONSUMPTION_KEY
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,10 @@ from factormodels.extraction.asking.summaries import stated_summary
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import counted_fallbacks
 from factormodels.fact_graph import FactGraph
+from factormodels.metadata.stage_keys import SUMMARIES_KEY
 from factormodels.variants import merge_duplicate_contexts
 
-METADATA_KEY = "summaries"
+METADATA_KEY = SUMMARIES_KEY
 
 
 def summarise_contexts(

@@ -55,3 +55,12 @@ def test_an_assessment_by_words_loads_nothing_of_a_model(folder: Path) -> None:
     Path("notes/one.txt").write_text("The bridge, painted red, opened in 1890.")
     (libraries,) = loaded([["assess", f"{folder}/answer.txt", "--documents", f"{folder}/notes"]])
     assert not {"litellm", "torch", "jax", "httpx", "openai"} & {*libraries}
+
+
+def test_a_table_is_read_and_scored_without_what_asks_models() -> None:
+    modules = "sorted(name for name in sys.modules if name.startswith('factormodels.extraction.'))"
+    output, _ = run_python(f"import sys, experiments.methods.score; print(*{modules})")
+    rooms = {name.split(".")[2] for name in output.split()}
+    # Sums of recorded costs, and claims that were merged.
+    assert rooms <= {"language_model", "stages"}
+    assert "factormodels.extraction.stages.relations" not in output.split()
