@@ -237,10 +237,9 @@ def _by_id(
     ids = {atom.id for atom in graph.atoms}
     if recorded.keys() - ids and ids - recorded.keys():
         raise InputError(
-            f"{source}: claims without texts are told by their ids, and these are not those of "
-            f"{graph.id}: it has no {min(recorded.keys() - ids)!r}, and of "
-            f"{min(ids - recorded.keys())!r} nothing is said; give the output that has "
-            "the texts of the claims"
+            f"{source}: claims without texts are matched by their ids, which are not those of "
+            f"{graph.id}: it has no {min(recorded.keys() - ids)!r}, and there is no verdict on "
+            f"{min(ids - recorded.keys())!r}; give the output with the texts of the claims"
         )
     return {id: recorded[id] for id in recorded if id in ids}
 
@@ -271,8 +270,8 @@ def _partners(
         return True, list(others)
     raise InputError(
         f"{source}: its {counted(len(others), 'response')} share no id, text or question with the "
-        f"{counted(len(graphs), 'response')}, and are not as many; give them the same ids, or the "
-        "same order"
+        f"{counted(len(graphs), 'response')}, and differ in number; give both the same ids, or "
+        "as many in the same order"
     )
 
 

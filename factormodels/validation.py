@@ -64,4 +64,4 @@ def validated_id(value: object, what: str) -> None:
         raise InputError(f"the id {value!r} of {what} is empty or not text; name it")
     # Ids become names of variables, files and rows, which are written as UTF-8.
     if not value.isascii() and re.search("[\ud800-\udfff]", value):
-        raise InputError(f"the id {value!r} of {what} holds half of a character; rename it")
+        raise InputError(f"the id {value!r} of {what} contains half of a character; rename it")

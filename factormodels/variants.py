@@ -112,10 +112,10 @@ def fr3(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:
     """Return FR2's view plus the recorded context-context relations, one per pair.
 
     Two contexts that entail each other, in both orders, become one equivalence; its probability is
-    the smaller of the two, since equivalence claims both, or by convention the larger. Of any other
-    two relations between the same contexts, the more probable one is kept (the first if they are
-    equal; a neutral one yields). An entailment less probable than 1/2 makes no equivalence, unless
-    weak relations are kept.
+    the smaller of the two, since equivalence claims both, or by convention the larger. For any
+    other two relations between the same contexts, the more probable one is kept (the first if they
+    are equal; a neutral one yields). An entailment less probable than 1/2 makes no equivalence,
+    unless weak relations are kept.
     """
     merged = merge_duplicate_contexts(graph)
     relations = (*_evidence(merged), *_between_contexts(merged, conventions))

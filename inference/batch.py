@@ -192,7 +192,7 @@ def _finished(
         raise InferenceError(
             f"the backend {backend.name!r} gave {counted(len(results), 'answer')} for "
             f"{len(graphs)} graphs of "
-            "a batch; mend its solve_batch"
+            "a batch; fix its solve_batch"
         )
     seconds = (time.perf_counter() - start) / len(graphs)
     name = backend.name

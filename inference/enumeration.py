@@ -36,8 +36,8 @@ class Enumeration(Backend):
         log2_states = float(np.log2(graph.cardinalities).sum())
         if log2_states > math.log2(self.max_states) + 1e-9:
             raise TooLargeError(
-                f"this graph has 2^{log2_states:.1f} assignments, and 'enumeration' takes at most "
-                f"{self.max_states}; use backend 'exact'"
+                f"this graph has 2^{log2_states:.1f} assignments, and 'enumeration' supports at "
+                f"most {self.max_states}; use backend 'exact'"
             )
         # An array has at most 64 axes, so single-state variables get none.
         free = np.flatnonzero(graph.cardinalities > 1)

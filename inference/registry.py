@@ -190,7 +190,7 @@ def _register_installed() -> None:
             continue
         if not isinstance(entry, Entry):
             logger.warning(
-                "the entry point %r of %s leads to no inference.Entry; mend the package",
+                "the entry point %r of %s leads to no inference.Entry; fix the package",
                 point.name,
                 package,
             )

@@ -40,9 +40,7 @@ _VECTORS = StoredTable(
     key=("key",),
     in_order=True,
 )
-_LAYOUT = StoreLayout(
-    "a store of embeddings", "remove the file to have them made anew", (_VECTORS,)
-)
+_LAYOUT = StoreLayout("a store of embeddings", "remove the file to compute them again", (_VECTORS,))
 
 
 class EmbeddingError(FactormodelsError):
@@ -165,7 +163,7 @@ class LitellmEmbedder:
                 raise nothing_left(self.name, error) from None
             mend = "correct the name with --embeddings, or use --retriever local"
             if is_transient(error):
-                mend = "what was answered is kept, and the same command goes on from there"
+                mend = "answered calls are kept; run the same command again to continue"
             raise EmbeddingError(
                 f"{self.name} gave no embeddings ({describe(error)}); {mend}"
             ) from None

@@ -278,7 +278,7 @@ def check_keys(obj: Mapping[str, Any], known: Collection[str], where: str) -> No
 
 
 def _refuse_constant(name: str) -> float:
-    raise _RefusedNumber(name, "is no JSON number; give a finite number or leave the key out")
+    raise _RefusedNumber(name, "is not a JSON number; give a finite number or leave the key out")
 
 
 def _finite(digits: str) -> float:

@@ -217,8 +217,8 @@ def _graph(
         served[claim] = None
         if (passage_id, claim) in relations:
             raise InputError(
-                f"{row.where}: the passage {passage!r} and the claim {claim!r} stand in a row "
-                "before; keep one"
+                f"{row.where}: the passage {passage!r} and the claim {claim!r} are in an earlier "
+                "row; keep one"
             )
         relations[passage_id, claim] = _relation(row, passage_id, claim, notations)
     return FactGraph(

@@ -183,7 +183,7 @@ def parse_yaml(text: str, where: str) -> Any:
     try:
         data = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
-        raise InputError(f"{where}: {_yaml_reason(error)}; mend the YAML") from None
+        raise InputError(f"{where}: {_yaml_reason(error)}; correct the YAML") from None
     try:
         # A round trip through JSON refuses values that JSON does not support, and turns aliases
         # into independent copies.

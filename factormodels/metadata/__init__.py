@@ -1,1 +1,1 @@
-"""What metadata record of a response: the source of its evidence, verdicts, what it taught."""
+"""Metadata of a response: source of its evidence, verdicts, figures, and use of its labels."""

@@ -19,9 +19,9 @@ TEXT_MATCH_KEY = "text_match"
 """Metadata key of a graph without texts for the figures of its claims, by id."""
 
 FIGURES: Mapping[str, str] = {
-    "names found": "share of the claim's names that any passage of the response holds",
+    "names found": "share of the claim's names that any passage of the response contains",
     "words in one sentence": "largest share of the claim's content words and numbers that one "
-    "sentence of a passage holds",
+    "sentence of a passage contains",
     "words in another": "the second largest such share",
 }
 """Names and descriptions of the figures of a claim, which ignore the words of the topic. A figure

@@ -290,6 +290,6 @@ def _checked(weights: ArrayLike, redundant: ArrayLike) -> tuple[Floats, Floats]:
         )
     if not np.isfinite(w).all() or not ((r >= 0) & (r <= 1)).all() or np.diag(r).any():
         raise InputError(
-            "weights must be finite, and redundant hold probabilities with zeros on its diagonal"
+            "weights must be finite, and redundant must have probabilities and a zero diagonal"
         )
     return w, r

@@ -93,8 +93,8 @@ class Program:
             validated_probability(self.share, "the share of faithful subclaims")
             if self.faithful is None:
                 raise InputError(
-                    f"a share of {self.share} faithful subclaims is asked for, and nothing says "
-                    "which are faithful; give faithful"
+                    f"a share of {self.share} faithful subclaims is asked for, and it is "
+                    "unknown which are faithful; give faithful"
                 )
 
 

@@ -1,1 +1,1 @@
-"""Texts of claims: their language, numbers and negations, and the words of two compared."""
+"""Texts of claims: their language, numbers and negations, and comparison of their words."""

@@ -1,4 +1,4 @@
-"""What every backend is held to: checks for a test suite, of this project or of another.
+"""Conformance checks of backends, for the test suite of this project or of another.
 
     import pytest
     from inference.conformance import CHECKS, Exactness
@@ -7,8 +7,8 @@
     def test_my_backend(check):
         check(MyBackend(), Exactness("forests", 1e-9, "one pass over a forest"))
 
-A check takes a backend and where it is exact, returns nothing if it holds, and raises
-`ConformanceError` with one sentence if it does not.
+A check takes a backend and its exactness, returns nothing if it passes, and raises a
+`ConformanceError` with one sentence otherwise.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checks: the contract of `inference.Backend`, one function for each part of it."""
+"""Checks of the contract of `inference.Backend`, one function for each part of it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from inference.enumeration import Enumeration
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 Check = Callable[[Backend, Exactness], None]
-"""(backend, where it is exact) -> nothing, or a `ConformanceError`."""
+"""Function of a backend and its exactness that raises a `ConformanceError` if it fails."""
 
 ROUNDING = 1e-12
-"""What a handful of sums in doubles may differ by, relative to what is summed: of what holds
-whatever tolerance a backend declares, such as a bound or that probabilities add up to 1."""
+"""Relative rounding error of some sums in double precision, for properties that do not depend on a
+backend's tolerance, such as a bound or the sum of probabilities."""
 
 SEEDS = range(3)
 
 _STEP = 1e-4
-"""Of central differences of log Z, whose third derivatives by log tables are below 1."""
+"""Step of central differences of log Z, whose third derivatives by log tables are below 1."""
 
 
 def settings_are_frozen(backend: Backend, _: Exactness) -> None:
-    """A backend is a frozen dataclass that pickles: worker processes get it, results record it."""
+    """Check that a backend is a frozen dataclass that can be pickled."""
     _require(is_dataclass(backend), f"{type(backend).__name__} is not a dataclass")
     _require(
         bool(backend.name) and isinstance(backend.name, str), "the backend's `name` is not text"
@@ -48,14 +48,14 @@ def settings_are_frozen(backend: Backend, _: Exactness) -> None:
 
 
 def posterior_keeps_the_contract(backend: Backend, exactness: Exactness) -> None:
-    """A posterior has one read-only distribution per variable, in order, and says what it is."""
+    """Check that a posterior has a read-only distribution per variable, in order, and a status."""
     for graph in (exactness.graph(11), exactness.graph_of_many_states(2)):
         _keeps_the_contract(backend, graph)
 
 
 def _keeps_the_contract(backend: Backend, graph: FactorGraph) -> None:
     posterior = backend.infer(graph)
-    _require(isinstance(posterior, Posterior), f"{type(posterior).__name__} is no Posterior")
+    _require(isinstance(posterior, Posterior), f"{type(posterior).__name__} is not a Posterior")
     _require(posterior.backend == backend.name, f"the posterior is of {posterior.backend!r}")
     _require(
         isinstance(posterior.log_z_kind, LogZKind) and isinstance(posterior.status, Status),
@@ -76,7 +76,7 @@ def _keeps_the_contract(backend: Backend, graph: FactorGraph) -> None:
 
 
 def observed_variables_are_certain(backend: Backend, exactness: Exactness) -> None:
-    """An observed variable has probability 1 in the state it was observed in."""
+    """Check that an observed variable has probability 1 in its observed state."""
     graph = exactness.graph(11).with_evidence({0: 0})
     marginal = backend.infer(graph).marginals[graph.names[0]]
     certain = [1.0] + [0.0] * (int(graph.cardinalities[0]) - 1)
@@ -84,7 +84,7 @@ def observed_variables_are_certain(backend: Backend, exactness: Exactness) -> No
 
 
 def exact_where_it_says_so(backend: Backend, exactness: Exactness) -> None:
-    """Marginals and log Z are right on the graphs on which the backend is exact."""
+    """Check marginals and log Z on the graphs on which the backend is exact."""
     for where, graph in _exact_graphs(exactness):
         truth, posterior = Enumeration().infer(graph), backend.infer(graph)
         _require(
@@ -97,9 +97,9 @@ def exact_where_it_says_so(backend: Backend, exactness: Exactness) -> None:
 
 
 def exact_or_refused_in_wide_ranges(backend: Backend, exactness: Exactness) -> None:
-    """Tables that pass the range of doubles are answered as well as others, or refused.
+    """Check that tables beyond the range of doubles are solved within tolerance, or refused.
 
-    A refusal is an `InferenceError` that says what to do; that no assignment is possible is none.
+    A refusal is an `InferenceError` with advice, and not a report that no assignment is possible.
     """
     for seed in range(6):
         where, graph = f"wide ranges {seed}", exactness.graph_of_wide_ranges(seed)
@@ -113,7 +113,7 @@ def exact_or_refused_in_wide_ranges(backend: Backend, exactness: Exactness) -> N
 
 
 def log_z_is_of_its_kind(backend: Backend, exactness: Exactness) -> None:
-    """On graphs with cycles, exact is exact, a bound on its side, an estimate within its error."""
+    """Check log Z on graphs with cycles: exact, on its side, or within its error."""
     for seed in SEEDS:
         graph = grid(3, 3, coupling=2.0, field=1.0, cardinality=2 + seed % 2, seed=seed)
         _is_of_its_kind(backend, exactness, graph, f"grid {seed}")
@@ -128,7 +128,7 @@ def _is_of_its_kind(backend: Backend, exactness: Exactness, graph: FactorGraph, 
     if posterior is None or posterior.log_z is None or truth.log_z is None:
         return
     kind = posterior.log_z_kind
-    # Where bound and truth coincide, both are rounded some hundred times.
+    # If bound and truth coincide, both have the rounding errors of some hundred operations.
     slack = 10.0 * ROUNDING * max(1.0, abs(truth.log_z), float(np.abs(graph.log_values).max()))
     slack += 6.0 * float(posterior.stats.get("bound_standard_error") or 0.0)
     above = posterior.log_z - truth.log_z
@@ -149,7 +149,7 @@ def _is_of_its_kind(backend: Backend, exactness: Exactness, graph: FactorGraph, 
 
 
 def order_does_not_matter(backend: Backend, exactness: Exactness) -> None:
-    """Another order of variables and factors gives the same answer, permuted."""
+    """Check that another order of variables and factors gives the same answer, permuted."""
     for seed, (where, graph) in enumerate(_exact_graphs(exactness)):
         moved, _ = relabelled(graph, seed)
         original, reordered = backend.infer(graph), backend.infer(moved)
@@ -161,7 +161,7 @@ def order_does_not_matter(backend: Backend, exactness: Exactness) -> None:
 
 
 def a_constant_moves_log_z_alone(backend: Backend, exactness: Exactness) -> None:
-    """A number added to every log table moves log Z by that much per factor, and no marginal."""
+    """Check that a constant added to every log table shifts log Z only, once per factor."""
     graph = exactness.graph(7)
     shifted = replace(graph, log_values=graph.log_values - 2.5)
     original, with_constant = backend.infer(graph), backend.infer(shifted)
@@ -174,7 +174,7 @@ def a_constant_moves_log_z_alone(backend: Backend, exactness: Exactness) -> None
 
 
 def the_same_twice(backend: Backend, exactness: Exactness) -> None:
-    """Two runs give the same numbers; what is drawn has a seed among the settings."""
+    """Check that two runs give the same numbers, and that sampling has a seed."""
     graph = random_graph(6, 10, max_arity=3, zero_probability=0.2, log_range=3.0, seed=4)
     first, second = backend.infer(graph), backend.infer(graph)
     if exactness.repeated == 0.0:
@@ -188,7 +188,7 @@ def the_same_twice(backend: Backend, exactness: Exactness) -> None:
 
 
 def degenerate_graphs_are_answered(backend: Backend, exactness: Exactness) -> None:
-    """Graphs without variables, without factors, with constants, single states and zeros."""
+    """Check graphs without variables or factors, with constants, single states and zeros."""
     for number, (cardinalities, factors) in enumerate(_DEGENERATE):
         graph = FactorGraph.from_factors(cardinalities, factors)
         truth, posterior = Enumeration().infer(graph), backend.infer(graph)
@@ -199,7 +199,7 @@ def degenerate_graphs_are_answered(backend: Backend, exactness: Exactness) -> No
 
 
 def contradictions_are_named(backend: Backend, _: Exactness) -> None:
-    """Where no assignment is possible, the error says so; no number is made up."""
+    """Check that a graph without a possible assignment raises a ZeroPartitionError."""
     try:
         backend.infer(_CONTRADICTION)
     except ZeroPartitionError:
@@ -208,7 +208,7 @@ def contradictions_are_named(backend: Backend, _: Exactness) -> None:
 
 
 def a_batch_gives_the_answers_of_single_graphs(backend: Backend, exactness: Exactness) -> None:
-    """Graphs in a batch, and settings of one graph, have the answers that they have alone."""
+    """Check that batches of graphs and of settings give the answers of single graphs."""
     kind = type(backend)
     if (kind.solve_batch, kind.solve_settings) == (Backend.solve_batch, Backend.solve_settings):
         _require(not backend.identical_batches, "identical_batches is set without a batch")
@@ -246,7 +246,7 @@ def a_batch_gives_the_answers_of_single_graphs(backend: Backend, exactness: Exac
 
 
 def beliefs_are_the_gradient_of_log_z(backend: Backend, exactness: Exactness) -> None:
-    """Beliefs of factors are distributions, and the derivative of log Z by finite differences."""
+    """Check that beliefs are distributions, and the derivative of log Z by differences."""
     for graph, where in (
         (exactness.graph(3), "graph 3"),
         (unsorted(0), "unsorted scopes"),
@@ -256,7 +256,7 @@ def beliefs_are_the_gradient_of_log_z(backend: Backend, exactness: Exactness) ->
         beliefs = backend.prepare_beliefs(graph)
         if beliefs is None:
             continue
-        # Other tables than those of the graph, which play no part.
+        # Use other tables than those of the graph, which must be ignored.
         log_values = 0.5 * graph.log_values
         answer = beliefs(log_values)
         alone = backend.infer(replace(graph, log_values=log_values))
@@ -270,14 +270,14 @@ def beliefs_are_the_gradient_of_log_z(backend: Backend, exactness: Exactness) ->
         impossible = answer.entries[log_values == -np.inf]
         _require(bool((impossible == 0.0).all()), f"{where}: an entry of -inf has a belief")
         slopes = _differences(beliefs, log_values)
-        # Differences err by the square of the step, and by the error of log Z over the step.
+        # The error of differences is the square of the step, plus the error of log Z over the step.
         slack = 10.0 * (_STEP**2 + exactness.tolerance / _STEP)
         off = float(np.abs(answer.entries - slopes).max(initial=0.0))
         _require(off <= slack, f"{where}: a belief is {off} from the derivative of log Z")
 
 
 def a_prediction_runs_nothing(backend: Backend, exactness: Exactness) -> None:
-    """A predicted cost is positive, depends on no number of a table, and runs no inference."""
+    """Check that a prediction is positive, independent of potentials, and runs no inference."""
 
     class Unrun(type(backend)):  # type: ignore[misc]
         predict = type(backend).predict
@@ -312,7 +312,7 @@ CHECKS: tuple[Check, ...] = (
     beliefs_are_the_gradient_of_log_z,
     a_prediction_runs_nothing,
 )
-"""Every check, in the order in which a new backend is likely to pass them."""
+"""All checks, in the order in which a new backend is likely to pass them."""
 
 _CONTRADICTION = FactorGraph.from_factors(
     [2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.0]]), ([1], [0, 1])]
@@ -329,8 +329,8 @@ _PAIRS = FactorGraph.from_factors(
         ([2], [0.4, 0.6]),
     ],
 )
-"""Pairs of binary variables on a cycle, in ascending and descending scopes; tables turned around
-are other tables."""
+"""Pairs of binary variables on a cycle, with ascending and descending scopes and asymmetric
+tables."""
 
 _DEGENERATE: tuple[tuple[list[int], list[tuple[list[int], ArrayLike]]], ...] = (
     ([], []),
@@ -356,7 +356,7 @@ def _exact_graphs(exactness: Exactness) -> Iterator[tuple[str, FactorGraph]]:
 
 
 def _unless_refused(backend: Backend, graph: FactorGraph, where: str) -> Posterior | None:
-    """The posterior of a graph that has assignments, or None if the backend refuses it."""
+    """Return the posterior of a graph with possible assignments, or None if it is refused."""
     try:
         return backend.infer(graph)
     except ZeroPartitionError as error:
@@ -367,7 +367,7 @@ def _unless_refused(backend: Backend, graph: FactorGraph, where: str) -> Posteri
 
 
 def _differences(beliefs: BeliefFunction, log_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Derivative of log Z by each entry of the log tables, 0 where that is -inf."""
+    """Return the derivative of log Z by each entry of the log tables, 0 for entries of -inf."""
     result = np.zeros(len(log_values))
     for entry in np.flatnonzero(np.isfinite(log_values)).tolist():
         for sign in (1.0, -1.0):

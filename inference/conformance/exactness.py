@@ -1,4 +1,4 @@
-"""Where a backend is exact, and how near it comes there: what the checks hold it to."""
+"""Exactness of a backend: the graphs on which it is exact, and its tolerance there."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from inference.posterior import Posterior
 
 
 class ConformanceError(FactormodelsError, AssertionError):
-    """A backend breaks the contract: the message says which part of it, and on which graph."""
+    """A backend violates the contract; the message names the part of it, and the graph."""
 
 
 @dataclass(frozen=True)
 class Exactness:
-    """How near a backend comes to the truth on the graphs on which it is exact.
+    """Accuracy of a backend on the graphs on which it is exact.
 
     Attributes:
-        graphs: which graphs those are: all forests, or all graphs of independent variables.
-        tolerance: largest error of a marginal or log Z there, on every one of the graphs.
-        reason: where that comes from.
-        sampled: whether `stats` has `standard_errors`; six of them are then allowed as well.
-        repeated: largest difference between two runs, 0 except for a library whose results depend
+        graphs: these graphs: all forests, or all graphs of independent variables.
+        tolerance: maximum error of a marginal or log Z on each of these graphs.
+        reason: origin of the error.
+        sampled: whether `stats` has `standard_errors`; six of them are then allowed in addition.
+        repeated: maximum difference between two runs, 0 except for a library whose results depend
             on the order of memory addresses.
     """
 
@@ -49,19 +49,19 @@ class Exactness:
         return self.graphs == "forests"
 
     def graph(self, seed: int) -> FactorGraph:
-        """Graph on which the backend is exact."""
+        """Return a graph on which the backend is exact."""
         return forest(seed) if self.forests else independent(seed)
 
     def graph_of_many_states(self, seed: int) -> FactorGraph:
-        """Graph on which the backend is exact, whose variables have more than three states."""
+        """Return a graph on which the backend is exact, with four or more states."""
         if self.forests:
             return forest(seed, states=MANY_STATES, most_variables=4, most_in_scope=3)
         return independent(seed, states=MANY_STATES)
 
     def graph_of_wide_ranges(self, seed: int) -> FactorGraph:
-        """Graph on which the backend is exact, whose tables pass the range of doubles.
+        """Return a graph on which the backend is exact, with tables beyond the range of doubles.
 
-        The first is two variables whose evidence undoes what their joint table says.
+        The first has two variables whose evidence cancels their joint table.
         """
         if seed or not self.forests:
             return wide_ranges(self.graph(seed), seed)
@@ -69,9 +69,10 @@ class Exactness:
         return FactorGraph.from_factors([2, 2], [([1, 0], pair), ([1], [1e300, 1e-300])])
 
     def allowed(self, graph: FactorGraph, *posteriors: Posterior) -> NDArray[np.float64]:
-        """How far apart the marginals of these posteriors may be, flat in graph's order.
+        """Return the maximum difference between the marginals of posteriors, flat in the graph's
+        order.
 
-        For a single posterior: how far from the truth.
+        For a single posterior, return the maximum difference from the truth.
         """
         result = np.full(int(graph.cardinalities.sum()), self.tolerance)
         if not self.sampled:
@@ -85,5 +86,5 @@ class Exactness:
 
 
 def in_order(graph: FactorGraph, by_name: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """What belongs to each variable, one after another, in the order of a graph."""
+    """Return the arrays of all variables, concatenated in the order of a graph."""
     return np.concatenate([np.zeros(0), *(by_name[name] for name in graph.names)])

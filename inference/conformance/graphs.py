@@ -13,10 +13,10 @@ Tables = list[tuple[list[int], NDArray[np.float64]]]
 
 
 MANY_STATES = (4, 5)
-"""Fewest and most states of a variable where others have three at most."""
+"""Minimum and maximum states of a variable in graphs of many states; others have at most three."""
 
 _SHIFT = 1000.0
-"""Standard deviation of what `wide_ranges` shifts; doubles underflow e^745 below their largest."""
+"""Standard deviation of the shifts of `wide_ranges`; doubles underflow e^745 below the largest."""
 
 
 def forest(
@@ -26,7 +26,7 @@ def forest(
     most_variables: int = 9,
     most_in_scope: int = 4,
 ) -> FactorGraph:
-    """Forest of factors of one to four variables, with unary factors besides."""
+    """Return a forest of factors of one to four variables, with additional unary factors."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, most_variables + 1))
     cardinalities = rng.integers(states[0], states[1] + 1, size=n)
@@ -51,14 +51,14 @@ _UNSORTED_CYCLES = ([0, 3], [4, 0], [0, 5, 2], *_UNSORTED)
 
 
 def unsorted(seed: int, *, cycles: bool = False) -> FactorGraph:
-    """Return a graph whose scopes descend or are mixed, and whose tables have no symmetry.
+    """Return a graph with descending or mixed scopes, and asymmetric tables.
 
-    Variables have one to eight states. The entries of a table are distinct, and one of them is 0
-    where there are more than three.
+    Variables have one to eight states. The entries of a table are distinct, and one of them is 0 if
+    there are more than three.
 
     Args:
         seed: seed of the tables.
-        cycles: whether factors form cycles, and several are over the same variables in other
+        cycles: whether factors form cycles, and several have the same variables in different
             orders; by default the graph is a forest.
     """
     rng = np.random.default_rng(seed)
@@ -74,7 +74,7 @@ def unsorted(seed: int, *, cycles: bool = False) -> FactorGraph:
 
 
 def independent(seed: int, states: tuple[int, int] = (1, 3)) -> FactorGraph:
-    """Graph of variables that do not depend on each other, some of their states zero."""
+    """Return a graph of independent variables, some of whose states have potential zero."""
     rng = np.random.default_rng(seed)
     cardinalities = rng.integers(states[0], states[1] + 1, size=int(rng.integers(2, 7)))
     factors: Tables = []
@@ -86,11 +86,11 @@ def independent(seed: int, states: tuple[int, int] = (1, 3)) -> FactorGraph:
 
 
 def wide_ranges(graph: FactorGraph, seed: int) -> FactorGraph:
-    """The same distribution by tables whose entries are up to some thousand nats apart.
+    """Return the same distribution with table entries up to some thousand nats apart.
 
-    Every state of a variable adds to the tables that hold it, among them a new one of its own,
-    numbers that sum to zero: log Z and marginals stay, although entries far below e^-700 decide
-    beside others far above e^700, within a table and from one to another.
+    For every state of a variable, numbers that sum to zero are added to the tables over the
+    variable, including a new one over it alone: log Z and marginals do not change, although entries
+    far below e^-700 matter beside others far above e^700, within and between tables.
     """
     rng = np.random.default_rng(seed)
     factors = [(list(scope), table.copy()) for scope, table in graph.factors()]
@@ -113,7 +113,7 @@ def wide_ranges(graph: FactorGraph, seed: int) -> FactorGraph:
 
 
 def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:
-    """Graph with variables and factors in another order, and the new places."""
+    """Return the graph with variables and factors in another order, and the new positions."""
     rng = np.random.default_rng(seed)
     position = rng.permutation(graph.n_variables)
     names = np.empty(graph.n_variables, dtype=object)

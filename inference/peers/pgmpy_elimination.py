@@ -152,9 +152,9 @@ def _require_small_components(graph: FactorGraph) -> None:
     largest = int(np.bincount(connected_components(links, directed=False)[1]).max())
     if largest > _MOST_VARIABLES:
         raise TooLargeError(
-            f"'pgmpy' eliminates every variable anew for each query and takes "
-            f"{_MOST_VARIABLES} variables that are connected at most, and this graph has "
-            f"{largest:,}; use backend 'exact', or 'lbp' for an estimate"
+            "'pgmpy' runs a separate elimination for each query and supports at most "
+            f"{_MOST_VARIABLES} connected variables; this graph has {largest:,}; use "
+            "backend 'exact', or 'lbp' for an estimate"
         )
 
 

@@ -65,7 +65,7 @@ class PyagrumJunctionTree(Backend):
         count = support.graph.n_variables
         if count > _MOST_VARIABLES:
             raise TooLargeError(
-                f"the backend 'pyagrum' takes {_MOST_VARIABLES} variables at most, because its "
+                f"the backend 'pyagrum' supports at most {_MOST_VARIABLES} variables, because its "
                 f"time grows with their square, and this graph has {count}; use backend 'exact'"
             )
         # Checked before the triangulation, which allocates the tables.

@@ -99,7 +99,7 @@ def joint(
         calibrated = exact.calibrate(extended)
     except TooLargeError as error:
         what = f"the joint distribution of {listed(graph, wanted)}"
-        raise TooLargeError(f"{what} takes a table that holds them all, and {error}") from error
+        raise TooLargeError(f"{what} needs a table over all of them, and {error}") from error
     table = calibrated.factor_beliefs()[absorbed.table_starts[-1] :].reshape(shape)
     return with_observed(graph, wanted, table)
 

@@ -109,7 +109,7 @@ TOO_LARGE: tuple[tuple[str, Callable[[int], FactorGraph], int, dict[str, Any], s
     ("pyagrum", square, 8, {"memory_limit": 1000}, "are allowed .*; use backend 'exact', 'wmb'"),
     # The tables fit; the cliques that it makes of them do not.
     ("pyagrum", square, 8, {"memory_limit": 60_000}, "over up to 10 variables, would take 0.138"),
-    ("pyagrum", path, 5001, {}, "5000 variables at most"),
+    ("pyagrum", path, 5001, {}, "at most 5000 variables"),
     ("numpyro", square, 30, {"max_evaluations": 1e8}, "'numpyro' is .* 'gibbs'.*max_evaluations"),
 )
 """A backend, a graph that it cannot hold and its size, settings, and what it says."""

@@ -131,8 +131,8 @@ def refuse_foreign_redirect(response: httpx.Response) -> None:
     )
     if not upgraded:
         raise AnswerRefused(
-            f"{_named(asked)} redirects to {_named(target)}, and no question is sent to another "
-            "server than the one that was named; if that server is meant, name it in its place"
+            f"{_named(asked)} redirects to {_named(target)}, and questions are sent to "
+            "the configured server only; if that server is meant, configure it instead"
         )
 
 

@@ -97,8 +97,8 @@ class HttpSettings:
             )
         if not (self.contact.isascii() and self.contact.isprintable()):
             raise InputError(
-                f"the contact {self.contact!r} holds characters that no header may have; give an "
-                "e-mail or web address"
+                f"the contact {self.contact!r} has characters that a header must not contain; "
+                "give an e-mail or web address"
             )
 
     @property

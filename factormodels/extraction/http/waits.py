@@ -100,8 +100,7 @@ def seconds_to_wait(
 def longer_than_allowed(asked: float, longest: float) -> str:
     """Return a sentence that compares the wait a server asks for with the maximum, in seconds."""
     return (
-        f"the server asks to wait {asked:,.10g} seconds, and {longest:,.10g} seconds are the "
-        "longest wait"
+        f"the server asks to wait {asked:,.10g} seconds, and the maximum is {longest:,.10g} seconds"
     )
 
 

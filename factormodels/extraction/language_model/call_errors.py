@@ -97,12 +97,12 @@ def nothing_left(model: str, error: BaseException) -> LimitReachedError:
     if _until_renewed(*_statuses_and_messages(error)):
         left = (
             "used up what it may ask in a day or month",
-            "wait until that begins anew or raise it",
+            "wait until that limit resets, or raise it",
         )
     return LimitReachedError(
-        f"the account for {model!r} has {left[0]}, so that nothing more is asked "
-        f"({describe(error)}); {left[1]}: what was answered is kept, and the same command goes on "
-        "from there"
+        f"the account for {model!r} has {left[0]}, so that no further calls are made "
+        f"({describe(error)}); {left[1]}: answered calls are kept; run the same command again to "
+        "continue"
     )
 
 

@@ -137,7 +137,7 @@ class Budget:
         return ""
 
 
-_GO_ON = "what was answered is kept, and the same command goes on from there"
+_GO_ON = "answered calls are kept; run the same command again to continue"
 
 
 def _cost_reached(limit: float, cost: float) -> str:

@@ -100,7 +100,7 @@ def checkpoint_weights(path: Path) -> Mapping[str, Any]:
         reason = str(error).split("\n", 1)[0].strip().removesuffix(".")
         raise InputError(
             f"{path}: it holds more than tensors and plain values, which would have to be run "
-            f"({reason}); where you trust it, write its weights anew with "
+            f"({reason}); if you trust it, save its weights again with "
             "torch.save({'state_dict': ...})"
         ) from None
     except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
@@ -109,8 +109,8 @@ def checkpoint_weights(path: Path) -> Mapping[str, Any]:
     weights = loaded.get("state_dict") if isinstance(loaded, dict) else None
     if not isinstance(weights, dict) or f"{_HEAD}weight" not in weights:
         raise InputError(
-            f"{path}: there is no layer 'tri_layer' among its weights, so that it is no checkpoint "
-            "of AlignScore's; take nli:FOLDER for others"
+            f"{path}: there is no layer 'tri_layer' among its weights, so that it is not an "
+            "AlignScore checkpoint; use nli:FOLDER for other models"
         )
     return weights
 

@@ -111,7 +111,9 @@ def load_minicheck(
             "unsupported and supported; take nli:FOLDER for others"
         )
     if tokenizer.eos_token is None:
-        raise InputError(f"{path}: its tokenizer has no end-of-text token, which parts the texts")
+        raise InputError(
+            f"{path}: its tokenizer has no end-of-text token, which separates the texts"
+        )
     prefix = _PREFIX if writes else ""
     answers = None
     if writes:

@@ -178,7 +178,7 @@ def label_columns(
 ) -> Columns:
     """Return the outputs for entailment, contradiction and neutral.
 
-    Of two outputs, one is entailment and the other is its absence; a single output is the
+    If there are two outputs, one is entailment and the other its absence; a single output is the
     probability of entailment.
 
     Args:

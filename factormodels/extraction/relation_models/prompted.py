@@ -205,7 +205,7 @@ class PromptedRelationModel:
     async def _sampled(self, pair: TextPair) -> Judgement | Missing:
         """Return the shares of the answers that give a relation; the reason if none does."""
         counts: Counter[str] = Counter()
-        missing = Missing("no answer was asked for")
+        missing = Missing("no answer was requested")
         for sample in range(self.samples):
             question = self._question(pair, self._labelled("samples"), sample)
             label = await ask_one(self.model, question)

@@ -152,7 +152,7 @@ def _pdf_file(path: Path, link: str) -> list[Document]:
     try:
         return [Document(path.stem, link, pdf_text(read_whole(path)))]
     except ValueError as error:
-        raise InputError(f"{path}: {error}; mend the file or take it out of the folder") from None
+        raise InputError(f"{path}: {error}; repair the file or remove it from the folder") from None
 
 
 def _records_file(path: Path, link: str) -> list[Document]:

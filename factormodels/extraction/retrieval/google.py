@@ -65,5 +65,7 @@ def serper_key() -> str:
             "another retriever"
         )
     if not (key.isascii() and key.isprintable()):
-        raise InputError(f"the key in {KEY_VARIABLE} holds characters that no key has; correct it")
+        raise InputError(
+            f"the key in {KEY_VARIABLE} has characters that a key must not contain; correct it"
+        )
     return key

@@ -165,7 +165,7 @@ def seconds_of(results: FactreasonerConclusions, top: str) -> float:
         return 0.0
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
         raise InputError(
-            f"{top}.elapsed_time: {shown(value)} is no number of seconds; give one from 0, or "
+            f"{top}.elapsed_time: {shown(value)} is not a number of seconds; give one from 0, or "
             "leave it out"
         )
     return float(value)

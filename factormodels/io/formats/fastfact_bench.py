@@ -151,7 +151,7 @@ def _atom(claim: FastfactClaim, name: str, where: str) -> Atom:
     text = claim.revised_claim or claim.claim
     if not isinstance(text, str) or not text.strip():
         raise InputError(
-            f"{where}.claim: {shown(text)} is no text; give the claim's text or drop the claim"
+            f"{where}.claim: {shown(text)} is not text; give the claim's text or drop the claim"
         )
     return Atom(name, text, label=None if label is None else LABELS[label], annotation=label)
 

@@ -277,7 +277,7 @@ def _lines(chunks: Iterable[bytes], source: Source, *, in_memory: bool) -> Itera
             blank = 0 if joined.strip() else blank + 1
             if blank > _MOST_BLANK:
                 raise InputError(
-                    f"{source_name(source)}: more than {_MOST_BLANK:,} blank lines stand together; "
+                    f"{source_name(source)}: more than {_MOST_BLANK:,} blank lines in a row; "
                     "remove them"
                 )
             yield decoded(joined, source, before)

@@ -218,7 +218,7 @@ def sound_database(
 def reason_of(error: BaseException) -> str:
     """Return the reason of a failed statement, in one line."""
     if isinstance(error, UnicodeDecodeError):
-        return "a text in it is no UTF-8"
+        return "a text in it is not UTF-8"
     code = _code(error)
     # A forbidden column or function is recognizable only by the message.
     if "prohibited" in str(error) or "not authorized" in str(error):

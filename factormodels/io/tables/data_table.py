@@ -162,7 +162,7 @@ def _rows_of_columns(columns: Mapping[Any, Any]) -> list[dict[str, Any]]:
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{length} of {name!r}" for name, length in lengths.items())
-        raise InputError(f"the columns have different numbers of values ({counts}); mend one")
+        raise InputError(f"the columns have different numbers of values ({counts}); correct one")
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 

@@ -100,7 +100,7 @@ def workbook_rows(
     except Exception as error:
         reason = " ".join(str(error).split())[:_REASON_SHOWN] or type(error).__name__
         raise InputError(
-            f"{source}: it is damaged, or a workbook of another kind ({reason}); save it anew as "
+            f"{source}: it is damaged, or a workbook of another kind ({reason}); save it again as "
             ".xlsx, or a sheet as CSV (UTF-8)"
         ) from None
     sheets = {title: rows for title, rows in by_title.items() if rows}

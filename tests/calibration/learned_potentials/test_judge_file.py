@@ -177,7 +177,7 @@ def test_columns_in_another_order_are_refused() -> None:
     ("old", "new", "message"),
     [
         ('"version": 2', '"version": 2, "version": 2', "the key 'version' is given twice"),
-        ('"penalty": 3.0', '"penalty": NaN', "NaN is no JSON number"),
+        ('"penalty": 3.0', '"penalty": NaN', "NaN is not a JSON number"),
         ('"penalty": 3.0', '"penalty": 1e999', "1e999 is too large for a number"),
         ('"penalty": 3.0', f'"penalty": {"9" * 400}', "is too large for a number"),
         ('"law": {', '"law": ', "is not JSON"),

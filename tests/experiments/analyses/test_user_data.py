@@ -56,7 +56,7 @@ def test_paths_start_at_the_folder_of_the_file(
         ("datasets: {self-judged: factscor}", "no embedded dataset of that name"),
         ("datasets: {self-judged: 3}", "3 is not a path"),
         ("datasets: [self-judged]", "is not a mapping"),
-        ("datasets: {self-judged", "mend the YAML"),
+        ("datasets: {self-judged", "correct the YAML"),
     ],
 )
 def test_a_mistake_is_one_sentence_that_names_the_file(

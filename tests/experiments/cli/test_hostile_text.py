@@ -79,7 +79,7 @@ def test_a_half_character_in_an_id_is_refused(folder: Path) -> None:
     text = hostile_graph(folder).read_text().replace('"a1"', '"a\\ud800"')
     (folder / "hostile.json").write_text(text)
     result = invoke("infer", "hostile.json", code=2)
-    assert "'a\\ud800' of an atom holds half of a character; rename it" in result.stderr
+    assert "'a\\ud800' of an atom contains half of a character; rename it" in result.stderr
 
 
 def test_errors_do_not_steer_a_terminal() -> None:

@@ -68,8 +68,8 @@ def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path) -> None:
         # What cannot be read is asked for again; which of two responses is ahead is open.
         again = sum("lost" in hypothesis_of(request) for request in server.requests)
         assert stopped.stderr.rstrip().endswith(
-            "factormodels: the limit of 6 calls is reached; what was answered is kept, and the "
-            "same command goes on from there"
+            "factormodels: the limit of 6 calls is reached; answered calls are kept; run the "
+            "same command again to continue"
         )
         # What was asked is told even so.
         assert "atomizer" in stopped.stderr

@@ -253,8 +253,8 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("outputs: [pdf]", ("outputs[0]", "'pdf'", "latex")),
         ("bases: x", ("bases", "did you mean 'base'")),
         ("seed: 1\nseed: 2", ("line 4", "'seed'", "twice")),
-        ("seed: [1", ("line", "mend the YAML")),
-        ("seed: !!python/object:os.system {}", ("mend the YAML",)),
+        ("seed: [1", ("line", "correct the YAML")),
+        ("seed: !!python/object:os.system {}", ("correct the YAML",)),
     ],
 )
 def test_what_a_study_may_not_say(tmp_path: Path, extra: str, messages: tuple[str, ...]) -> None:

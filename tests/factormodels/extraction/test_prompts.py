@@ -96,7 +96,11 @@ def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
         ("system: Judge.", "system: Judge {{claim}}.", "slot in 'system'; put slots only into 'q"),
         ('answer: "yes"', "answer: yes", "demo.yaml: 'answer' is True; give text"),
         ("claim: One.", "clam: One.", "the slot 'clam' is unknown .did you mean 'claim'"),
-        ("system: Judge.", "system: [", "demo.yaml: line [0-9]+, column [0-9]+: .*; mend the YAML"),
+        (
+            "system: Judge.",
+            "system: [",
+            "demo.yaml: line [0-9]+, column [0-9]+: .*; correct the YAML",
+        ),
         ("system: Judge.", "system: " + "[" * 5_000, "nested more than 50 deep"),
         ("system: Judge.", "system: &a [*a]", "an alias refers to what contains it"),
         ("system: Judge.", "system: Judge.\nsystem: Twice.", "the key 'system' is given twice"),

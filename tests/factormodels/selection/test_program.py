@@ -242,7 +242,7 @@ def test_an_empty_selection_says_why(program: Program, reason: str) -> None:
         ({"weights": (1.0,), "conflicts": ((0, 1),)}, "1 is not an index of one of 1 subclaim"),
         ({"weights": (1.0,), "conflicts": ((0, 0),)}, "conflicts with itself"),
         ({"weights": (1.0,), "faithful": ()}, "faithful has 0 values for 1"),
-        ({"weights": (1.0,), "share": 0.5}, "nothing says which are faithful"),
+        ({"weights": (1.0,), "share": 0.5}, "unknown which are faithful"),
         ({"weights": (1.0,), "faithful": (True,), "share": 1.5}, "share of faithful"),
         ({"weights": (1.0, 1.0), "conflicts": ((0, True),)}, "True is not an index"),
     ],

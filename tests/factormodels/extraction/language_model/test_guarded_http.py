@@ -301,7 +301,7 @@ def test_a_longer_wait_than_allowed_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     waits, error = waits_of(monkeypatch, {"retry-after": "3600"}, "", 100.0)
     assert waits == [100.0, 100.0]
     assert error.__notes__ == [
-        "the server asks to wait 3,600 seconds, and 100 seconds are the longest wait"
+        "the server asks to wait 3,600 seconds, and the maximum is 100 seconds"
     ]
 
 

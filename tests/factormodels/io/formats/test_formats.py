@@ -252,7 +252,7 @@ def test_a_damaged_record_is_not_taken_for_another_format(tmp_path: Path) -> Non
     ("text", "words"),
     [
         ('[{"prompt": "x"}, {]', r"data\.jsonl, line 1: column 20 is not JSON"),
-        ('[\n{"prompt": "x"},\n{"prompt": NaN}\n]', r"line 3: NaN is no JSON number"),
+        ('[\n{"prompt": "x"},\n{"prompt": NaN}\n]', r"line 3: NaN is not a JSON number"),
         ('[\n{"prompt": "x"}\n] 5', r"line 3: column 3 is not JSON \(Extra data\)"),
         ('[\n{"prompt": "x"}', r"line 2: column 16 is not JSON"),
     ],

@@ -122,7 +122,7 @@ def test_a_name_of_its_table_that_is_no_text_is_damage(path: Path) -> None:
     # What SQLite says of it quotes the bytes, which no text can hold.
     content = path.read_bytes().replace(b"tablekeptkept", b"tablek\x80ptkept")
     path.write_bytes(content.replace(b"CREATE TABLE kept", b"CREATX TABLE kept"))
-    sentence = r"cannot be used as a store of results \(a text in it is no UTF-8\); mend it"
+    sentence = r"cannot be used as a store of results \(a text in it is not UTF-8\); mend it"
     refused(sentence, records, path)
     with pytest.raises(InputError, match=sentence), open_store(path, MEND):
         pass

@@ -77,7 +77,7 @@ def test_nan_in_json_is_missing_and_infinity_is_refused(tmp_path: Path) -> None:
         scores = score(path, n_bootstrap=20, resamples=19)
         assert scores["scores"]["brier"].tolist() == [0.25]
     path.write_text("\n".join(lines).replace("NaN", "Infinity"))
-    refused("line 2: column 39: Infinity is no JSON number", read_table, path)
+    refused("line 2: column 39: Infinity is not a JSON number", read_table, path)
 
 
 def test_a_first_line_of_null_is_a_missing_record_and_no_heading(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_what_is_no_table_is_refused_with_the_mend(tmp_path: Path) -> None:
     twice = workbook(tmp_path / "twice.xlsx", One=[("p", "p"), (1, 2)])
     refused("line 1: two columns have the name 'p'", read_table, twice)
     (tmp_path / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
-    refused("save it anew as .xlsx, or a sheet as CSV", read_table, tmp_path / "old.xls")
+    refused("save it again as .xlsx, or a sheet as CSV", read_table, tmp_path / "old.xls")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("a.txt", "a")
     refused("this is an archive, and neither", read_table, tmp_path / "other.zip")
