@@ -3,7 +3,6 @@
 Read a graph from a file:
 
     from factormodels import read
-
     graph = read("fact_graph.json")
 """
 

@@ -170,7 +170,7 @@ class CompiledFacts:
     def opposed(
         self, priors: NDArray[np.float64], probabilities: NDArray[np.float64] | None = None
     ) -> NDArray[np.bool_]:
-        """Return whether each statement has an even row under *conditional*, bool (..., m).
+        """Return whether each statement has a uniform row under *conditional*, bool (..., m).
 
         Such a statement would otherwise move its target the other way when its source is as likely
         as its prior.

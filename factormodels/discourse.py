@@ -58,7 +58,7 @@ REVERSED = frozenset({Sense.EFFECT})
 """Senses whose second claim is the source, such as the cause of an effect."""
 
 CONCEDED = 0.5
-"""Default probability of a concession's contradiction. It is even, because the text names the
+"""Default probability of a concession's contradiction. It is 1/2, because the text names the
 tension and still asserts both claims."""
 
 

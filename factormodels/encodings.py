@@ -114,7 +114,7 @@ def conditional(kind: RelationKind, probability: float, target_prior: float) -> 
     relation, as in Table 1; the other row is (1 - target_prior, target_prior), as in FactReasoner's
     released code with priors. The informative state is true for entailment and contradiction, and
     false for co-necessity; under equivalence and exclusion both states are, as under *implication*.
-    In a graph of statements, an even row replaces a prior that overrules the relation
+    In a graph of statements, a uniform row replaces a prior that overrules the relation
     (`overruled`).
 
     Raises:
@@ -126,9 +126,9 @@ def conditional(kind: RelationKind, probability: float, target_prior: float) -> 
 def mixture(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
     """Return the log table of a relation that is of its kind or neutral (`target_prior` is unused).
 
-    The row of a true source is the mixture of the target's distributions under each kind: true if
-    it is entailed, false if it is contradicted, even if the relation is neutral. The row of a false
-    source is even, except under equivalence, exclusion and co-necessity. `encode_many` takes the
+    The row of a true source is the mixture of the target's distributions under each kind: true
+    under entailment, false under contradiction, uniform under neutral. The row of a false source is
+    uniform, except under equivalence, exclusion and co-necessity. `encode_many` takes the
     directions of the other kinds as `rest` if a relation states a full distribution.
     """
     kinds = [kind] if kind is not RelationKind.NEUTRAL else np.array([NEUTRAL_CODE])
@@ -237,7 +237,7 @@ def mixture_tables(
     """Return the log tables of relations under *mixture*, for one or more settings.
 
     With d = p D(kind) + (1 - p) rest, where D is 1 for an entailed and -1 for a contradicted
-    target, a row is ((1 - d)/2, (1 + d)/2): affine in p, and even if d = 0.
+    target, a row is ((1 - d)/2, (1 + d)/2): affine in p, and uniform for d = 0.
 
     Args:
         codes: int64 (m,), the relations as in `KIND_CODES`, or `NEUTRAL_CODE`.

@@ -3,7 +3,6 @@
 Compute a posterior:
 
     from inference import infer
-
     infer(graph, "exact").marginals["a1"]
 
 `infer_batch` takes many graphs, `infer_settings` many settings of the tables of one graph, and

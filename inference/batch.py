@@ -3,7 +3,6 @@
 Solve a batch:
 
     from inference import infer_batch, infer_settings
-
     posteriors = infer_batch(graphs, "exact")
     draws = infer_settings(graph, log_values, "lbp")
 """

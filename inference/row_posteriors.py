@@ -3,7 +3,6 @@
 Solve a table of evidence:
 
     from inference import infer_rows
-
     posteriors = infer_rows(graph, pandas.read_csv("rows.csv"))
 
 Rows that observe the same variables share a structure, which `exact` plans once; equal rows are

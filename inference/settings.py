@@ -1,7 +1,8 @@
 """Settings of backends, each declared once with its default and its range.
 
-Declare a setting:
+Declare settings:
 
+    from inference.settings import setting
     seed: int = setting(0, least=0)
     share: float = setting(0.9, above=0.0, below=1.0)
 """

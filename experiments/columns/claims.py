@@ -402,11 +402,11 @@ class _Rows:
         """
         response, of_models = self.resolved.response, self.resolved.of_models
         alike, mend = response is None, _mend(response)
-        self._repeated = repeated_rows(self._stated, alike=alike, mend=mend)
+        self._repeated = repeated_rows(self._stated, alike=alike, advice=mend)
         # A row without a probability is left out, but its label may contradict another row's.
-        repeated_rows(self._labelled, alike=alike, mend=mend)
+        repeated_rows(self._labelled, alike=alike, advice=mend)
         of_all = _mend_of_models(response, of_models)
-        repeated_rows(self._labelled_for_all, alike=False, mend=of_all)
+        repeated_rows(self._labelled_for_all, alike=False, advice=of_all)
         for position in reversed(self._repeated):
             del self.kept[position]
 

@@ -446,7 +446,7 @@ def _repeated(
     mend = "keep one row of each claim"
     if at.claim is None:
         mend += f", or say --claim {identity!r} if rows of one claim are several answers"
-    repeated = repeated_rows(claims, alike=False, mend=mend)
+    repeated = repeated_rows(claims, alike=False, advice=mend)
     return frozenset(repeated), repeated_remark(claims, repeated)
 
 

@@ -3,7 +3,6 @@
 Load a dataset:
 
     from factormodels import datasets
-
     datasets.load("factcheck-bench").graphs
 """
 

@@ -161,11 +161,11 @@ class LitellmEmbedder:
         except Exception as error:
             if is_exhausted(error):
                 raise nothing_left(self.name, error) from None
-            mend = "correct the name with --embeddings, or use --retriever local"
+            advice = "correct the name with --embeddings, or use --retriever local"
             if is_transient(error):
-                mend = "answered calls are kept; run the same command again to continue"
+                advice = "answered calls are kept; run the same command again to continue"
             raise EmbeddingError(
-                f"{self.name} gave no embeddings ({describe(error)}); {mend}"
+                f"{self.name} gave no embeddings ({describe(error)}); {advice}"
             ) from None
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise EmbeddingError(
@@ -297,10 +297,10 @@ class VectorStore:
             (key, row.tobytes(), *share)
             for key, row, share in zip(texts, vectors, shares, strict=True)
         ]
-        mend = "make the folder writable, or copy the documents"
-        with sound_database(self._path, "embeddings cannot be kept beside the documents", mend):
+        advice = "make the folder writable, or copy the documents"
+        with sound_database(self._path, "embeddings cannot be kept beside the documents", advice):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(Store(self._path, replace(_LAYOUT, mend=mend))) as store:
+            with closing(Store(self._path, replace(_LAYOUT, advice=advice))) as store:
                 store.put(_VECTORS.name, *rows)
 
     def _stored(self, keys: Iterable[str]) -> None:

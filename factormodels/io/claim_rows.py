@@ -114,14 +114,14 @@ class ClaimRow:
     text: str = ""
 
 
-def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, mend: str) -> list[int]:
+def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, advice: str) -> list[int]:
     """Return the positions of rows that repeat the claim and statements of an earlier row.
 
     Args:
         rows: the rows.
         alike: whether rows are repetitions only if all cells are equal, as when the responses of
             claims are unknown.
-        mend: advice for rows of the same claim that differ.
+        advice: advice for rows of the same claim that differ.
 
     Raises:
         InputError: if two rows disagree on the same claim.
@@ -140,7 +140,7 @@ def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, mend: str) -> list[i
             if value != other:
                 raise InputError(
                     f"{row.where}: {row.name} has the {what} {_said(value)}, and {_said(other)} in "
-                    f"{_short(before.where, row.where)}; {mend}"
+                    f"{_short(before.where, row.where)}; {advice}"
                 )
         if not alike or row.cells == before.cells:
             repeated.append(position)

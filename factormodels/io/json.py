@@ -273,8 +273,8 @@ def check_keys(obj: Mapping[str, Any], known: Collection[str], where: str) -> No
             import difflib
 
             near = difflib.get_close_matches(key, known, n=1)
-            mend = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-            raise InputError(f"{where}: the key {shown(key)} is unknown; {mend}")
+            advice = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+            raise InputError(f"{where}: the key {shown(key)} is unknown; {advice}")
 
 
 def _refuse_constant(name: str) -> float:

@@ -107,10 +107,10 @@ def label_spelling(
             if folded(word) not in words:
                 parts = [part.strip() for part in str(word).split(",")]
                 each = " ".join(f"{option} {part}" for part in parts)
-                mend = f"; write {each}" if all(folded(part) in words for part in parts) else ""
+                advice = f"; write {each}" if all(folded(part) in words for part in parts) else ""
                 raise InputError(
                     f"{where}: no label is {word!r}, which {option} names; it has "
-                    f"{_listed(words)}{mend}"
+                    f"{_listed(words)}{advice}"
                 )
     if true:
         return LabelSpelling(frozenset(map(folded, true)), None, dropped)

@@ -55,12 +55,12 @@ class Fields:
     Attributes:
         value: the object.
         where: its place, for errors.
-        mend: advice of errors.
+        advice: advice of errors.
     """
 
     value: Mapping[str, Any]
     where: str
-    mend: str
+    advice: str
 
     def refuse(self, key: str, wanted: str) -> NoReturn:
         """Refuse the value at a key.
@@ -73,7 +73,7 @@ class Fields:
             InputError: always.
         """
         location = f"{self.where}: key {key!r}"
-        raise InputError(f"{location}: {shown(self.value[key])} is not {wanted}; {self.mend}")
+        raise InputError(f"{location}: {shown(self.value[key])} is not {wanted}; {self.advice}")
 
     def only(self, *keys: str) -> None:
         """Refuse the object unless it has exactly these keys.
@@ -226,7 +226,7 @@ class Fields:
         value = self._at(key)
         if not isinstance(value, dict):
             self.refuse(key, "an object")
-        return Fields(value, f"{self.where}: {key}", self.mend)
+        return Fields(value, f"{self.where}: {key}", self.advice)
 
     def objects(self, key: str) -> list[Fields]:
         """Return the objects of the list at a key.
@@ -252,7 +252,7 @@ class Fields:
 
     def _at(self, key: str) -> Any:
         if key not in self.value:
-            raise InputError(f"{self.where}: the key {key!r} is missing; {self.mend}")
+            raise InputError(f"{self.where}: the key {key!r} is missing; {self.advice}")
         return self.value[key]
 
 

@@ -26,13 +26,13 @@ def write(graph: FactGraph | FactorGraph, path: str | os.PathLike[str]) -> None:
             return write_fact_graph(graph, path)
         if suffix == ".jsonl":
             return write_fact_graphs([graph], path)
-        mend = (
+        advice = (
             "make it a factor graph first with to_factor_graph"
             if suffix == ".uai"
             else "use .json or .jsonl"
         )
         raise InputError(
-            f"{path}: a fact graph cannot be written to {suffix or 'no suffix'}; {mend}"
+            f"{path}: a fact graph cannot be written to {suffix or 'no suffix'}; {advice}"
         )
     if suffix != ".uai":
         raise InputError(

@@ -3,7 +3,6 @@
 Find the most probable assignment:
 
     from inference.tasks import map_assignment
-
     map_assignment(graph).states
 
 Each task respects the evidence of the graph. `search_map` uses toulbar2 if elimination does not

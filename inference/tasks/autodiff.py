@@ -3,7 +3,6 @@
 Differentiate log Z:
 
     from inference.tasks import differentiable_log_partition
-
     jax.grad(differentiable_log_partition(graph, "jax"))(log_values)
     differentiable_log_partition(graph, "torch")(log_values).backward()
     torch.autograd.functional.hessian(differentiable_log_partition(graph, "torch"), log_values)

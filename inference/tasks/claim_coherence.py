@@ -3,7 +3,6 @@
 Compute the readouts:
 
     from inference.tasks import coherence
-
     coherence(graph.compiled).agreement
 
 Four readouts were proposed by others. They reward different properties: the mean marginal and the

@@ -299,8 +299,8 @@ def label_shares(
     and after any space. Labels with a common prefix are distinguished by a later token, and the
     probabilities of the tokens up to there are multiplied. The probability of an unlisted label is
     between 0 and that of the least likely listed token, and at most the total of the unlisted
-    tokens. Half of the maximum is used if the probability of no label can then be wrong by more
-    than `openness`.
+    tokens. Half of the maximum is used, provided that no label's probability can then be wrong by
+    more than `openness`.
 
     Args:
         answer: the answer, with the tokens that its server reported.

@@ -9,7 +9,7 @@ from factormodels.errors import InputError
 
 
 def refuse_cycle(
-    parents: Sequence[Sequence[int]], names: Sequence[str], where: str, mend: str
+    parents: Sequence[Sequence[int]], names: Sequence[str], where: str, advice: str
 ) -> None:
     """Check that no variable is its own ancestor.
 
@@ -17,7 +17,7 @@ def refuse_cycle(
         parents: indices of each variable's parents.
         names: names of the variables.
         where: the file, for the message.
-        mend: the fix, at the end of the message.
+        advice: the fix, at the end of the message.
 
     Raises:
         InputError: if there is a directed cycle; it names the variables of one.
@@ -26,4 +26,4 @@ def refuse_cycle(
         TopologicalSorter(dict(enumerate(parents))).prepare()
     except CycleError as error:
         circle = " -> ".join(names[variable] for variable in error.args[1])
-        raise InputError(f"{where}: the parents form the cycle {circle}; {mend}") from None
+        raise InputError(f"{where}: the parents form the cycle {circle}; {advice}") from None

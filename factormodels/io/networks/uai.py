@@ -238,8 +238,8 @@ def _check_directed(graph: FactorGraph, potentials: NDArray[np.float64], source:
         *above, child = variables[bounds[factor] : bounds[factor + 1]]
         parents[child].extend(above)
         tables_of[child] += 1
-    mend = "correct a scope (its last variable is the child), or call the network MARKOV"
-    refuse_cycle(parents, graph.names, source, mend)
+    advice = "correct a scope (its last variable is the child), or call the network MARKOV"
+    refuse_cycle(parents, graph.names, source, advice)
     if np.any(tables_of != 1):
         variable = int(np.flatnonzero(tables_of != 1)[0])
         logger.warning(

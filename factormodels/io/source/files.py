@@ -73,8 +73,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             dir=target.parent, prefix=f".{target.name}{_UNFINISHED}", suffix=target.suffix
         )
     except OSError as error:
-        mend = system_advice(error, "name a file in an existing folder")
-        raise InputError(f"{path}: cannot be written ({error.strerror}); {mend}") from None
+        advice = system_advice(error, "name a file in an existing folder")
+        raise InputError(f"{path}: cannot be written ({error.strerror}); {advice}") from None
     temporary = Path(name)
     try:
         with _locked(handle), errors_naming(path, name):
@@ -110,8 +110,8 @@ def unfinished_folder(target: Path, *, inside: bool = False) -> Iterator[Path]:
         name = tempfile.mkdtemp(dir=parent, prefix=f".{target.name}{_UNFINISHED}")
         handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        mend = system_advice(error, "give another --out")
-        raise InputError(f"{parent}: cannot be written ({error.strerror}); {mend}") from None
+        advice = system_advice(error, "give another --out")
+        raise InputError(f"{parent}: cannot be written ({error.strerror}); {advice}") from None
     try:
         with _locked(handle), errors_naming(target, name):
             yield Path(name)
@@ -204,9 +204,9 @@ def prepare_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        mend = system_advice(error, "give another with --out")
+        advice = system_advice(error, "give another with --out")
         raise InputError(
-            f"{folder}: the folder cannot be made ({error.strerror}); {mend}"
+            f"{folder}: the folder cannot be made ({error.strerror}); {advice}"
         ) from None
     if not os.access(folder, os.W_OK):
         raise InputError(f"{folder}: the folder cannot be written; give another with --out")

@@ -459,8 +459,8 @@ def _unreadable(source: Source, error: OSError) -> str:
         return f"{where}: this is a socket or a device; name a regular file"
     if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
         return f"{where}: there can be no such file ({error.strerror}); check the path"
-    mend = system_advice(error, "check the file and its disk")
-    return f"{where}: cannot be read ({error.strerror}); {mend}"
+    advice = system_advice(error, "check the file and its disk")
+    return f"{where}: cannot be read ({error.strerror}); {advice}"
 
 
 def system_advice(error: OSError, otherwise: str) -> str:

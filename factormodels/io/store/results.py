@@ -163,12 +163,12 @@ class KeptValues:
 
 
 @contextmanager
-def open_store(path: Path, mend: str, *, anew: bool = False) -> Iterator[ResultStore]:
+def open_store(path: Path, advice: str, *, anew: bool = False) -> Iterator[ResultStore]:
     """Open a store for this process only, creating it if necessary.
 
     Args:
         path: its file.
-        mend: advice for a file that is damaged or not a store.
+        advice: advice for a file that is damaged or not a store.
         anew: whether to delete the content of the file.
 
     Raises:
@@ -194,7 +194,7 @@ def open_store(path: Path, mend: str, *, anew: bool = False) -> Iterator[ResultS
             file.truncate(0)
             for log in _logs(path):
                 log.unlink(missing_ok=True)
-        with closing(_opened(path, mend)) as store:
+        with closing(_opened(path, advice)) as store:
             with store.sound(_DAMAGED):
                 check = store.connection.execute("PRAGMA quick_check(1)").fetchone()
                 if check != ("ok",):
@@ -204,14 +204,14 @@ def open_store(path: Path, mend: str, *, anew: bool = False) -> Iterator[ResultS
 
 
 @contextmanager
-def read_store(path: Path, mend: str) -> Iterator[ResultStore]:
+def read_store(path: Path, advice: str) -> Iterator[ResultStore]:
     """Read a store in its present state, even while another process writes it; an absent one is
     empty.
 
     Raises:
         InputError: if it is not a store, or nothing in it can be read.
     """
-    with closing(_opened(path, mend, read_only=True)) as store:
+    with closing(_opened(path, advice, read_only=True)) as store:
         yield ResultStore(store)
 
 
@@ -221,9 +221,9 @@ def remove_store(path: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _opened(path: Path, mend: str, *, read_only: bool = False) -> Store:
+def _opened(path: Path, advice: str, *, read_only: bool = False) -> Store:
     layout = StoreLayout(
-        "a store of results", mend, (_KEPT,), _APPLICATION, version=1, of_the_disk=False
+        "a store of results", advice, (_KEPT,), _APPLICATION, version=1, of_the_disk=False
     )
     store = Store(path, layout, read_only=read_only)
     # A damaged name fails the checksum, like any other damage.

@@ -174,7 +174,7 @@ def _authorizer(tables: frozenset[str]) -> Callable[..., int]:
 
 @contextmanager
 def sound_database(
-    path: Path, problem: str, mend: str, *, of_the_disk: bool = True
+    path: Path, problem: str, advice: str, *, of_the_disk: bool = True
 ) -> Iterator[None]:
     """Turn errors of the block due to a damaged or locked file into errors that name it.
 
@@ -184,7 +184,7 @@ def sound_database(
     Args:
         path: the file.
         problem: what cannot be done, such as "an answer cannot be stored".
-        mend: advice for the user.
+        advice: advice for the user.
         of_the_disk: whether errors of a full or broken disk are converted too, rather than raised
             as OSError.
 
@@ -212,7 +212,7 @@ def sound_database(
             number = _OF_THE_DISK.get(_code(error))
             if number is not None:
                 raise OSError(number, os.strerror(number), os.fspath(path)) from None
-        raise InputError(f"{path}: {problem} ({reason_of(error)}); {mend}") from None
+        raise InputError(f"{path}: {problem} ({reason_of(error)}); {advice}") from None
 
 
 def reason_of(error: BaseException) -> str:

@@ -91,7 +91,7 @@ class StoreLayout:
 
     Attributes:
         what: name of such a file in errors, such as "a cache of answers".
-        mend: advice for a file that is damaged or of another kind.
+        advice: advice for a file that is damaged or of another kind.
         tables: its tables.
         application: number that marks a file as this kind; 0 for files without a mark.
         version: version of its tables.
@@ -99,7 +99,7 @@ class StoreLayout:
     """
 
     what: str
-    mend: str
+    advice: str
     tables: tuple[StoredTable, ...]
     application: int = 0
     version: int = 0
@@ -142,15 +142,15 @@ class Store:
         """The open file, for statements of its owner; use it within `sound`."""
         return self._connection
 
-    def sound(self, problem: str, mend: str = "") -> AbstractContextManager[None]:
+    def sound(self, problem: str, advice: str = "") -> AbstractContextManager[None]:
         """Turn errors of the block due to a damaged file into errors that name it.
 
         Args:
             problem: what cannot be done.
-            mend: advice; by default that of the layout.
+            advice: advice; by default that of the layout.
         """
         return sound_database(
-            self.path, problem, mend or self.layout.mend, of_the_disk=self.layout.of_the_disk
+            self.path, problem, advice or self.layout.advice, of_the_disk=self.layout.of_the_disk
         )
 
     def get(self, table: str, *key: Any) -> tuple[Any, ...] | None:
@@ -290,7 +290,7 @@ class Store:
     def _foreign(self) -> InputError:
         return InputError(
             f"{self.path}: this is not {self.layout.what}, or one of another version; "
-            f"{self.layout.mend}"
+            f"{self.layout.advice}"
         )
 
 

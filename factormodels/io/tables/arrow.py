@@ -79,12 +79,12 @@ def is_parquet(content: bytes) -> bool:
 
 
 @contextmanager
-def undamaged(source: object, mend: str) -> Iterator[None]:
+def undamaged(source: object, advice: str) -> Iterator[None]:
     """Turn exceptions of pyarrow due to a damaged file into an error that names it.
 
     Args:
         source: the file, as the message names it.
-        mend: advice, such as "save it again".
+        advice: advice, such as "save it again".
 
     Raises:
         InputError: if the block finds damage.
@@ -111,7 +111,7 @@ def undamaged(source: object, mend: str) -> Iterator[None]:
         SystemError,
     ) as error:
         reason = " ".join(str(error).split())[:_REASON_SHOWN] or type(error).__name__
-        raise InputError(f"{source}: it is damaged ({reason}); {mend}") from None
+        raise InputError(f"{source}: it is damaged ({reason}); {advice}") from None
 
 
 def arrow_records(files: Iterable[tuple[Source, bytes]]) -> ArrowRecords:
@@ -258,12 +258,12 @@ class ParquetGroups:
         n_groups: number of its row groups.
     """
 
-    def __init__(self, path: Path, mend: str) -> None:
+    def __init__(self, path: Path, advice: str) -> None:
         """Open a file, reading only its footer.
 
         Args:
             path: the file.
-            mend: advice for a damaged file.
+            advice: advice for a damaged file.
 
         Raises:
             InputError: if it is not a regular file, or its footer is damaged.
@@ -272,7 +272,7 @@ class ParquetGroups:
 
         check_regular(path)
         self.path = path
-        self._mend = mend
+        self._mend = advice
         with self.undamaged():
             self._file = parquet.ParquetFile(path, page_checksum_verification=True)
             self.schema: pa.Schema = self._file.schema_arrow

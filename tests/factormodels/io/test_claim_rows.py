@@ -69,12 +69,12 @@ def rows(*stated: tuple[str, str | None, float | None, str]) -> list[ClaimRow]:
 
 def test_rows_that_agree_are_counted_and_named() -> None:
     given = rows(("a", "true", 0.5, ""), ("b", "true", 0.5, ""), *[("a", "true", 0.5, "x")] * 2)
-    repeated = repeated_rows(given, alike=False, mend="keep one")
+    repeated = repeated_rows(given, alike=False, advice="keep one")
     assert repeated == [2, 3]
     assert repeated_remark(given, repeated) == (
         "2 rows repeat a claim of a row before (line 4, line 5): the claim is counted once."
     )
-    assert repeated_rows(given, alike=True, mend="keep one") == []
+    assert repeated_rows(given, alike=True, advice="keep one") == []
     assert repeated_remark(given, []) == ""
 
 
@@ -85,9 +85,9 @@ def test_rows_that_differ_are_refused_with_both_places() -> None:
         (("a", "true", 0.25, ""), "claim 'a' has the probability 0.25, and 0.5 in line 2; keep"),
     ):
         given = rows(("a", "true", 0.5, ""), other)
-        refused(f"^t.csv, line 3: {message}", repeated_rows, given, alike=False, mend="keep one")
+        refused(f"^t.csv, line 3: {message}", repeated_rows, given, alike=False, advice="keep one")
 
 
 def test_rows_that_nothing_identifies_repeat_nothing() -> None:
     given = [ClaimRow(None, "", {"label": each}, {}, "t") for each in ("true", "false")]
-    assert repeated_rows(given, alike=False, mend="") == []
+    assert repeated_rows(given, alike=False, advice="") == []

@@ -46,7 +46,7 @@ REFUSED = {
     CHAIN: "aliases nest values more than 50 deep",
     MERGES: "more than 20,000 values",
     LONG_ALIASES: "1,048,576 characters",
-    "!" * 5_000: r"!!!\.\.\.; mend",
+    "!" * 5_000: r"!!!\.\.\.; correct",
 }
 
 

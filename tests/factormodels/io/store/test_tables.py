@@ -79,8 +79,8 @@ def test_a_reader_makes_nothing_and_finds_nothing_in_an_empty_file(path: Path) -
 
 def test_no_file_of_another_kind_or_version_is_written_to(path: Path) -> None:
     others = {
-        "version": StoreLayout(LAYOUT.what, LAYOUT.mend, LAYOUT.tables, 7, version=2),
-        "kind": StoreLayout(LAYOUT.what, LAYOUT.mend, LAYOUT.tables, 8, version=1),
+        "version": StoreLayout(LAYOUT.what, LAYOUT.advice, LAYOUT.tables, 7, version=2),
+        "kind": StoreLayout(LAYOUT.what, LAYOUT.advice, LAYOUT.tables, 8, version=1),
     }
     with closing(Store(path, LAYOUT)):
         pass
