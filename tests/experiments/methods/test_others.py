@@ -142,9 +142,9 @@ def test_a_claim_has_its_best_document(tmp_path: Path) -> None:
     [
         ({**FACTSCORE_OUTPUT, "decisions": [[{"atom": "x", "is_supported": 1}]]}, "neither true"),
         ({**FACTSCORE_OUTPUT, "decisions": [[{"is_supported": True}]]}, "'atom' is missing"),
-        ({**POLYGRAPH, "uncertainty": "much"}, "no finite number"),
+        ({**POLYGRAPH, "uncertainty": "much"}, "not a finite number"),
         ({**MINICHECK, "raw_prob": 1.5}, "raw_prob.*1.5"),
-        ({**MINICHECK, "raw_prob": "high"}, "no number"),
+        ({**MINICHECK, "raw_prob": "high"}, "not a number"),
     ],
 )
 def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str) -> None:
@@ -236,7 +236,7 @@ def test_responses_are_told_by_their_order_if_by_nothing_else(tmp_path: Path) ->
         judged.graphs, read_many(path), "f.json", called={"factscore": "factscore (f)"}
     )
     assert called.name == "factscore (f)"
-    refused("not as many", with_verdicts_of, graphs[:2], read_many(path), "f.json")
+    refused("differ in number", with_verdicts_of, graphs[:2], read_many(path), "f.json")
     refused("no verdicts", with_verdicts_of, graphs, graphs, "g.jsonl")
 
 
@@ -250,7 +250,13 @@ def test_results_without_texts_are_aligned_by_id() -> None:
     # Of a0 something is said and of a1 nothing: the two count in their own ways.
     metadata["assessors"]["x"]["verdicts"]["a0"] = {"label": "supported", "p": 0.1}
     shifted = replace(bare, atoms=(Atom("a0"), Atom("a2")), metadata=metadata)
-    refused("has no 'a0', and of 'a1' nothing", with_verdicts_of, [graph], [shifted], "x.jsonl")
+    refused(
+        "has no 'a0', and there is no verdict on 'a1'",
+        with_verdicts_of,
+        [graph],
+        [shifted],
+        "x.jsonl",
+    )
 
 
 def test_each_response_is_told_by_what_tells_it(tmp_path: Path) -> None:

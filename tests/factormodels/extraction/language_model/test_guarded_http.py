@@ -120,7 +120,7 @@ def test_a_redirect_to_another_server_is_refused_and_nothing_is_sent_there(
         script = Answer(status=status, headers={"Location": f"{other.url}/v1/x"})
         with asking(lambda *_: script, provider.model) as (server, model):
             assert isinstance(model, Failure)
-            assert model.reason.startswith(f"{server.url} redirects to {other.url}, and no ")
+            assert model.reason.startswith(f"{server.url} redirects to {other.url}, and questions ")
             assert len(question_paths(server)) == 1
         assert other.asked == []
 
