@@ -567,9 +567,9 @@ def test_outputs_of_one_tool_are_called_by_what_tells_their_files_apart(
 
 
 def test_a_table_of_numbers_has_no_claims_to_align(tmp_path: Path) -> None:
-    refused("responses with claims", score, [{"p": 0.5, "label": 1}], beside=["x.json"])
     path = tmp_path / "g.jsonl"
     write_fact_graphs(labelled(2), path)
+    refused("responses with claims", score, [{"p": 0.5, "label": 1}], beside=[path])
     graph = FactGraph("r0", (Atom("a1", "It rains.", label=True),))
     refused("no verdicts", score, [graph], beside=[path])
 
