@@ -26,6 +26,8 @@ class Called:
         return self.stdout + self.stderr
 
 
+_PROBING = {"assess", "coherence", "fastfact", "omissions", "select", "self-knowledge"}
+
 _OF_THE_PROBE = ("--probe", "--no-probe", "--dry-run")
 
 
@@ -36,7 +38,7 @@ def without_probe(arguments: Sequence[str]) -> list[str]:
     test of the probe gives --probe.
     """
     listed = list(arguments)
-    asks = listed[:1] == ["assess"] and "--model" in listed
+    asks = bool({*listed[:1]} & _PROBING and {"--model", "--relevance"} & {*listed})
     return listed if not asks or {*_OF_THE_PROBE} & {*listed} else [*listed, "--no-probe"]
 
 

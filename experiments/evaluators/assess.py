@@ -15,7 +15,7 @@ from pydantic import Field
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.failed_calls import with_failed_calls
 from experiments.asking.ledger_table import ledger_table
-from experiments.asking.probe_tables import probe_tables
+from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_correction import BATCH
 from experiments.asking.relation_settings import RelationSettings
 from experiments.asking.searchers import EvidenceSettings
@@ -54,8 +54,14 @@ from experiments.evaluators.display.assess_tables import (
     summary_table,
 )
 from experiments.evaluators.display.assessed_page import listed_responses
-from experiments.evaluators.estimate import estimate
-from experiments.evaluators.probe_first import FirstProbe, probe_first
+from experiments.evaluators.estimate import estimate, probe_estimates
+from experiments.evaluators.probe_first import (
+    FirstProbe,
+    is_probed,
+    probe_first,
+    probed_stages,
+    with_probe,
+)
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import (
     AssessmentPlan,
@@ -110,10 +116,6 @@ class ClaimSettings(Settings):
 class JudgementSettings(RelationSettings, AlgorithmSettings):
     """Relations and judgement."""
 
-    probe: bool | None = None
-    """Ask the language model questions with known answers first, and say whether its answers are
-    evidence. By default where its answers are kept. In Python not of a model that is an object."""
-
     least: Least = LEAST_PROBABILITY
 
     orders: Literal["both", "needed"] = "both"
@@ -152,6 +154,7 @@ class JudgementSettings(RelationSettings, AlgorithmSettings):
 class AssessSettings(
     ResponseSettings,
     AskingSettings,
+    FirstProbeSettings,
     ClaimSettings,
     EvidenceSettings,
     WebSettings,
@@ -312,7 +315,6 @@ def _findings(
             **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
             "summary": summary_table(compared, _with_core(batch, compared, settings), how),
             "origins": origin_table(batch.responses),
-            **probe_tables(probed.results),
             "cost": ledger_table(session.ledger),
         }
     of_graphs = graph_names(settings.variant)
@@ -339,12 +341,9 @@ def _findings(
     lost = missing_answers(batch.responses).values()
     incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost)
     unshown: tuple[str, ...] = ("responses",) if alone else ("claims", "evidence")
-    # The row of a probe says enough beside an assessment; `factormodels probe` shows the others.
-    unshown += tuple(name for name in tables if name.startswith("probe_"))
     findings = Findings(
         source=loaded.source,
         sentences=(
-            *probed.sentences,
             *loaded.remarks,
             *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
@@ -365,12 +364,11 @@ def _findings(
         or batch.limit_reached
         or bool(batch.failed)
         or any(response.errors for response in batch.responses)
-        or (agreeing is not None and agreeing.incomplete)
-        or not probed.usable,
+        or (agreeing is not None and agreeing.incomplete),
         graphs=graphs,
         listed=partial(listed_responses, graphs, batch.failed) if graphs or batch.failed else None,
     )
-    return with_failed_calls(findings, batch.calls())
+    return with_probe(with_failed_calls(findings, batch.calls()), probed)
 
 
 def _chosen(plan: AssessmentPlan, settings: AssessSettings) -> dict[str, Any]:
@@ -527,6 +525,8 @@ def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterato
 def _bound(loaded: LoadedResponses, plan: AssessmentPlan) -> Findings:
     """What would be asked, and what exact inference would cost: a dry run sends nothing."""
     rows = estimate(loaded.graphs, plan)
+    if is_probed(plan.settings.probe, plan.settings.model):
+        rows = [*probe_estimates(probed_stages(plan.settings, plan.relations), plan), *rows]
     tables: dict[str, Table] = {"calls": call_table(rows)}
     if any(row.inference for row in rows):
         tables["inference"] = inference_table(rows, plan.views[0].backend)

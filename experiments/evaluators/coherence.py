@@ -14,11 +14,13 @@ from pydantic import Field
 from calibration.intervals import mean_interval
 from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
+from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
-from experiments.asking.session import asking
+from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.responses import load_responses
 from experiments.evaluators.calls.likeness import MEANING, likeness_of_pairs
+from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import with_interval
@@ -31,7 +33,8 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
-from factormodels.extraction.relation_models.base import TextPair
+from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS
+from factormodels.extraction.relation_models.base import RelationModel, TextPair
 from factormodels.extraction.stages.claim_relations import (
     METADATA_KEY,
     claim_pairs,
@@ -70,6 +73,7 @@ ASSERTED = 0.99
 
 class CoherenceSettings(
     AskingSettings,
+    FirstProbeSettings,
 ):
     """How claims are related to each other."""
 
@@ -165,6 +169,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     readings: list[_Found] = []
     with asking(settings) as session:
         relate = _relating(relations, session.model, settings)
+        probed = _probed(relations, session, settings)
         for graph in each_response(graphs):
             readings.append(_readouts(relate(graph), settings))
     if settings.dry_run:
@@ -187,17 +192,27 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
             "claims: the agreement, the consistency and the costs still say how far they are at "
             "odds, the other readouts are undefined."
         )
-    return with_failed_calls(
-        Findings(
-            source=loaded.source,
-            sentences=(*_sentences(readings, relations, missing), *dict.fromkeys(remarks)),
-            tables=tables,
-            settings={"relations": relations},
-            incomplete=bool(failed or missing),
-            graphs=tuple(reading.graph for reading in readings),
-        ),
-        calls_in_ledger(session.ledger),
+    findings = Findings(
+        source=loaded.source,
+        sentences=(*_sentences(readings, relations, missing), *dict.fromkeys(remarks)),
+        tables=tables,
+        settings={"relations": relations},
+        incomplete=bool(failed or missing),
+        graphs=tuple(reading.graph for reading in readings),
     )
+    return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
+
+
+def _probed(relations: str, session: Session, settings: CoherenceSettings) -> FirstProbe:
+    """What the probe of the questions that are asked about claims finds."""
+    names = {SENSES: CLAIM_RELATIONS, "model": RELATIONS}
+    if relations not in names or not is_probed(settings.probe, settings.model):
+        return FirstProbe()
+
+    def judging(model: LanguageModel) -> RelationModel:
+        return relation_model("model", model, openness=settings.openness)[0]
+
+    return first_probe([(names[relations], session.model)], judging)
 
 
 def _default_relations(graphs: Sequence[FactGraph], settings: CoherenceSettings) -> str:

@@ -19,6 +19,8 @@ from factormodels.extraction.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.language_model.model_parameters import reasoning_tokens
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.pipeline import retrieval_stage
+from factormodels.extraction.probe.asking import STAGE, probe_calls
+from factormodels.extraction.probe.table import probe_named
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import TextPair
@@ -185,6 +187,34 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
     if wanted.coherence:
         rows.append(_claim_relations(sizes, known, plan))
     return [_with_thoughts(row, plan) for row in rows]
+
+
+def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEstimate]:
+    """What the probe of some stages would ask, in one row; none where nothing is probed.
+
+    Args:
+        names: names of probes of stages that ask the language model.
+        plan: whose model is asked, and what it costs.
+    """
+    number = questions = answers = 0
+    for probe in map(probe_named, names):
+        stage = stage_of_method(plan.method) if probe.stage is None else probe.stage
+        repeated = getattr(plan.judge, "answers_per_pair", 1) if probe.stage is None else 1
+        template = prompts_of(plan.model)[stage.prompt]
+        texts = [
+            sum(len(text) for slot, text in question.fields.items() if slot in template.slots)
+            for question in probe.questions
+        ]
+        calls = repeated * probe_calls(probe.name)
+        characters = calls * (_empty(template) + sum(texts) / len(texts))
+        number += calls
+        questions += ceil(characters / CHARACTERS_PER_TOKEN)
+        answers += calls * stage.usual_tokens
+    if not number:
+        return []
+    prices = _prices(plan)
+    cost = None if prices is None else questions * prices.question + answers * prices.answer
+    return [_with_thoughts(StageEstimate(STAGE, number, False, questions, answers, cost), plan)]
 
 
 def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> int:

@@ -16,6 +16,8 @@ from pydantic import Field
 
 from calibration.intervals import IntervalSettings
 from experiments.asking.failed_calls import with_failed_calls
+from experiments.asking.probe_settings import FirstProbeSettings
+from experiments.asking.relation_models import relation_model
 from experiments.asking.searchers import (
     RETRIEVERS,
     DocumentSource,
@@ -51,6 +53,12 @@ from experiments.evaluators.display.fastfact_tables import (
     response_table,
     shown_table,
 )
+from experiments.evaluators.probe_first import (
+    first_probe,
+    is_probed,
+    planned_probe,
+    with_probe,
+)
 from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
@@ -62,8 +70,11 @@ from factormodels.extraction.asking.stage import Extent
 from factormodels.extraction.asking.table import ASSESSORS, PRE_VERIFICATION
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
+from factormodels.extraction.probe.table import RELATIONS
 from factormodels.extraction.prompts.replaced import prompts_of
+from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.sentences import sentences_of
@@ -72,6 +83,9 @@ from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from experiments.columns.responses import ResponsesIn
+
+VERDICTS = ASSESSORS["fastfact"]
+"""What judges a claim by the pieces that were found for it."""
 
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
 """Names of the retrievers that find the pages of which the best pieces are read."""
@@ -84,6 +98,7 @@ class FastFactRun(
     DrawnSettings,
     ResponseSettings,
     AskingSettings,
+    FirstProbeSettings,
     WebSettings,
     CoreSettings,
     BatchSettings,
@@ -195,8 +210,10 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
     k_prime = _k_primes(graphs, settings.k_prime)
     with asking(settings) as session:
         stages, facts = _stages(graphs, settings, session)
+        names = _probed_stages(settings)
         if settings.dry_run:
-            return _bound(loaded, settings)
+            return _bound(loaded, settings, names)
+        probed = first_probe([(name, session.model) for name in names], _relations_of_core)
         with session.responses(len(graphs)) as report:
             batch = assess_responses(
                 graphs, stages, (), facts, settings, calls=session.calls, report=report
@@ -217,7 +234,19 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         incomplete=bool(batch.failed),
         graphs=batch.graphs,
     )
-    return with_failed_calls(findings, batch.calls())
+    return with_probe(with_failed_calls(findings, batch.calls()), probed)
+
+
+def _probed_stages(settings: FastFactRun) -> tuple[str, ...]:
+    """The stages whose answers are one of several labels, where the model is probed."""
+    if not is_probed(settings.probe, settings.model):
+        return ()
+    by_model = settings.core and settings.core_relations == "model"
+    return (VERDICTS.name, *([RELATIONS] if by_model else []))
+
+
+def _relations_of_core(model: LanguageModel) -> RelationModel:
+    return relation_model("model", model)[0]
 
 
 def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
@@ -352,7 +381,7 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
     yield from batch.failures()
 
 
-def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
+def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]) -> Findings:
     """What would be asked at most, by this and other methods: a dry run sends nothing."""
     sentences = [sentences_of(graph) for graph in loaded.graphs]
     stride = settings.pipeline.stride
@@ -361,8 +390,8 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
         for n in map(len, sentences)
     ]
     extents = [Extent(sentences=load.sentences, atoms=load.claims, stride=stride) for load in loads]
-    stages = (PRE_VERIFICATION, ASSESSORS["fastfact"].verdict)
-    calls = {stage.name: stage.number(extents) for stage in stages}
+    stages = (PRE_VERIFICATION, VERDICTS.verdict)
+    calls = planned_probe(probed) | {stage.name: stage.number(extents) for stage in stages}
     calls["searches"] = sum(load.claims for load in loads)
     frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])
     return Findings(

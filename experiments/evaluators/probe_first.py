@@ -1,33 +1,48 @@
-"""The probe at the start of an assessment: what it asks about, and the correction that follows."""
+"""The probe before an evaluation: its questions, its findings and the correction they lead to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from experiments.asking.probe_tables import probe_sentences
-from experiments.asking.probing import ProbeResult, probe_in_session
+from experiments.asking.probe_tables import probe_sentences, probe_tables
+from experiments.asking.probing import (
+    ProbeResult,
+    probe_in_session,
+    probe_language_model_relations,
+    probe_model,
+)
 from experiments.asking.relation_correction import (
     BATCH,
     PROBE,
     RelationCorrection,
     wanted_correction,
 )
+from experiments.findings.findings import Findings
 from factormodels.errors import InputError
+from factormodels.extraction.asking.table import ASSESSORS
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
-from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS
+from factormodels.extraction.probe.asking import STAGE, probe_calls
+from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS, RELEVANCES
+from factormodels.extraction.relation_models.base import RelationModel
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session
     from experiments.evaluators.assess import AssessSettings
 
 
-def is_probed(settings: AssessSettings) -> bool:
-    """Whether a language model is probed: where it was asked for, or its answers are kept."""
-    if settings.probe is not None:
-        return settings.probe
-    return isinstance(settings.model, str | LitellmSettings)
+def is_probed(wanted: bool | None, model: Any) -> bool:
+    """Whether a language model is probed: where it was asked for, or its answers are kept.
+
+    Args:
+        wanted: what was asked for; None for nothing.
+        model: the model, as it was given.
+    """
+    if model is None or wanted is not None:
+        return bool(wanted)
+    return isinstance(model, str | LitellmSettings)
 
 
 def probed_stages(settings: AssessSettings, relations: str) -> tuple[str, ...]:
@@ -42,6 +57,7 @@ def probed_stages(settings: AssessSettings, relations: str) -> tuple[str, ...]:
         # Lexical and recorded relations are no answers of a model that is asked here.
         *([RELATIONS] if relations == "model" or (settings.probe and _is_local(relations)) else []),
         *(settings.assessors if asks else ()),
+        *([RELEVANCES] if asks and any(ASSESSORS[a].steps for a in settings.assessors) else []),
         *([CLAIM_RELATIONS] if asks and settings.coherence else []),
     )
 
@@ -81,6 +97,60 @@ class FirstProbe:
         return all(result.usable for result in self.results)
 
 
+def first_probe(
+    stages: Iterable[tuple[str, LanguageModel | None]],
+    judging: Callable[[LanguageModel], RelationModel] | None = None,
+) -> FirstProbe:
+    """What the probe of some stages finds, none of whose answers is corrected.
+
+    Args:
+        stages: names of probes, and who is asked.
+        judging: makes the relation model from a language model, for the probe of relations.
+
+    Raises:
+        LimitReachedError: if no more may be asked.
+        UnansweredProbeError: if an outage cut it off.
+    """
+    results, unrecorded = [], []
+    for name, model in stages:
+        if model is None:
+            continue
+        if name == RELATIONS and judging is not None:
+            result = probe_language_model_relations(model, judging)
+        else:
+            result = probe_model(model, name)
+        if result is None:
+            unrecorded.append(name)
+        else:
+            results.append(result)
+    return FirstProbe(tuple(results), tuple(unrecorded))
+
+
+def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
+    """Findings with what the probe found: first among their sentences, its table before the costs.
+
+    Beside an evaluation the row of a probe says enough; `factormodels probe` shows the others.
+    """
+    if not (probed.results or probed.unrecorded):
+        return findings
+    found = probe_tables(probed.results)
+    last = {name: table for name, table in findings.tables.items() if name == "cost"}
+    others = {name: table for name, table in findings.tables.items() if name not in last}
+    return replace(
+        findings,
+        sentences=(*probed.sentences, *findings.sentences),
+        tables={**others, **found, **last},
+        unshown=(*findings.unshown, *(name for name in found if name != "probe")),
+        incomplete=findings.incomplete or not probed.usable,
+    )
+
+
+def planned_probe(names: Iterable[str]) -> dict[str, int]:
+    """Number of calls of the probes of some stages, as a row of a dry run; nothing without any."""
+    calls = sum(probe_calls(name) for name in names)
+    return {STAGE: calls} if calls else {}
+
+
 def probe_first(session: Session, settings: AssessSettings, relations: str) -> FirstProbe:
     """What the probe of an assessment finds, and the correction of its relations.
 
@@ -95,7 +165,9 @@ def probe_first(session: Session, settings: AssessSettings, relations: str) -> F
         UnansweredProbeError: if an outage cut it off.
     """
     wanted = wanted_correction(settings.relation_correction)
-    names = probed_stages(settings, relations) if is_probed(settings) else ()
+    stages = probed_stages(settings, relations)
+    # A local relation model is probed where that is asked for.
+    names = stages if settings.probe or is_probed(settings.probe, settings.model) else ()
     asked = {name: probe_in_session(session, settings, name) for name in names}
     results = tuple(result for result in asked.values() if result is not None)
     unrecorded = tuple(name for name, result in asked.items() if result is None)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from calibration.intervals import mean_interval
 from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
+from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.responses import load_responses
+from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import with_interval
@@ -24,6 +26,7 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.asking.table import FACT_RELEVANCE
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
+from factormodels.extraction.probe.table import RELATIONS, RELEVANCES
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.stages.facts import Fact, compared_facts, facts_of
 from factormodels.extraction.stages.relevance import relevances
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
 
 
-class OmissionSettings(AskingSettings):
+class OmissionSettings(AskingSettings, FirstProbeSettings):
     """How facts are found and compared."""
 
     model: Annotated[Model, USUAL] = None
@@ -129,6 +132,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         model = session.model
         relations = settings.relations or ("lexical" if model is None else "model")
         judge, _ = relation_model(relations, model, openness=settings.openness)
+        probed = _probed(relations, loaded.graphs, model, settings)
         for graph in each_response(loaded.graphs):
             coverages.append(_coverage(graph, settings, model, judge))
     if settings.dry_run:
@@ -147,16 +151,33 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         remarks.append(f"{counted(missing, 'fact')} could not be compared: they do not count.")
     if failures:
         remarks.append(f"The facts of {counted(failures, 'passage')} could not be listed.")
-    return with_failed_calls(
-        Findings(
-            source=loaded.source,
-            sentences=(*_sentences(coverages), *remarks),
-            tables=tables,
-            settings={"relations": relations},
-            incomplete=bool(missing or failures),
-        ),
-        calls_in_ledger(session.ledger),
+    findings = Findings(
+        source=loaded.source,
+        sentences=(*_sentences(coverages), *remarks),
+        tables=tables,
+        settings={"relations": relations},
+        incomplete=bool(missing or failures),
     )
+    return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
+
+
+def _probed(
+    relations: str,
+    graphs: Sequence[FactGraph],
+    model: LanguageModel | None,
+    settings: OmissionSettings,
+) -> FirstProbe:
+    """What the probe of the questions that are asked of facts finds."""
+    if not is_probed(settings.probe, settings.model):
+        return FirstProbe()
+
+    def judging(asked: LanguageModel) -> RelationModel:
+        return relation_model("model", asked, openness=settings.openness)[0]
+
+    stages = [RELATIONS] if relations == "model" else []
+    if any(graph.query.strip() for graph in graphs):
+        stages.append(RELEVANCES)
+    return first_probe([(name, model) for name in stages], judging)
 
 
 def _coverage(

@@ -22,7 +22,7 @@ class ProbeSettings(AskingSettings, RelationSettings):
 
     stages: Annotated[Names, USUAL] = (RELATIONS,)
     """What is asked: relations, claim relations, an assessor such as factscore, a setting of
-    self-judgement such as direct_asking; or all."""
+    self-judgement such as direct_asking, relevance, refusals; or all."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,7 +46,8 @@ def probe(*, settings: ProbeSettings) -> Findings:
 
     Asks questions of ours whose answers are known: 36 pairs of a passage and a claim, twelve for
     each relation, of them identical sentences, paraphrases, negations, numbers, other subjects, and
-    passages that tell the reader what to answer; 26 pairs of claims; 24 claims of common knowledge.
+    passages that tell the reader what to answer; 72 pairs of claims, 36 claims of common knowledge,
+    36 claims beside or on a question, 36 responses that answer or decline.
     Shows accuracy and log loss, what its log-probabilities are worth, whether it obeys a passage,
     and what a correction of its label bias does. A model whose answers are no better than the best
     constant answer is no evidence. Its answers stay in the cache, where `assess` finds them.

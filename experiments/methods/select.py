@@ -14,6 +14,7 @@ from pydantic import Field
 
 from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
+from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
@@ -26,6 +27,7 @@ from experiments.evaluators.core_choices import (
     CoreChoices,
     kept_by_sentence,
 )
+from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame
@@ -37,6 +39,8 @@ from factormodels.errors import InputError
 from factormodels.extraction.asking.table import RELEVANCE
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
+from factormodels.extraction.probe.table import RELATIONS, RELEVANCES
+from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import sentences_of, stated_language
 from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.extraction.stages.relevance import relevances
@@ -59,6 +63,7 @@ class SelectSettings(
     DrawnSettings,
     SelectionRule,
     AskingSettings,
+    FirstProbeSettings,
 ):
     """How claims are selected."""
 
@@ -182,6 +187,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     model = session.model
     judge_of_relevance = session.asked(settings.relevance)
     choices = settings.choices(model)
+    probed = _probed(settings, model, judge_of_relevance)
     labelled = any(atom.label is not None for graph in graphs for atom in graph.atoms)
     if "seed" in settings.model_fields_set and not labelled:
         raise InputError("--seed is about the intervals of labelled claims; there are none")
@@ -220,18 +226,34 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     if settings.dry_run:
         return planned_findings(source, session.ledger)
     tables |= cost_tables(session.ledger)
-    return with_failed_calls(
-        Findings(
-            source=source,
-            sentences=tuple(sentences),
-            tables=tables,
-            settings={"relations": settings.judge, "domain": choices.domain},
-            draw=draw,
-            unshown=("claims",),
-            graphs=counting,
-        ),
-        calls_in_ledger(session.ledger),
+    findings = Findings(
+        source=source,
+        sentences=tuple(sentences),
+        tables=tables,
+        settings={"relations": settings.judge, "domain": choices.domain},
+        draw=draw,
+        unshown=("claims",),
+        graphs=counting,
     )
+    return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
+
+
+def _probed(
+    settings: SelectSettings, model: LanguageModel | None, judge_of_relevance: LanguageModel | None
+) -> FirstProbe:
+    """What the probe of who decides entailment, and of who decides relevance, finds."""
+    stages: list[tuple[str, LanguageModel | None]] = []
+    if "model" in (settings.judge, settings.cap, settings.graded) and is_probed(
+        settings.probe, settings.model
+    ):
+        stages.append((RELATIONS, model))
+    if is_probed(settings.probe, settings.relevance):
+        stages.append((RELEVANCES, judge_of_relevance))
+
+    def judging(asked: LanguageModel) -> RelationModel:
+        return relation_model("model", asked, openness=settings.openness)[0]
+
+    return first_probe(stages, judging)
 
 
 def _remarks(

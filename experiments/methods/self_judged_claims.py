@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from calibration.self_knowledge import declining_clauses
 from experiments.asking.failed_calls import failed_throughout, failure_sentences
+from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.searchers import (
     RETRIEVERS,
     DocumentSource,
@@ -20,6 +21,7 @@ from experiments.asking.session import Session
 from experiments.asking.settings import AskingSettings, Model, WebSettings
 from experiments.evaluators.batches.batch import BatchSettings, assess_responses
 from experiments.evaluators.display.fastfact_tables import columns_of
+from experiments.evaluators.probe_first import is_probed
 from experiments.settings import USUAL, Option
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
@@ -34,6 +36,7 @@ from factormodels.extraction.pipeline import (
     retrieval_stage,
     run_stages,
 )
+from factormodels.extraction.probe.table import REFUSALS
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.extraction.refusals import judge_refusals
 from factormodels.extraction.self_judgement import human_label, judge_own_claims
@@ -53,7 +56,7 @@ LABELLER = "factscore"
 _JUDGED = ("S", "NS")
 
 
-class AskSettings(AskingSettings, WebSettings, BatchSettings):
+class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings):
     """Asking the model."""
 
     model: Annotated[Model, USUAL] = None
@@ -110,6 +113,16 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
             "--extract: claims that are extracted are labelled by passages; name a folder with "
             "--documents, or --retriever wikipedia"
         )
+
+
+def probed_stages(
+    graphs: Sequence[FactGraph], asked: AskSettings, settings: Sequence[str]
+) -> tuple[str, ...]:
+    """The stages whose answers are one of several labels, where the model is probed."""
+    if not is_probed(asked.probe, asked.model):
+        return ()
+    bare = any(not graph.atoms for graph in graphs)
+    return (*settings, *([REFUSALS] if bare else []), *([LABELLER] if asked.extract else []))
 
 
 def planned_calls(graphs: Sequence[FactGraph], settings: Sequence[str]) -> dict[str, int]:

@@ -47,6 +47,7 @@ from experiments.columns.judged_table import JudgedTable
 from experiments.columns.options import ClaimColumns
 from experiments.columns.responses import load_responses
 from experiments.columns.sources import name_of
+from experiments.evaluators.probe_first import first_probe, planned_probe, with_probe
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.figures.positions import TITLES, position_table
 from experiments.findings.findings import Findings
@@ -65,6 +66,7 @@ from experiments.methods.self_judged_claims import (
     ask_claims,
     check_askable,
     planned_calls,
+    probed_stages,
 )
 from experiments.progress import tell
 from experiments.settings import USUAL, Numbers, Option, front_door
@@ -262,17 +264,20 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
     with asking(settings) as session:
         wanted = (settings.setting,) if settings.setting else tuple(SELF_SETTINGS)
         check_askable(graphs, settings, wanted)
+        names = probed_stages(graphs, settings, wanted)
         if settings.dry_run:
-            calls = data_frame([*planned_calls(graphs, wanted).items()], ["stage", "calls"])
+            planned_stages = planned_probe(names) | planned_calls(graphs, wanted)
+            calls = data_frame([*planned_stages.items()], ["stage", "calls"])
             planned = Table(calls, columns_as("stage | calls:0"), "What would be asked.")
             remark = ("And those that extract and label the claims of the others.",)
             sentences = (*loaded.remarks, *(remark if settings.extract else ()))
             return Findings(source, sentences, {"calls": planned})
+        probed = first_probe([(name, session.model) for name in names])
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
     findings = _measured(read_judged_claims(rows, ClaimColumns()), source, settings)
     answers = data_frame(rows)
     claims = Table(answers, text_columns(*map(str, answers.columns)), "What it said.")
-    return replace(
+    asked = replace(
         findings,
         sentences=(*loaded.remarks, *findings.sentences, *remarks),
         # The same command reads the claims without a model.
@@ -280,6 +285,7 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
         unshown=(*findings.unshown, "claims"),
         incomplete=incomplete,
     )
+    return with_probe(asked, probed)
 
 
 def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) -> Findings:

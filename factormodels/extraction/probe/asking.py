@@ -10,6 +10,7 @@ from factormodels.claims import JUDGED_KINDS
 from factormodels.errors import InputError
 from factormodels.extraction.asking.loop import ask_all
 from factormodels.extraction.asking.stage import Question
+from factormodels.extraction.asking.table import RELATION
 from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import (
     Completion,
@@ -19,7 +20,7 @@ from factormodels.extraction.language_model import (
     WrappedModel,
 )
 from factormodels.extraction.probe.questions import CONTENT_FREE
-from factormodels.extraction.probe.table import Probe, ProbeAnswer, ProbeQuestion
+from factormodels.extraction.probe.table import Probe, ProbeAnswer, ProbeQuestion, probe_named
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.extraction.relation_models.base import (
     Judgement,
@@ -33,6 +34,22 @@ REPEATED = 3
 
 STAGE = "probe"
 """Stage that the calls of a probe are counted under, whichever stage they are of."""
+
+
+def probe_calls(name: str) -> int:
+    """Number of calls that a probe takes if each question takes one.
+
+    Args:
+        name: name of a probe.
+    """
+    probe = probe_named(name)
+    stage = RELATION if probe.stage is None else probe.stage
+    return (
+        len(probe.questions)
+        + (len(CONTENT_FREE) if probe.stage is None else 0)
+        # Answers with log-probabilities are compared with themselves.
+        + (REPEATED if stage.top_logprobs else 0)
+    )
 
 
 @dataclass(frozen=True)

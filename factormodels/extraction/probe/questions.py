@@ -80,6 +80,42 @@ class ProbeFact:
     answer: str
 
 
+@dataclass(frozen=True)
+class ProbeRelevance:
+    """A claim of a response, and whether it bears on what was asked.
+
+    Attributes:
+        id: its name.
+        label: "relevant" or "irrelevant".
+        question: what was asked.
+        response: the response.
+        claim: the claim.
+    """
+
+    id: str
+    label: str
+    question: str
+    response: str
+    claim: str
+
+
+@dataclass(frozen=True)
+class ProbeRefusal:
+    """A response, and whether it declines to answer.
+
+    Attributes:
+        id: its name.
+        label: "declines" or "answers".
+        question: what was asked.
+        response: the response.
+    """
+
+    id: str
+    label: str
+    question: str
+    response: str
+
+
 CONTENT_FREE = ("N/A", "[MASK]", "...")
 """Texts without content, as passage and claim both (Zhao et al. 2021, section 5)."""
 
@@ -94,14 +130,26 @@ def probe_pairs() -> tuple[ProbePair, ...]:
 
 @cache
 def probe_senses() -> tuple[ProbeSense, ...]:
-    """Pairs of claims, two of each sense and of none."""
+    """Pairs of claims, twelve of each relation that a sense compiles to, and of none."""
     return tuple(ProbeSense(**record) for record in _records("senses.yaml"))
 
 
 @cache
 def probe_facts() -> tuple[ProbeFact, ...]:
-    """Claims of common knowledge, twelve true and twelve false."""
+    """Claims of common knowledge, as many true as false."""
     return tuple(ProbeFact(**record) for record in _records("facts.yaml"))
+
+
+@cache
+def probe_relevances() -> tuple[ProbeRelevance, ...]:
+    """Claims of responses, as many that bear on the question as beside it."""
+    return tuple(ProbeRelevance(**record) for record in _records("relevance.yaml"))
+
+
+@cache
+def probe_refusals() -> tuple[ProbeRefusal, ...]:
+    """Responses, as many that decline as that answer."""
+    return tuple(ProbeRefusal(**record) for record in _records("refusals.yaml"))
 
 
 def _records(name: str) -> list[Mapping[str, Any]]:

@@ -17,17 +17,29 @@ from factormodels.extraction.asking.stage import ModelStage
 from factormodels.extraction.asking.table import (
     ASSESSORS,
     CLAIM_RELATION,
+    REFUSAL,
     RELATION,
+    RELEVANCE,
     SELF_SETTINGS,
 )
 from factormodels.extraction.language_model.answers import Label
-from factormodels.extraction.probe.questions import probe_facts, probe_pairs, probe_senses
+from factormodels.extraction.probe.questions import (
+    probe_facts,
+    probe_pairs,
+    probe_refusals,
+    probe_relevances,
+    probe_senses,
+)
 from factormodels.extraction.prompts import load_prompt
 
 RELATIONS = RELATION.name
 """The probe of relations, which a relation model answers."""
 
 CLAIM_RELATIONS = CLAIM_RELATION.name
+
+RELEVANCES = RELEVANCE.name
+
+REFUSALS = REFUSAL.name
 
 _NO_RELATION = "none"
 
@@ -80,7 +92,7 @@ class Probe:
     """What a stage is asked, and how its answers are compared.
 
     Attributes:
-        name: its name in tables: relations, an assessor, a setting of self-judgement.
+        name: its name in tables: relations, an assessor, a setting of self-judgement, relevance.
         about: what its answers are, in a sentence: "relations", "verdicts of factscore".
         labels: the labels that can be right.
         questions: the questions.
@@ -110,6 +122,8 @@ def probes() -> Mapping[str, Probe]:
         _claim_relation_probe(),
         *map(_assessor_probe, ASSESSORS.values()),
         *map(_self_probe, SELF_SETTINGS.values()),
+        _relevance_probe(),
+        _refusal_probe(),
     )
     return {probe.name: probe for probe in rows}
 
@@ -244,6 +258,40 @@ def _self_probe(setting: SelfSetting) -> Probe:
 
     about = f"judgements of itself by {setting.name}"
     return Probe(setting.name, about, labels, questions, setting.stage, read)
+
+
+def _relevance_probe() -> Probe:
+    questions = tuple(
+        ProbeQuestion(
+            item.id,
+            item.label,
+            item.label,
+            item.question,
+            {"question": item.question, "response": item.response, "claim": item.claim},
+        )
+        for item in probe_relevances()
+    )
+    about = "judgements of relevance"
+    return Probe(RELEVANCES, about, ("relevant", "irrelevant"), questions, RELEVANCE, ProbeAnswer)
+
+
+def _refusal_probe() -> Probe:
+    labels = ("declines", "answers")
+    questions = tuple(
+        ProbeQuestion(
+            item.id,
+            item.label,
+            item.label,
+            item.question,
+            {"question": item.question, "response": item.response},
+        )
+        for item in probe_refusals()
+    )
+
+    def read(declines: bool) -> ProbeAnswer:
+        return ProbeAnswer(labels[not declines])
+
+    return Probe(REFUSALS, "judgements of refusals", labels, questions, REFUSAL, read)
 
 
 def _stated(labels: Sequence[str], label: str, probability: float) -> ProbeAnswer:

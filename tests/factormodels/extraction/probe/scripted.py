@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from factormodels.extraction.language_model import Completion, Request, Token
 from factormodels.extraction.probe.questions import probe_pairs
+from factormodels.extraction.probe.table import (
+    CLAIM_RELATIONS,
+    REFUSALS,
+    RELEVANCES,
+    ProbeQuestion,
+    probe_named,
+    probes,
+)
+from factormodels.extraction.prompts import load_prompt
 
 LABELS = ("entailment", "contradiction", "neutral")
+
+
+@cache
+def right_answers() -> Mapping[str, str]:
+    """The right answer to each question of each probe, by the texts of its conversation."""
+    answers: dict[str, str] = {}
+    for probe in probes().values():
+        prompt = load_prompt("relation" if probe.stage is None else probe.stage.prompt)
+        for question in probe.questions:
+            fields = {slot: question.fields.get(slot) or "(none)" for slot in prompt.slots}
+            asked = (message.content for message in prompt.render(**fields))
+            answers["\n".join(asked)] = answer_meaning(probe.name, question)
+    return answers
+
+
+def answer_meaning(name: str, question: ProbeQuestion) -> str:
+    """An answer of a stage that is read as the right one."""
+    if name == CLAIM_RELATIONS:
+        return json.dumps({"relation": question.kind, "confidence": 0.9})
+    if name == RELEVANCES:
+        return json.dumps({"relevant": question.label == "relevant"})
+    if name == REFUSALS:
+        return json.dumps({"declines": question.label == "declines"})
+    stage = probe_named(name).stage
+    prompt = load_prompt("relation" if stage is None else stage.prompt)
+    return f"{prompt.after} {prompt.labels.get(question.label, question.label)}".strip()
 
 
 def fenced(text: str, tag: str) -> str:

@@ -9,9 +9,23 @@ import pytest
 from factormodels.discourse import Sense
 from factormodels.extraction.asking.table import ASSESSORS, SELF_SETTINGS
 from factormodels.extraction.language_model import Completion
-from factormodels.extraction.probe.questions import probe_facts, probe_pairs, probe_senses
-from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS, probe_named, probes
+from factormodels.extraction.probe.questions import (
+    probe_facts,
+    probe_pairs,
+    probe_refusals,
+    probe_relevances,
+    probe_senses,
+)
+from factormodels.extraction.probe.table import (
+    CLAIM_RELATIONS,
+    REFUSALS,
+    RELATIONS,
+    RELEVANCES,
+    probe_named,
+    probes,
+)
 from factormodels.extraction.prompts import load_prompt
+from tests.factormodels.extraction.probe.scripted import answer_meaning
 from tests.refusals import refused
 
 
@@ -56,22 +70,45 @@ def test_orders_add_a_sentence_and_want_a_wrong_answer() -> None:
     )
 
 
-def test_every_sense_is_asked_twice() -> None:
-    assert Counter(item.label for item in probe_senses()) == dict.fromkeys((*Sense, "none"), 2)
+def test_every_sense_is_asked_and_every_relation_twelve_times() -> None:
+    asked = Counter(item.label for item in probe_senses())
+    assert all(asked[sense] >= 2 for sense in (*Sense, "none"))
+    probe = probe_named(CLAIM_RELATIONS)
+    assert Counter(question.label for question in probe.questions) == dict.fromkeys(
+        probe.labels, 12
+    )
     for item in probe_senses():
         assert item.first != item.second
 
 
 def test_facts_are_balanced_and_change_the_answer_alone() -> None:
-    assert Counter(item.label for item in probe_facts()) == {"true": 12, "false": 12}
+    assert Counter(item.label for item in probe_facts()) == {"true": 18, "false": 18}
     by_topic: dict[str, list[str]] = {}
     for item in probe_facts():
         by_topic.setdefault(item.topic, []).append(item.label)
     assert all(sorted(labels) == ["false", "true"] for labels in by_topic.values())
 
 
-def test_every_closed_question_has_a_probe() -> None:
-    assert list(probes()) == [RELATIONS, CLAIM_RELATIONS, *ASSESSORS, *SELF_SETTINGS]
+def test_relevance_and_refusals_are_balanced_and_of_the_same_texts() -> None:
+    claims, responses = probe_relevances(), probe_refusals()
+    assert Counter(item.label for item in claims) == {"relevant": 18, "irrelevant": 18}
+    assert Counter(item.label for item in responses) == {"declines": 18, "answers": 18}
+    # Neither the question nor the response tells the label.
+    for items in (claims, responses):
+        by_question: dict[str, list[str]] = {}
+        for item in items:
+            by_question.setdefault(item.question, []).append(item.label)
+        assert all(len(set(labels)) == 2 for labels in by_question.values())
+
+
+def test_every_closed_question_has_a_probe_of_36_questions() -> None:
+    assert list(probes()) == [
+        *(RELATIONS, CLAIM_RELATIONS, *ASSESSORS, *SELF_SETTINGS, RELEVANCES, REFUSALS)
+    ]
+    for probe in probes().values():
+        assert len(probe.questions) >= 36
+        ids = [question.id for question in probe.questions]
+        assert len(set(ids)) == len(ids)
     refused("the probe 'relation' is unknown", probe_named, "relation")
 
 
@@ -87,10 +124,7 @@ def test_a_right_answer_is_read_as_right(name: str) -> None:
         fields = {slot: question.fields[slot] for slot in prompt.slots}
         messages = prompt.render(**fields)
         assert "{{" not in messages[-1].content
-        if name == CLAIM_RELATIONS:
-            answer = f'{{"relation": "{question.kind}", "confidence": 0.9}}'
-        else:
-            answer = f"{prompt.after} {prompt.labels.get(question.label, question.label)}".strip()
+        answer = answer_meaning(name, question)
         read = probe.read(stage.read(Completion(answer), prompt, None))
         assert read.label == question.label
 
@@ -100,4 +134,4 @@ def test_chance_is_the_commonest_right_answer() -> None:
     # What passages do not bear out is false to FActScore: two thirds.
     assert probe_named("factscore").chance == 24 / 36
     assert probe_named("direct_asking").chance == 0.5
-    assert probe_named(CLAIM_RELATIONS).chance == 10 / 26
+    assert probe_named(CLAIM_RELATIONS).chance == 12 / 72

@@ -1,0 +1,13 @@
+"""Whether a language model is probed before its answers are relied on, declared once."""
+
+from __future__ import annotations
+
+from experiments.settings import Settings
+
+
+class FirstProbeSettings(Settings):
+    """Language model."""
+
+    probe: bool | None = None
+    """Ask the language model questions with known answers first, and say whether its answers are
+    evidence. By default where its answers are kept. In Python not of a model that is an object."""
