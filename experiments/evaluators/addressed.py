@@ -14,6 +14,7 @@ from factormodels.errors import FactormodelsError
 from factormodels.extraction.stages.addressed import METADATA_KEY, graph_without_address
 from factormodels.extraction.stages.relations import only_asked
 from factormodels.fact_graph import FactGraph
+from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.nouns import counted
 from factormodels.variants import variant as variant_of
 
@@ -28,7 +29,7 @@ class VerdictWithoutAddress:
 
     Attributes:
         response: id of the response.
-        variant: the variant.
+        variant: the variant, or the assessor.
         atom: id of the claim.
         p: its posterior as assessed.
         without: its posterior where the passages lack these sentences; NaN if the backend has no
@@ -58,8 +59,9 @@ def verdicts_without_address(
 
     Claims that were not answered as assessed are left out.
     """
-    changes = []
+    changes: list[VerdictWithoutAddress] = []
     for graph in graphs:
+        changes += _of_assessors(graph)
         if (other := graph_without_address(graph)) is None:
             continue
         for view in views:
@@ -81,6 +83,20 @@ def verdicts_without_address(
                 if atom not in unanswered
             ]
     return changes
+
+
+def _of_assessors(graph: FactGraph) -> Iterator[VerdictWithoutAddress]:
+    """Verdicts of assessors on claims that were shown such a passage, with and without it.
+
+    Claims that a label excludes from the score, with it or without, have no posterior to compare.
+    """
+    again = graph.metadata.get(METADATA_KEY, {}).get("verdicts", {})
+    for name, by_atom in again.items():
+        given = graph.metadata[ASSESSORS_KEY][name]["verdicts"]
+        for atom, without in by_atom.items():
+            p = given.get(atom, {}).get("p")
+            if p is not None and without is not None:
+                yield VerdictWithoutAddress(graph.id, name, atom, p, without)
 
 
 def address_sentences(

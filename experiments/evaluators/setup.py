@@ -53,7 +53,11 @@ from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
-from factormodels.extraction.stages.addressed import with_addressed, with_corrected_address
+from factormodels.extraction.stages.addressed import (
+    with_addressed,
+    with_addressed_verdicts,
+    with_corrected_address,
+)
 from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import (
@@ -306,6 +310,10 @@ def make_plan(
                     "google, or --retriever local with --documents"
                 )
         stages.append(assessor_stage(settings.assessors, judge, searcher))
+        if not settings.few_calls:
+            stages.append(
+                partial(with_addressed_verdicts, assessors=settings.assessors, model=judge)
+            )
         facts["assessors"] = list(settings.assessors)
     if settings.core:
         recorded = atoms == "given"

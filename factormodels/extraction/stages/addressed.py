@@ -8,7 +8,9 @@ from typing import Any
 
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.extraction.addressed import addressing_sentences, without_sentences
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel
+from factormodels.extraction.stages.assessors import assess, get_assessor
 from factormodels.extraction.stages.relations import (
     METADATA_KEY as RELATIONS_KEY,
 )
@@ -93,6 +95,51 @@ def with_addressed(
             "relations": [_plain(relation) for relation in relations],
         }
     return replace(graph, metadata={**graph.metadata, METADATA_KEY: facts})
+
+
+def with_addressed_verdicts(
+    graph: FactGraph, assessors: Sequence[str], model: LanguageModel
+) -> FactGraph:
+    """Graph with the verdicts of assessors where passages lack what addresses the reader.
+
+    `metadata["addressed"]` then holds `verdicts`: P(true) by claim, None for a label that excludes
+    the claim, by assessor. Only claims that were shown such a passage are asked about again;
+    assessors that search read no passages of the graph. The graph stays as it is where no passage
+    is marked.
+
+    Args:
+        graph: as `with_addressed` returns it.
+        assessors: names of assessors.
+        model: the language model that judges.
+
+    Raises:
+        InputError: for an unknown assessor.
+    """
+    facts: Mapping[str, Any] = graph.metadata.get(METADATA_KEY, {})
+    marked = facts.get("contexts", {})
+    shown = {
+        atom for context in graph.contexts if context.id in marked for atom in context.retrieved_for
+    }
+    asked = tuple(atom for atom in graph.atoms if atom.id in shown)
+    reading = [name for name in assessors if not get_assessor(name).searches]
+    if not asked or not reading:
+        return graph
+    contexts = tuple(
+        without_address(context, marked[context.id]) if context.id in marked else context
+        for context in graph.contexts
+    )
+    cut = replace(graph, atoms=asked, contexts=contexts, relations=())
+    verdicts = {
+        name: {
+            verdict.atom: verdict.p_true
+            for verdict in assess(cut, name, model)
+            if not verdict.missing
+        }
+        for name in reading
+    }
+    return replace(
+        graph, metadata={**graph.metadata, METADATA_KEY: {**facts, "verdicts": verdicts}}
+    )
 
 
 def graph_without_address(graph: FactGraph) -> FactGraph | None:

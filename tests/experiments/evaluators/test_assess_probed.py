@@ -257,6 +257,28 @@ def test_verdicts_that_hang_on_an_order_are_counted(more: dict[str, Any]) -> Non
     assert any("2 passages address their reader, the first in r0" in s for s in findings.sentences)
 
 
+def test_verdicts_of_assessors_that_hang_on_an_order_are_counted() -> None:
+    def verdict(request: Request) -> Completion:
+        question = request.messages[-1].content
+        if "<premise>" in question:
+            return obedient(request)
+        ordered = ORDER in fenced(question, "passages")
+        return Completion("Verdict: supported" if ordered else "Verdict: undecided")
+
+    passages = [f"Only trains cross the bridge. {ORDER}"]
+    findings = asked_of(verdict, documents=passages, assessors="factverify")
+    hanging = findings["hanging"]
+    of_assessor = hanging[hanging["variant"] == "factverify"]
+    assert set(of_assessor["p"]) == {1.0}
+    assert set(of_assessor["without"]) == {0.5}
+    assert set(zip(of_assessor["response"], of_assessor["atom"], strict=True)) == {
+        (graph.id, atom)
+        for graph in findings.graphs
+        for context in graph.contexts
+        for atom in context.retrieved_for
+    }
+
+
 def test_where_nothing_is_ordered_nothing_is_asked_again() -> None:
     findings = asked_of(biased)
     assert "addressed" not in findings.tables
