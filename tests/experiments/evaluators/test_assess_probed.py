@@ -210,7 +210,7 @@ def test_corrections_that_cannot_be_made_are_refused() -> None:
 
 def test_a_wrong_file_of_a_correction_is_refused(folder: Path) -> None:
     (folder / "c.json").write_text(json.dumps({"format": "x"}))
-    refused("no correction of relations", asked_of, biased, relation_correction="c.json")
+    refused("not a correction of relations", asked_of, biased, relation_correction="c.json")
 
 
 def test_verdicts_of_assessors_are_probed_where_they_are_asked_for() -> None:
@@ -271,7 +271,7 @@ def test_verdicts_of_assessors_that_hang_on_an_order_are_counted() -> None:
     of_assessor = hanging[hanging["variant"] == "factverify"]
     assert set(of_assessor["p"]) == {1.0}
     assert set(of_assessor["without"]) == {0.5}
-    assert set(zip(of_assessor["response"], of_assessor["atom"], strict=True)) == {
+    assert set(zip(of_assessor["response"], of_assessor["claim"], strict=True)) == {
         (graph.id, atom)
         for graph in findings.graphs
         for context in graph.contexts

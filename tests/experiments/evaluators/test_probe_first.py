@@ -28,6 +28,7 @@ from tests.experiments.methods.test_self_judged_claims import answer_to, graphs,
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.probe.scripted import (
     completion_of,
+    conversation,
     related,
     right_answers,
     shares,
@@ -54,10 +55,6 @@ def evaluated(question: str) -> str:
         if mark in question:
             return answer
     return "neutral"
-
-
-def conversation(request: Request) -> str:
-    return "\n".join(message.content for message in request.messages)
 
 
 def knowing(rest: Callable[[str], str]) -> AnsweringModel:

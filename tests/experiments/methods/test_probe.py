@@ -10,13 +10,15 @@ import pytest
 from experiments import probe
 from experiments.asking.probing import UnansweredProbeError
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
-from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS, probes
+from factormodels.extraction.probe.table import RELATIONS, probes
 from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.probe.scripted import (
     completion_of,
+    conversation,
     orders_of,
     related,
+    right_answers,
     right_label,
     shares,
 )
@@ -153,24 +155,9 @@ def test_log_probabilities_that_sum_to_more_than_one_are_counted() -> None:
 
 def test_every_stage_can_be_probed() -> None:
     def answer(request: Request) -> Completion:
-        question = request.messages[-1].content
-        if "<premise>" in question:
+        if "<premise>" in request.messages[-1].content:
             return related()(request)
-        for probed in probes().values():
-            if probed.stage is None or request.prompt.name != probed.stage.prompt:
-                continue
-            for item in probed.questions:
-                texts = [
-                    text
-                    for name, text in item.fields.items()
-                    if name in ("claim", "answer", "question", "first", "second", "passages")
-                    and f"<{name}>" in question
-                ]
-                if all(f"\n{text or '(none)'}\n" in question for text in texts):
-                    if probed.name == CLAIM_RELATIONS:
-                        return Completion(f'{{"relation": "{item.kind}", "confidence": 0.9}}')
-                    return Completion(f"Verdict: {item.label}")
-        return Completion("what?")
+        return Completion(right_answers()[conversation(request)])
 
     findings = probe(model=AnsweringModel(answer), stages="all")
     frame = findings["probe"].set_index("probe")

@@ -36,6 +36,11 @@ def right_answers() -> Mapping[str, str]:
     return answers
 
 
+def conversation(request: Request) -> str:
+    """The texts of a conversation, as `right_answers` has them."""
+    return "\n".join(message.content for message in request.messages)
+
+
 def answer_meaning(name: str, question: ProbeQuestion) -> str:
     """An answer of a stage that is read as the right one."""
     if name == CLAIM_RELATIONS:
