@@ -32,7 +32,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("discourse", "encodings", "words"),
         ("claims", "factor_graph"),
         ("arrays", "decoded_values", "texts", "validation"),
-        *(("errors", "object_repr"), ("control_characters", "nouns")),
+        *(("errors", "object_repr"), ("control_characters", "garbage_collection", "nouns")),
     ),
     "factormodels.io": (
         *(("file_report",), ("reading", "taught_responses", "writing")),

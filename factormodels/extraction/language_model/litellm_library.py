@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 from factormodels.extraction.language_model.guarded_http import guard, guarded_session
 from factormodels.extraction.optional_libraries import optional_module
+from factormodels.garbage_collection import no_collection
 
 _ENVIRONMENT = {
     # Use the prices that come with the library instead of fetching them.
@@ -42,7 +42,7 @@ def quiet_litellm() -> Any:
     Raises:
         MissingDependencyError: if it is not installed.
     """
-    importing = nullcontext() if "litellm" in sys.modules else _no_collection()
+    importing = nullcontext() if "litellm" in sys.modules else no_collection()
     with _environment(_ENVIRONMENT), importing, warnings.catch_warnings():
         # Pydantic warns of a type that is completed with the first answer.
         warnings.simplefilter("ignore")
@@ -77,27 +77,6 @@ def _keep_clients(litellm: Any) -> None:
     if litellm.aclient_session is None:
         # The clients of the OpenAI and Azure libraries use this session.
         litellm.aclient_session = guarded_session(litellm)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Disable cyclic garbage collection while the block runs.
-
-    The import creates a million objects that persist; scanning them repeatedly takes a quarter of
-    its time.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        # Counting frozen objects takes time proportional to their number, so do it once.
-        if not gc.get_freeze_count():
-            # Move all objects out of reach of the next collections.
-            gc.freeze()
-            gc.unfreeze()
-        if collects:
-            gc.enable()
 
 
 @contextmanager
