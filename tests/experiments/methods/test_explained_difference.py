@@ -181,6 +181,8 @@ def test_effects_follow_from_what_is_solved() -> None:
     (effect,), alone = claim_effects(before, after, first, second, names, solve)
     assert (effect.claim, effect.explained_by) == ("a", ("context_prior",))
     assert alone["encoding"]["r", "a"] == pytest.approx(0.51)
-    wrong = after | {("r", "a"): 0.9}
-    (effect,), _ = claim_effects(before, wrong, first, second, names, solve)
-    assert effect.explained_by == ()
+    for p in (0.9, 0.72):
+        # However near, it is not what the conventions give.
+        wrong = after | {("r", "a"): p}
+        (effect,), _ = claim_effects(before, wrong, first, second, names, solve)
+        assert effect.explained_by == ()
