@@ -11,7 +11,6 @@ import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +98,12 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
     if isinstance(first, Path) and isinstance(second, Path) and are_of_units(first, second):
         compared = compare_runs(first, second, seed=settings.seed)
         tables, sentences = _of_units(compared)
-        titled = partial(_cell_title, columns=CELL)
-        effects, causes = explained_runs(first, second, _paired_cells, titled)
+        effects, causes = explained_runs(
+            first,
+            second,
+            _paired_cells,
+            lambda cell, other: _cell_title(_both_named(cell, other), CELL),
+        )
     else:
         of_tables = _findings(first), _findings(second)
         tables, sentences = _of_tables(*of_tables)
@@ -491,19 +494,23 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
     changes = []
     paired = list(_paired_cells(first, second))
     for cell, other in paired:
-        named, its = cell.named(), other.named()
-        # The title of a compared cell names both values where one was replaced.
-        named |= {
-            name: f"{value} → {its[name]}" for name, value in named.items() if value != its[name]
-        }
         sides = (read_judgements(first, cell), read_judgements(second, other))
-        changes.append(_cell_change(named, sides[0], sides[1], scoring))
+        changes.append(_cell_change(_both_named(cell, other), sides[0], sides[1], scoring))
     common = [{each.key for each in side} for side in zip(*paired, strict=True)] or [set(), set()]
     return RunDifference(
         tuple(changes),
         only_before=tuple(cell.named() for cell in first.cells() if cell.key not in common[0]),
         only_after=tuple(cell.named() for cell in second.cells() if cell.key not in common[1]),
     )
+
+
+def _both_named(cell: CellRows, other: CellRows) -> dict[str, Any]:
+    """The columns of a compared cell, with both values where one was replaced."""
+    named, its = cell.named(), other.named()
+    return {
+        name: value if value == its[name] else f"{value} → {its[name]}"
+        for name, value in named.items()
+    }
 
 
 def _paired_cells(first: RowsFile, second: RowsFile) -> Iterator[tuple[CellRows, CellRows]]:

@@ -238,7 +238,7 @@ def explained_runs(
     before: Path,
     after: Path,
     paired: Callable[[RowsFile, RowsFile], Iterable[tuple[CellRows, CellRows]]],
-    titled: Callable[[Mapping[str, Any]], str],
+    titled: Callable[[CellRows, CellRows], str],
 ) -> Explained:
     """Which conventions explain the posteriors and measures of two runs of units.
 
@@ -246,7 +246,7 @@ def explained_runs(
         before: folder of the first run.
         after: folder of the second.
         paired: yields the cells of both that are compared.
-        titled: what a cell is called, by its columns.
+        titled: what two compared cells are called.
     """
     first, second = _run(before), _run(after)
     manifest = read_manifest(before)
@@ -271,7 +271,7 @@ def explained_runs(
         ]
         if not of_graphs and not of_measures:
             continue
-        title = titled(cell.named())
+        title = titled(cell, other)
         sides = (
             read_judgements(first.rows, cell),
             read_judgements(second.rows, other),
