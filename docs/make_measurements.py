@@ -47,7 +47,7 @@ def updated(text: str, folder: Path, page: Path = PAGE) -> str:
     """
     for block in reversed(list(BLOCK.finditer(text))):
         results = folder / words(block)[-1]
-        parts = [_found(results, stem, page) for stem in block["stems"].split(", ")]
+        parts = [_part(results, stem, page) for stem in block["stems"].split(", ")]
         if not all(parts):
             logger.info("%s lacks results: what the page says stays", results)
             continue
@@ -56,7 +56,7 @@ def updated(text: str, folder: Path, page: Path = PAGE) -> str:
     return text
 
 
-def _found(results: Path, stem: str, page: Path) -> str | None:
+def _part(results: Path, stem: str, page: Path) -> str | None:
     """A table or a figure of results as the page has it; None where there is none."""
     table, figure = results / f"{stem}.md", results / f"{stem}.png"
     if table.exists():

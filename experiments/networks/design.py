@@ -101,8 +101,8 @@ def design(loaded: LoadedNetworks) -> NetworkDesign:
         *map(_program, study.programs),
     ]
     ((_, settings),) = study.reference.settings_of_each()
-    place = partial(study.reference.place_of, blame("reference"))
-    judge = build_backend(study.reference.backend, settings, place)
+    blame_setting = partial(study.reference.place_of, blame("reference"))
+    judge = build_backend(study.reference.backend, settings, blame_setting)
     every = sources(loaded)
     datasets = list(dict.fromkeys(source.dataset for source in every))
     for position, choice in enumerate(study.backends):

@@ -190,7 +190,7 @@ def _compared(answers: Sequence[Posterior], reference: Reference | None) -> dict
     if alone is not None:
         lower, upper = certain_bounds(alone)
         row["log_z_kind"] = str(alone.log_z_kind)
-        row |= {"log_z": _number(alone.log_z), "lower": _number(lower), "upper": _number(upper)}
+        row |= {"log_z": _number(alone.log_z), "lower": _bound(lower), "upper": _bound(upper)}
         row["induced_width"] = _number(alone.stats.get("induced_width"))
     if reference is None:
         return row
@@ -200,6 +200,11 @@ def _compared(answers: Sequence[Posterior], reference: Reference | None) -> dict
     if alone is not None and alone.log_z is not None and reference.log_z is not None:
         row["log_z_error"] = float(alone.log_z - reference.log_z)
     return row
+
+
+def _bound(value: float | None) -> float:
+    """A bound; nan for an infinite one, which bounds nothing."""
+    return math.nan if value is None or math.isinf(value) else float(value)
 
 
 def _number(value: float | None) -> float:

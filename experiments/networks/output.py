@@ -142,7 +142,7 @@ def _rows_of(
             continue
         algorithm = planned.cells[measurement.what].algorithm
         yield {
-            **_place(planned, measurement),
+            **_source_names(planned, measurement),
             "backend": planned.label(algorithm),
             "algorithm": algorithm.name,
             "setting": algorithm.setting,
@@ -157,11 +157,11 @@ def _searched(
     """Yield searches of the most probable states, each with its dataset and network."""
     for measurement in every:
         if isinstance(measurement.what, str) and measurement.key in rows:
-            place = _place(planned, measurement)
-            yield {**place, "backend": measurement.what, **rows[measurement.key]}
+            source = _source_names(planned, measurement)
+            yield {**source, "backend": measurement.what, **rows[measurement.key]}
 
 
-def _place(planned: NetworkDesign, measurement: Measurement) -> dict[str, Any]:
+def _source_names(planned: NetworkDesign, measurement: Measurement) -> dict[str, Any]:
     source = planned.sources[measurement.network]
     return {"dataset": source.dataset, "network": source.name}
 

@@ -106,8 +106,8 @@ def _measured(
     # What compiles at the first call must not be in the first network's time.
     prepare = partial(warm_up_units, tuple(built.values()))
     several = (workers or 1) > 1 and len(todo) > 1
-    with processes(workers or 1) if several else nullcontext() as places:
-        for task, rows in map_tasks(measure_network, take, places, prepare):
+    with processes(workers or 1) if several else nullcontext() as pool:
+        for task, rows in map_tasks(measure_network, take, pool, prepare):
             by_key = {row.pop("backend"): row for row in rows or ()}
             yield {
                 each.key: by_key.get(each.key) or _without(planned, each)

@@ -31,12 +31,13 @@ _TOUCH = 1e-9
 def with_brackets(measured: pd.DataFrame) -> pd.DataFrame:
     """The rows with the bracket of log Z of each network, and where each answer lies in it.
 
+    A network whose reference has no log Z takes that of the first backend with an exact one.
     `least` and `most` are the reference's log Z or, where there is none, the tightest certified
     bounds that backends gave; `lower_error` and `upper_error` are the bounds of a row less the
     middle of these. `outside` says whether a log Z that is no bound lies outside of them,
     `violated` whether a certified bound of the row contradicts the reference.
     """
-    frame = measured.copy()
+    frame = _with_exact_log_z(measured)
     networks = frame.groupby(["dataset", "network"], sort=False)
     known = frame["reference_log_z"]
     frame["least"] = known.fillna(networks["lower"].transform("max"))
@@ -49,6 +50,27 @@ def with_brackets(measured: pd.DataFrame) -> pd.DataFrame:
     frame["outside"] = beyond & frame["log_z_kind"].isin(_OF_LOG_Z) & known.isna()
     frame["violated"] = (frame["lower"] > frame["most"] + room) | (
         frame["upper"] < frame["least"] - room
+    )
+    return frame
+
+
+def _with_exact_log_z(measured: pd.DataFrame) -> pd.DataFrame:
+    """The rows; references without a log Z have that of the first backend with an exact one."""
+    frame = measured.copy()
+    is_exact = frame["log_z_kind"] == LogZKind.EXACT
+    first = (
+        frame[["dataset", "network"]]
+        .assign(log_z=frame["log_z"].where(is_exact), name=frame["backend"].where(is_exact))
+        .groupby(["dataset", "network"], sort=False)
+        .transform("first")
+    )
+    lacks = frame["reference_log_z"].isna() & first["log_z"].notna()
+    frame["reference_log_z"] = frame["reference_log_z"].fillna(first["log_z"])
+    frame["log_z_error"] = frame["log_z_error"].fillna(frame["log_z"] - frame["reference_log_z"])
+    # An exact answer may be the whole reference already.
+    of_files = lacks & ~frame["reference"].isin(["", *frame["backend"]])
+    frame["reference"] = frame["reference"].mask(
+        of_files, frame["reference"] + " and " + first["name"]
     )
     return frame
 

@@ -9,19 +9,19 @@ from experiments.findings.findings import Findings
 from experiments.findings.page import findings_page, write_page
 
 
-def write_networks_page(path: Path, study: str, found: Artefacts) -> None:
+def write_networks_page(path: Path, study: str, artefacts: Artefacts) -> None:
     """Write the page of what a study of networks found: its sentences, tables and figure.
 
     Args:
         path: the file.
         study: name of the study.
-        found: its tables and figures.
+        artefacts: its tables and figures.
     """
     findings = Findings(
         source=study,
-        sentences=found.remarks,
-        tables=found.tables,
-        draw=lambda: found.figures,
+        sentences=artefacts.remarks,
+        tables=artefacts.tables,
+        draw=lambda: artefacts.figures,
         command="run",
     )
     write_page(path, findings_page(findings))

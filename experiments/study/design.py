@@ -204,7 +204,7 @@ def _of_each_seed(
     if not seeds:
         return []
     blank = replace(blank, seed=seeds[0])
-    place = partial(choice.place_of, where)
+    blame_setting = partial(choice.place_of, where)
     try:
         types = setting_types(backend_class(choice.backend))
     except MissingDependencyError as error:
@@ -216,7 +216,7 @@ def _of_each_seed(
     result = []
     for study_seed in seeds:
         backend_settings = {"seed": study_seed, **settings} if "seed" in types else dict(settings)
-        backend = build_backend(choice.backend, backend_settings, place)
+        backend = build_backend(choice.backend, backend_settings, blame_setting)
         seed = backend_settings.get("seed", study_seed)
         result.append(replace(blank, seed=seed, setting=_settings_of(backend), backend=backend))
     return result

@@ -48,10 +48,10 @@ def names_networks(entry: Any, folder: Path) -> bool:
     path = entry.get("path")
     if not isinstance(path, str):
         return any(key in entry for key in DRAWN)
-    place = folder / path
-    if has_network_suffix(path) or place.is_dir():
+    target = folder / path
+    if has_network_suffix(path) or target.is_dir():
         return True
-    if place.is_file():
-        return is_network(place)
+    if target.is_file():
+        return is_network(target)
     # A pattern of names: the networks are among the files that it fits.
-    return any(has_network_suffix(each) for each in place.parent.glob(place.name))
+    return any(has_network_suffix(each) for each in target.parent.glob(target.name))

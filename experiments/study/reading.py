@@ -196,14 +196,14 @@ def is_of_networks(raw: RawStudy) -> bool:
     entries = raw.raw.get("datasets")
     if not isinstance(entries, list) or is_analysis(raw):
         return False
-    told = [names_networks(entry, raw.folder) for entry in entries]
-    if any(told) and not all(told):
+    flags = [names_networks(entry, raw.folder) for entry in entries]
+    if any(flags) and not all(flags):
         raise InputError(
-            f"{raw.blame(f'datasets[{told.index(True)}]')} is of networks and "
-            f"datasets[{told.index(False)}] is not; a study compares backends on networks or on "
+            f"{raw.blame(f'datasets[{flags.index(True)}]')} is of networks and "
+            f"datasets[{flags.index(False)}] is not; a study compares backends on networks or on "
             "claims, so make two studies"
         )
-    return any(told)
+    return any(flags)
 
 
 def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:

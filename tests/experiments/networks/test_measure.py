@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from experiments.networks import measure as measuring
+from experiments.networks.data import Reference
 from experiments.networks.maxima import maxima_table, measure_maxima
 from experiments.networks.measure import Clocking, NetworkTask, measure
 from experiments.networks.memory import with_peak
@@ -105,6 +106,16 @@ def test_without_an_exact_answer_the_tightest_certified_bracket_stands_in_its_pl
     assert frame["least"]["lbp"] == frame["lower"].max() < truth
     assert frame["most"]["lbp"] == frame["upper"].min() > truth
     assert not frame["violated"].any()
+    # A reference file with marginals alone leaves log Z to an exact answer, if there is one.
+    marginals = infer(graph, "enumeration").marginals.flat
+    task = NetworkTask(
+        ((graph,), Reference("n.MAR", marginals)),
+        (("lbp", get_backend("lbp")), ("exact", EXACT)),
+        *((), refusing, 1.0, Clocking(1, 0.001, 0)),
+    )
+    frame = frame_of(measure(task)).set_index("backend")
+    assert frame["reference"].tolist() == ["n.MAR and exact"] * 2
+    assert frame["log_z_error"]["lbp"] == pytest.approx(frame["log_z"]["lbp"] - truth, rel=1e-9)
     # Exact inference among what is measured is a reference, although the judge refuses.
     rows = measured([graph], {**backends, "exact": EXACT}, judge=refusing)
     assert {row["reference"] for row in rows} == {"exact"}
@@ -115,7 +126,7 @@ def test_a_certified_bound_that_does_not_hold_is_told() -> None:
         **dict.fromkeys(measuring.NUMBERS, np.nan),
         **{"backend": "wrong", "log_z_kind": "upper", "status": "converged", "remark": ""},
         **{"log_z": 1.0, "upper": 1.0, "lower": 0.0, "reference_log_z": 1.1},
-        "reference_rounding": 1e-9,
+        **{"reference_rounding": 1e-9, "reference": "file"},
     }
     assert frame_of([row])["violated"].tolist() == [True]
     # Reference files have six digits.
