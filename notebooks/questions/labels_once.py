@@ -1,9 +1,11 @@
 """Labels once: do intervals hold where the labels that correct a judge also taught it?
 
 Question: a field is learned from the labels of a few responses, and the same labels correct what it
-says of all. How often do intervals hold, by a judge that saw the labels and by judges of folds?
+says of all. How often do intervals hold, by a judge that saw the labels and by judges of folds, and
+how many labels does a judge save?
 Data: factscore, embedded, whose labels are hidden but for those of the biographies that are drawn.
-Rival: the judge that all of these labels taught; and the labels alone.
+Rival: the judge that all of these labels taught; the posteriors of the graphs as given; and the
+labels alone.
 
     python notebooks/questions/labels_once.py --out docs/results/labels-once
 
@@ -41,7 +43,7 @@ from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.settings.inputs import read_graphs
 
-SEEN, FOLDS = "saw the labels", "folds"
+SEEN, FOLDS, GIVEN = "saw the labels", "folds", "graphs as given"
 
 DIFFERENCE = "brier less as given"
 """Brier score of the judge less that of the posteriors of the graphs as given."""
@@ -50,14 +52,14 @@ DIFFERENCE = "brier less as given"
 def labels_once(
     *,
     data: Path = Path("factscore"),
-    labels: tuple[int, ...] = (12,),
+    labels: tuple[int, ...] = (12, 20, 40),
     quantities: tuple[str, ...] = (
         *("share", "brier", "f1-at-k", "accuracy", "auroc", "ece", "kept-precision"),
         DIFFERENCE,
     ),
     folds: int = 5,
     penalty: float = 30.0,
-    draws: int = 400,
+    draws: int = 100,
     seed: int = 0,
 ) -> Artefacts:
     """Return coverage and width by quantity, number of labels, and what the judge saw.
@@ -126,9 +128,9 @@ def outcomes_of(
     seen = learner(table, [table.labelled])[0](table)
     for name in quantities:
         options: dict[str, Any] = {"n_bins": 5} if name == "ece" else {}
-        for judge in (SEEN, FOLDS):
+        for judge in (SEEN, FOLDS) if name == DIFFERENCE else (SEEN, FOLDS, GIVEN):
             in_folds = judge == FOLDS
-            p = seen
+            p = given if judge == GIVEN else seen
             if in_folds:
                 p = judges.on_one_scale() if name == "auroc" else judges.unseen()
 
@@ -156,13 +158,17 @@ def outcomes_of(
                     estimated.upper - estimated.lower,
                     estimated.labels_lower <= value <= estimated.labels_upper,
                     estimated.labels_upper - estimated.labels_lower,
+                    estimated.labels_saved,
+                    estimated.may_lack_kinds,
                 ),
             )
 
 
 def _means(outcomes: Floats) -> dict[str, float]:
-    names = ("covers", "bias", "width", "labels_cover", "labels_width")
-    return dict(zip(names, outcomes.mean(axis=0).tolist(), strict=True))
+    names = ("covers", "bias", "width", "labels_cover", "labels_width", "saved", "warned")
+    means = dict(zip(names, np.nanmean(outcomes, axis=0).tolist(), strict=True))
+    lower, upper = np.nanquantile(outcomes[:, names.index("saved")], [0.025, 0.975])
+    return {**means, "saved_lower": float(lower), "saved_upper": float(upper)}
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
@@ -170,11 +176,13 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         data_frame(rows),
         columns_as(
             "quantity | n:0 labelled | judge | covers:3 | bias:3 | width:3 | "
-            "labels_cover:3 labels alone cover | labels_width:3 width of labels alone"
+            "labels_cover:3 labels alone cover | labels_width:3 width of labels alone | "
+            "saved:2± labels saved"
         ),
         "How often nominal 95% intervals hold what all labels say, by what taught the judge.",
         note=f"{rows[0]['draws']} draws. Bias: mean estimate less what all labels say. "
-        "Labels alone: without the probabilities of other claims.",
+        "Labels alone: without the probabilities of other claims. Labels saved: how many times as "
+        "many labels alone would give the same interval, mean and 2.5 to 97.5 % of the draws.",
     )
 
 
