@@ -153,7 +153,7 @@ def assert_agrees(graph: FactorGraph, where: str = "") -> None:
     assert_agree(posterior, ours, SETTLED, rel=SETTLED, where=where)
 
 
-@pytest.mark.parametrize("seeds", [5, pytest.param(14, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("seeds", [3, pytest.param(14, marks=pytest.mark.nightly)])
 def test_pgmax_finds_the_fixed_points_of_lbp_on_odd_graphs(seeds: int) -> None:
     # Zeros, four states, four variables to a factor, repeated scopes, evidence, tables that span
     # hundreds of orders of magnitude.

@@ -66,11 +66,7 @@ def called(request: pytest.FixtureRequest) -> str:
     return getattr(request, "param", "long")
 
 
-by_each = pytest.mark.parametrize(
-    "called",
-    ["long", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("short", "inlined"))],
-    indirect=True,
-)
+by_name = pytest.mark.parametrize("called", ["short", "inlined"], indirect=True)
 
 
 @pytest.fixture
@@ -119,15 +115,30 @@ def _forget(folder: Path, kernel: str, ending: str = "*") -> None:
         file.unlink()
 
 
-@by_each
-def test_what_is_called_is_read_before_its_caller(folder: Path) -> None:
+def test_what_is_called_is_read_before_its_caller(compiled: Path) -> None:
+    assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": LOADED}
+
+
+@pytest.mark.nightly
+@by_name
+def test_what_another_kernel_calls_is_read_before_its_caller(folder: Path) -> None:
     assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}
     assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
-@by_each
-def test_a_changed_kernel_is_called_by_callers_compiled_anew(folder: Path) -> None:
+def test_a_changed_kernel_is_called_by_callers_compiled_anew(compiled: Path) -> None:
+    _changed(compiled)
+
+
+@pytest.mark.nightly
+@by_name
+def test_a_kernel_changed_behind_another_is_called_by_callers_compiled_anew(folder: Path) -> None:
     _run(folder)
+    _changed(folder)
+
+
+def _changed(folder: Path) -> None:
+    """Change the long kernel of a folder with compiled ones, and hold that callers have the new."""
     # Of another length: by it and by the second Python knows whether what it compiled is of today.
     (folder / "kernels" / "called.py").write_text(LONG.format(10))
     assert _run(folder) == {"answer": 32, "caller": COMPILED, "long": COMPILED}
