@@ -45,20 +45,22 @@ def accuracy_table(overall: pd.DataFrame) -> Table:
         overall: rows of `experiments.networks.summary.summarise`.
     """
     outside = " | outside:0" if overall["outside"].any() else ""
+    # Of one network the median is the furthest too.
+    furthest = " | furthest>" if (overall["networks"] > 1).any() else ""
     return Table(
         with_shares(overall),
         columns_as(
             "backend | mean_error> mean |Δp| | max_error> max |Δp| | log_z_kind log Z | "
-            f"log_z_error> Δ log Z | furthest> | bracket>{outside} | of_settled> settled",
+            f"log_z_error> Δ log Z{furthest} | bracket>{outside} | of_settled> settled",
             **_SHOWN,
         ),
         "Accuracy of backends",
         group="dataset",
-        note="Δp: error of a probability. Δ log Z: median error, and the furthest, in nats, of the "
-        "estimate or bound that 'log Z' names. Bracket: median distance of the certified bounds on "
-        "log Z, in nats. Settled: exact or converged, of the networks that were measured."
-        + " Outside: estimates outside the best bracket."
-        * bool(outside),
+        note="Δp: error of a probability. Δ log Z: median error, "
+        + "and the furthest, " * bool(furthest)
+        + "in nats, of the estimate or bound that 'log Z' names. Bracket: median distance of the "
+        "certified bounds on log Z, in nats. Settled: exact or converged, of the networks that "
+        "were measured." + " Outside: estimates outside the best bracket." * bool(outside),
     )
 
 
@@ -110,10 +112,10 @@ def ratio_texts(overall: pd.DataFrame) -> list[str]:
 
 
 def with_shares(overall: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the networks that are settled and answered, as "2 of 3"."""
+    """The rows with the networks that are settled and answered, as "2/3"."""
     shares = {
         f"of_{name}": [
-            f"{count} of {total}"
+            f"{count}/{total}"
             for count, total in zip(overall[name], overall["networks"], strict=True)
         ]
         for name in ("settled", "answered")
