@@ -191,12 +191,17 @@ def is_of_networks(raw: RawStudy) -> bool:
     """Whether the data of a study are networks.
 
     Raises:
-        InputError: if some are and others are not.
+        InputError: if some are and others are not, or a file cannot be read.
     """
     entries = raw.raw.get("datasets")
     if not isinstance(entries, list) or is_analysis(raw):
         return False
-    flags = [names_networks(entry, raw.folder) for entry in entries]
+    flags = []
+    for position, entry in enumerate(entries):
+        try:
+            flags.append(names_networks(entry, raw.folder))
+        except InputError as error:
+            raise InputError(f"{raw.blame(f'datasets[{position}]')}: {error}") from None
     if any(flags) and not all(flags):
         raise InputError(
             f"{raw.blame(f'datasets[{flags.index(True)}]')} is of networks and "
