@@ -190,7 +190,7 @@ class FactorGraph(Previewed):
             self.scope_variables.tobytes(),
         )
 
-    @cached_property
+    @property
     def has_evidence(self) -> bool:
         """Whether any variable is observed."""
         # Comparing bytes is ten times as fast as comparing arrays.
