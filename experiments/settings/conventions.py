@@ -86,7 +86,7 @@ class ScoreConventionSettings(NamedConventions):
 class MeasureConventionSettings(ScoreConventionSettings):
     """Conventions of measures."""
 
-    k: KPolicy | None = None
+    k: Annotated[KPolicy | None, Option("K")] = None
     """K of F1@K: median (of the claims per response), half (of a response's claims), half-down
     (rounded down), or a number."""
 
