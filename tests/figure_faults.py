@@ -36,7 +36,7 @@ def figure_faults(figure: Figure) -> list[str]:
     figure.set_dpi(_DPI)
     ink = _ink_without_texts(figure)
     legends = [legend for legend in figure.findobj(Legend) if legend.get_visible()]
-    texts = list(_drawn_texts(figure))
+    texts = list(drawn_texts(figure))
     return [
         *_outside(figure, texts),
         *_over_each_other(figure, texts),
@@ -49,15 +49,18 @@ def figure_faults(figure: Figure) -> list[str]:
     ]
 
 
-def _drawn_texts(figure: Figure) -> Iterator[Text]:
+def drawn_texts(figure: Figure) -> Iterator[Text]:
     """Yield the texts that are drawn; of an axis those of ticks within its limits."""
     unseen = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            low, high = sorted(axis.get_view_interval())
+            # Where ticks stand on the page: on a logarithmic axis they lie far apart that are near
+            # each other in number.
+            scaled = axis.get_transform().transform
+            low, high = sorted(scaled(axis.get_view_interval()))
             slack = 1e-9 * (high - low)
             for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
-                within = low - slack <= tick.get_loc() <= high + slack
+                within = low - slack <= scaled(tick.get_loc()) <= high + slack
                 if not (within and axes.axison and axes.get_visible() and axis.get_visible()):
                     unseen |= {tick.label1, tick.label2}
         if not (axes.axison and axes.get_visible()):

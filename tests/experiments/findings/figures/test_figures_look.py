@@ -15,7 +15,7 @@ from experiments.findings.figures.graph_figure import LETTERS_SIZE, draw_fact_gr
 from experiments.findings.venues import VENUES, Venue, fitted
 from factormodels.datasets import load
 from tests.experiments.findings.embedded_figures import of_commands, of_studies
-from tests.figure_faults import figure_faults
+from tests.figure_faults import drawn_texts, figure_faults
 
 SAME = 0.1
 """Share by which widths may differ that count as one."""
@@ -136,6 +136,20 @@ def test_what_is_wrong_with_a_figure_is_noticed(
             for axes in figure.axes:
                 axes.set_ylabel(axes.get_ylabel().replace("\n", " "))
             assert message in figure_faults(figure)
+
+
+def test_ticks_beyond_a_logarithmic_axis_are_not_looked_at() -> None:
+    with paper_style():
+        figure = Figure((2.4, 1.6), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_yscale("log")
+        # The first lies beyond the axis, by less than a part in a billion of its length in numbers.
+        axes.set_yticks([1e-14, 1e-12, 1e-4], ["beyond", "first", "second"])
+        axes.set_ylim(3e-13, 0.7)
+        with laid_out(figure):
+            texts = {text.get_text() for text in drawn_texts(figure)}
+    assert {"first", "second"} <= texts
+    assert "beyond" not in texts
 
 
 def test_nothing_is_wrong_with_slanted_texts_side_by_side() -> None:
