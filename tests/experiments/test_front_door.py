@@ -468,7 +468,7 @@ def test_a_text_is_evaluated_offline(folder: Path) -> None:
     assert first["p"] > 0.5
     evidence = (
         assessed["evidence"]
-        .set_index(["atom", "context"])
+        .set_index(["claim", "context"])
         .loc[("a1", first["supporting"].split()[0])]
     )
     assert evidence["title"] == "History"
