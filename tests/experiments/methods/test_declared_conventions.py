@@ -120,7 +120,7 @@ def test_conventions_of_the_release_keep_weak_relations() -> None:
     findings = assess(
         graphs, relations=Weak(), variant=["FR1"], like="fact-reasoner-0.8", encoding="implication"
     )
-    p = findings["claims"].set_index(["response", "atom"])["p"]
+    p = findings["claims"].set_index(["response", "claim"])["p"]
     assert p["r1", "a0"] == pytest.approx(p_true(0.4, 0.9), abs=1e-12)
 
 
