@@ -7,6 +7,7 @@ import math
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,20 @@ def test_absorbing_agrees_with_slicing_on_larger_tables(seed: int, data: st.Data
     for factor, (scope, table) in enumerate(graph.factors()):
         cut = tuple(slice(states[v], states[v] + 1) if v in states else slice(None) for v in scope)
         np.testing.assert_array_equal(absorbed.log_table(factor), table[cut])
+
+
+def test_evidence_counts_on_a_graph_whose_properties_were_read_before() -> None:
+    # `with_evidence` keeps what the graph has computed, so nothing kept may depend on the evidence.
+    kinds = (property, cached_property)
+    names = [name for name, value in vars(FactorGraph).items() if isinstance(value, kinds)]
+    assert "has_evidence" in names
+    used = example()
+    for name in names:
+        getattr(used, name)
+    observed_later, observed_at_once = used.with_evidence({"x": 1}), observing({"x": 1})
+    for name in names:
+        np.testing.assert_equal(getattr(observed_later, name), getattr(observed_at_once, name))
+    assert observed_later.has_evidence
 
 
 def test_evidence_is_added_to_earlier_evidence_by_name_or_number() -> None:
