@@ -3,21 +3,22 @@
 from calibration import score
 score([0.9, 0.4, 0.7], [True, False, None], ["r1", "r1", "r2"])["brier"].value
 
-These are the names that one reaches for first; each folder exports the rest of its own:
+This package exports the names that are needed most often. Its modules export the rest:
 
-    scores          every score, one by one; their registry
-    intervals       the engine of all intervals over responses
+    scores          functions for single scores, and their registry
+    intervals       intervals over responses
     curves          reliability, risk and coverage, groups
-    recalibration   maps from probabilities to better ones (scikit-learn, slow to load)
-    estimation      few labels and many probabilities: shares, Brier, F1@K; what to label next
+    recalibration   recalibrators of probabilities (they import scikit-learn, which is slow)
+    estimation      estimates from few labels and many probabilities: shares, Brier score, F1@K;
+                    choice of the next responses to label
     claims          measures of sets of claims: counts, agreement, failures
     significance    paired tests and their corrections
-    self_knowledge  what a model says of its own claims
-    label_bias      what a model answers whatever it is asked, and probabilities without it
-    figures         what a paper shows of all these
-    scoring         `score`: models on the same claims, with intervals and tests between them
-    cells           cells of a long frame: those that agree, pairs of them, the best
-    learned_potentials  what labels teach: the one part that knows graphs
+    self_knowledge  a model's judgements of its own claims
+    label_bias      a model's bias towards some answers, and its correction
+    figures         figures for papers
+    scoring         `score`: scores of models on the same claims, with intervals and paired tests
+    cells           comparison of the cells of a long frame
+    learned_potentials  potentials learned from labels; the only module that uses graphs
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Cells of a long frame: what was judged under one setting each, and how cells compare.
+"""Cells of a long frame, each the claims judged under one setting, and their comparison.
 
-A long frame has a row per claim and cell: columns response, claim, p and label, and those whose
-values name the cell, such as dataset and backend.
+A long frame has a row per claim and cell. Its columns are response, claim, p, label, and the
+columns whose values name the cell, such as dataset and backend.
 
 from calibration.cells import agreeing, cells_of
 agreeing(cells_of(frame, ["dataset", "backend"]))
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SAME_POSTERIORS = 5e-3
-"""Posteriors that differ by no more than this count as the same: the eye sees one curve."""
+"""Posteriors that differ by at most this count as equal; their curves look the same."""
 
 CLAIM_COLUMNS = ("claim", "atom")
-"""What a frame may call the ids of claims."""
+"""Accepted names of the column of claim ids."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +43,10 @@ class CellClaims:
     """The claims of one cell.
 
     Attributes:
-        named: values of the columns that tell it from other cells, by column.
+        named: values of the columns that identify the cell, by column.
         ids: texts (n_responses,), ids of the responses, in order.
         index: int64 (n,), the position in `ids` of every claim's response.
-        atoms: texts (n,), ids of the claims; null of a response without claims.
+        atoms: texts (n,), ids of the claims; null for a response without claims.
         p: float64 (n,), probabilities of being true; NaN where there is none.
         label: float64 (n,), labels 1 and 0; NaN where there is none.
     """
@@ -65,7 +65,7 @@ class CellClaims:
 
     @property
     def judged(self) -> NDArray[np.bool_]:
-        """Whether there is a probability, bool (n,)."""
+        """Mask of the claims that have a probability, bool (n,)."""
         return ~np.isnan(self.p)
 
     @property
@@ -73,7 +73,7 @@ class CellClaims:
         """(p, label, index) of claims with a probability, as `calibration.score` takes them."""
         judged = self.judged
         if judged.all():
-            # Nothing is copied.
+            # Avoid a copy.
             return self.p, self.label, self.index
         return self.p[judged], self.label[judged], self.index[judged]
 
@@ -90,11 +90,11 @@ class CellClaims:
         return both[:, 0], both[:, 1]
 
     def has_the_claims_of(self, other: CellClaims) -> bool:
-        """Whether two cells have the same claims in the same order."""
+        """Return whether two cells have the same claims in the same order."""
         return bool(self.ids.equals(other.ids) and self.atoms.equals(other.atoms))
 
     def in_its_order(self, other: CellClaims) -> Floats | None:
-        """Probabilities of another cell in the order of this one's claims; None of other claims."""
+        """Probabilities of another cell, (n,), in this cell's order; None if claims differ."""
         if self.has_the_claims_of(other):
             return other.p
         if len(self.p) != len(other.p):
@@ -130,10 +130,10 @@ def cells_of(
         label: column of the labels; None for `label`, if there is one.
         response: column of response ids; None for `response`, if there is one.
         claim: column of claim ids, unique within a response and cell; None for `claim` or `atom`.
-            Without one, the claims of a response are told apart by their order.
+            Without a column, the claims of a response are identified by their order.
 
     Raises:
-        InputError: for a column that is not there, bad values, or a claim that a cell has twice.
+        InputError: for a missing column, bad values, or a claim that occurs twice in a cell.
     """
     by = [by] if isinstance(by, str) else list(by)
     label = label or _known(frame, "label")
@@ -154,7 +154,7 @@ def cells_of(
                     f"{', '.join(map(str, frame.columns))}"
                 )
     if not by:
-        raise InputError("by names no column; name those that tell the cells apart")
+        raise InputError("by names no column; name the columns that identify a cell")
     cells = []
     for key, rows in frame.groupby(by, sort=False, dropna=False):
         named = dict(zip(by, key, strict=True))
@@ -208,17 +208,17 @@ def paired_claims(
     k: str | float = "median",
     folds: Mapping[str, int] | None = None,
 ) -> tuple[JudgedClaims, JudgedClaims] | None:
-    """The labelled claims that two cells both judged, as `compare_judged` takes them.
+    """Labelled claims with a probability in both cells, as `compare_judged` takes them.
 
     Args:
         first: one cell.
         second: another of the same claims.
-        unlabelled: what claims without a label count as, as in `apply_policy`.
-        k: how the K of F1@K is chosen, as in `choose_k`.
+        unlabelled: treatment of claims without a label, as in `apply_policy`.
+        k: choice of the K of F1@K, as in `choose_k`.
         folds: fold of each response, if probabilities are cross-fitted.
 
     Returns:
-        The claims of each, in one order; None if there are none.
+        The claims of each cell, in the same order; None if there are none.
 
     Raises:
         InputError: for unlabelled claims under the policy "error".
@@ -250,9 +250,9 @@ def claims_of_each(
     k: str | float = "median",
     folds: Mapping[str, int] | None = None,
 ) -> tuple[JudgedClaims, JudgedClaims] | None:
-    """The labelled claims of each of two cells, in the responses in which both have some.
+    """Labelled claims of each of two cells, within the responses in which both have some.
 
-    For cells of other claims, such as two selections. Arguments and errors are those of
+    Use it for cells of different claims, such as two selections. Arguments and errors are as in
     `paired_claims`.
     """
     sides = []
@@ -264,7 +264,7 @@ def claims_of_each(
         # By name rather than number: two cells may number their responses differently.
         names = np.array(cell.responses, dtype=object)[index[scored.kept]]
         sides.append((scored.p, scored.y, names))
-    # A test pairs by response, so one that only a single side has is of no use.
+    # A test pairs by response, so a response that only one side has cannot be used.
     both = set(sides[0][2].tolist()) & set(sides[1][2].tolist())
     if not both:
         return None
@@ -291,20 +291,20 @@ def _judged(
 
 
 def largest_difference(first: CellClaims, second: CellClaims) -> float:
-    """The largest absolute difference of two cells' probabilities of one claim; NaN if none."""
+    """Largest absolute difference between two cells' probabilities of a claim; NaN if none."""
     first_rows, second_rows = first.same_rows(second)
     differences = np.abs(first.p[first_rows] - second.p[second_rows])
-    # `fmax` passes over NaN, and yields it where there is nothing else.
+    # `fmax` ignores NaN, and returns it only if there is no number.
     return float(np.fmax.reduce(differences, initial=np.nan))
 
 
 def are_close(p: Floats, other: Floats, within: float = SAME_POSTERIORS) -> bool:
-    """Whether probabilities (n,) of the same claims agree; a missing one is like another."""
+    """Return whether probabilities (n,) of the same claims agree; NaN agrees with NaN."""
     return bool(np.isclose(p, other, rtol=0, atol=within, equal_nan=True).all())
 
 
 def same_posteriors(first: CellClaims, second: CellClaims, within: float = SAME_POSTERIORS) -> bool:
-    """Whether two cells agree on the claims that they have in common."""
+    """Return whether two cells agree on the claims that they have in common."""
     first_rows, second_rows = first.same_rows(second)
     return are_close(first.p[first_rows], second.p[second_rows], within)
 
@@ -323,16 +323,16 @@ def significantly_best(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> list[int]:
-    """Positions of the cells that are significantly the best in a measure; none if none is.
+    """Positions of the cells that are significantly the best in a measure; empty if no cell is.
 
-    A cell is, if it has the best value, or the probabilities of the one that has, and every other
-    cell differs from it: paired permutation tests over responses, corrected by Holm for their
-    number.
+    The cell with the best value, and cells with equal probabilities, are significantly the best
+    if every other cell differs from it in a paired permutation test over responses. P-values are
+    corrected by Holm for the number of tests.
 
     Args:
-        cells: what reads each cell of the same claims; two are in memory at a time.
-        values: what each has of the measure.
-        measure: one of `REGISTRY` in which one way is better.
+        cells: functions that read the cells, all of the same claims; two are in memory at a time.
+        values: value of the measure for each cell.
+        measure: name of a score in `REGISTRY` that has a good direction.
         unlabelled, k: as in `paired_claims`.
         n_resamples: permutations of each test.
         seed: their seed.
@@ -341,22 +341,22 @@ def significantly_best(
         InputError: for unlabelled claims under the policy "error".
     """
     scores = np.asarray(values, dtype=np.float64)
-    # An infinite log loss cannot be tested, and without one cell no other is the best of all.
+    # An infinite log loss cannot be tested, and the best cell must be tested against all others.
     if not np.isfinite(scores).all():
         return []
-    # The nearest first: one that does not differ settles it.
+    # Start with the nearest: the first cell that does not differ ends the search.
     ranked = -scores if REGISTRY[measure].higher_is_better else scores
     first, *others = np.argsort(ranked, kind="stable").tolist()
     best = cells[first]()
     leaders, p_values = [first], []
     for position in others:
         other = cells[position]()
-        # Two names for one result share the first place, rather than keeping each other from it.
+        # Cells with equal results share the first place; neither prevents the other from having it.
         if same_posteriors(best, other):
             leaders.append(position)
             continue
         sides = paired_claims(best, other, unlabelled=unlabelled, k=k)
-        # With a single response a permutation test cannot tell anything.
+        # A permutation test needs at least two responses.
         if sides is None or len(sides[0].grouping.responses) < 2:
             return []
         (difference,) = compare_judged(
@@ -376,10 +376,10 @@ class Agreeing(NamedTuple):
     """Cells whose probabilities agree.
 
     Attributes:
-        positions: the cells, in their order.
-        apart: the largest difference between two of their probabilities of one claim; 0 for one
-            cell alone, and for cells without any.
-        answered: whether they have any probability; those without are together too.
+        positions: positions of the cells, ascending.
+        apart: the largest difference between two of their probabilities of one claim; 0 for a
+            single cell, and for cells without probabilities.
+        answered: whether they have any probability; cells without probabilities form a group too.
     """
 
     positions: tuple[int, ...]
@@ -388,10 +388,10 @@ class Agreeing(NamedTuple):
 
 
 class AgreeingGroups(NamedTuple):
-    """Which cells agree.
+    """Groups of cells that agree.
 
     Attributes:
-        groups: cells that agree, together; every cell is in one group.
+        groups: the groups; every cell is in one group.
         spread: the largest difference of any two cells' probabilities of one claim.
     """
 
@@ -400,14 +400,15 @@ class AgreeingGroups(NamedTuple):
 
 
 def agreeing(cells: Iterable[CellClaims], within: float = SAME_POSTERIORS) -> AgreeingGroups:
-    """Which cells of the same claims have probabilities that never differ by more than `within`.
+    """Group the cells of the same claims whose probabilities differ by at most `within`.
 
-    Two differ also where one has no probability of a claim and the other has. A cell joins the
-    first group that it leaves narrow enough; one is in memory at a time, with two arrays a group.
+    Two cells also differ if only one of them has a probability for a claim. A cell joins the first
+    group whose range it does not widen beyond `within`. One cell is in memory at a time, with two
+    arrays per group.
 
     Args:
         cells: the cells.
-        within: largest difference of two that agree.
+        within: largest difference between two cells of a group.
     """
     groups: list[_Range] = []
     for position, cell in enumerate(cells):
@@ -426,7 +427,7 @@ def agreeing(cells: Iterable[CellClaims], within: float = SAME_POSTERIORS) -> Ag
 
 @dataclass(frozen=True)
 class _Range:
-    """Least and largest probability of every claim, over cells that agree; `first` has these."""
+    """Smallest and largest probability of every claim of `first`, over cells that agree."""
 
     first: CellClaims
     positions: tuple[int, ...]
@@ -442,7 +443,7 @@ class _Range:
         return not np.isnan(self.lowest).all()
 
     def joined(self, position: int, cell: CellClaims) -> _Range | None:
-        """The range with a cell more; None if that has other claims or other missing ones."""
+        """The range with another cell; None if its claims or missing probabilities differ."""
         p = self.first.in_its_order(cell)
         if p is None or not np.array_equal(np.isnan(p), np.isnan(self.lowest)):
             return None
@@ -465,5 +466,5 @@ def _spread(groups: Sequence[_Range]) -> float:
 
 
 def _widest(lowest: Floats, highest: Floats) -> float:
-    """The largest difference, 0 without any."""
+    """Largest difference; 0 if there is none."""
     return float(np.fmax.reduce(highest - lowest, initial=0.0))

@@ -1,4 +1,4 @@
-"""A number that was estimated: with its interval, and where something is missing, why."""
+"""Estimated numbers with their intervals, and the reason where a part is missing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ ABOVE_INTERVAL = (
     "An interval that lies below its number is of the whole population: chance alone raises the "
     "number in so few responses."
 )
-"""What a reader must know where scores are above their intervals, as the inversion of tests makes
-some (`calibration.intervals.inversion`)."""
+"""Remark for scores above their intervals, which the inversion of tests can produce
+(`calibration.intervals.inversion`)."""
 
 
 class ScoreStatus(StrEnum):
-    """Whether a number is defined, and if not, why."""
+    """Status of a number: defined, or the reason why it is not."""
 
     OK = "ok"
     CLIPPED = "clipped"
@@ -26,10 +26,10 @@ class ScoreStatus(StrEnum):
     TOO_FEW_ATOMS = "too_few_atoms"
     NO_LABELS = "no_labels"
     NO_VARIATION = "no_variation"
-    """Of a difference: every response differs alike, so that nothing measures chance; its p-value
-    is nan, or 1 if none differs at all."""
+    """Every response has the same difference, so that chance cannot be measured. The p-value is
+    nan, or 1 if all differences are 0."""
     TOO_FEW = "too_few_responses"
-    """Of a difference: fewer than two responses bear on it; its p-value is nan."""
+    """Fewer than two responses contribute to a difference; its p-value is nan."""
 
 
 _REASONS = {
@@ -48,19 +48,20 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval over responses; nan where a part of it is not defined.
+    """A number with its interval over responses; undefined parts are nan.
 
     Attributes:
-        name: what was estimated, such as the name of a score.
+        name: name of the estimated quantity, such as a score.
         value: the number.
         lower: lower end of its interval.
         upper: upper end.
         standard_error: its standard error, clustered by response.
         status: ``ok``; ``clipped`` if probabilities of 0 or 1 were moved to take their logit; or
-            why there is no finite value.
-        n: number of responses that it is over.
-        coverage: share of simulated data sets of about so many responses whose interval held the
-            truth, where that is not its level (`calibration.scores.coverage`); else nan.
+            the reason why there is no finite value.
+        n: number of responses.
+        coverage: share of simulated data sets with about `n` responses whose interval contained
+            the true value, if it differs from the nominal level (`calibration.scores.coverage`);
+            otherwise nan.
     """
 
     name: str
@@ -79,37 +80,38 @@ class Estimate:
 
     @property
     def reason(self) -> str:
-        """Why something is not as one would have it, in a few words; empty where nothing is."""
+        """The reason for a status other than ``ok``, in a few words; empty for ``ok``."""
         return _REASONS.get(self.status, "")
 
     @property
     def no_interval(self) -> str:
-        """Why there is a value and no interval, in a few words; empty where there is one."""
+        """The reason why a value has no interval, in a few words; empty if it has one."""
         if not math.isfinite(self.value) or not math.isnan(self.lower):
             return ""
         if self.n < 2:
             return "fewer than two responses"
-        # Not that no redraw moves it: where claims are separated, discrimination is the uncertainty
-        # of the labels, which redraws move; but of labels that nothing leaves open there is no law
-        # that its interval could come of.
+        # The value may still vary over redraws: with separated claims, discrimination equals the
+        # uncertainty of the labels, which does. But separation leaves no distribution from which
+        # an interval could be made.
         return "its method finds no chance in these responses"
 
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """The first of two numbers less the second, with the test that they are the same.
+    """The first of two numbers minus the second, with a test of their equality.
 
     Attributes:
-        first: the first number, if the test knows it.
-        second: the second.
-        method: the test, or how the interval is made where a score has its own.
+        first: the first number, if the test computes it.
+        second: the second number.
+        method: name of the test, or of the score's own interval method.
         statistic: the test's statistic, nan where it is not defined.
-        degrees: degrees of freedom of its reference law, nan if that has none.
-        p_value: probability of a statistic at least as extreme, were there no difference; nan
-            where nothing was tested.
-        n_resamples: how many swaps or replicates the p-value was counted in; 0 of none.
+        degrees: degrees of freedom of its reference distribution; nan if it has none.
+        p_value: probability of a statistic at least as extreme if there is no difference; nan
+            without a test.
+        n_resamples: number of permutations or bootstrap replicates of the test; 0 if it uses none.
         corrected: the p-value corrected for all comparisons of a table; nan without correction.
-        better: whether the difference is in the score's good direction; None of scores without.
+        better: whether the difference is in the score's good direction; None if the score has no
+            good direction.
     """
 
     first: float = math.nan

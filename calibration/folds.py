@@ -1,4 +1,4 @@
-"""Folds: parts of the data for cross-validation that never split a response."""
+"""Folds for cross-validation that keep the atoms of a response together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from factormodels.nouns import counted
 
 
 def response_folds(responses: Any, n_folds: int, seed: int = 0) -> Integers:
-    """Fold of every atom, int64 (n,): responses at random, as many in each fold.
+    """Fold of every atom, int64 (n,); folds are random and have equal numbers of responses.
 
     Args:
         responses: response ids (n,).
@@ -27,7 +27,7 @@ def response_folds(responses: Any, n_folds: int, seed: int = 0) -> Integers:
 
 
 def folds_of(grouping: Grouping, n_folds: int, seed: int) -> Integers:
-    """Fold of every atom, as `response_folds`, from responses that are grouped already.
+    """Fold of every atom, as `response_folds` returns it, from grouped responses.
 
     Raises:
         InputError: for a number of folds outside its range.

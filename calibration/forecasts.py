@@ -1,8 +1,8 @@
-"""Forecasts and samples of them: what every score of `calibration.scores` is computed from.
+"""Forecasts and their samples, from which every score of `calibration.scores` is computed.
 
-A score of probabilities against labels depends on nothing but how much weight each distinct
-probability has, and how much of that weight is on true atoms. Forecasts are therefore ordered once;
-a bootstrap replicate only changes those two arrays.
+A score of probabilities against labels depends only on the weight of each distinct probability and
+on the part of that weight on true atoms. Forecasts are therefore ordered once, and a bootstrap
+replicate changes only these two arrays.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ LOGIT_CLIP = 1e-6
 
 
 TIE_TOLERANCE = 1e-9
-"""Probabilities whose p, or 1 - p, differ by less in proportion are tied: so much can rounding, or
-an algorithm that stops when it has converged, move posteriors that are equal by symmetry."""
+"""Relative tolerance of ties: probabilities are tied if both p and 1 - p differ by less. Rounding
+and convergence tolerances can move posteriors that are equal by symmetry by this much."""
 
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """Labelled probabilities in ascending order; those that are tied share a point.
+    """Labelled probabilities in ascending order; tied probabilities share a point.
 
     Attributes:
-        p: float64 (m,), the distinct probabilities, ascending: of tied ones the least.
+        p: float64 (m,), the distinct probabilities, ascending; the smallest of each tie.
         first: int64 (m,), position of the first atom of each point among the ordered atoms.
         y: float64 (n,), labels in that order: 1 true, 0 false.
-        weights: float64 (n,), how many atoms each counts as, in that order.
+        weights: float64 (n,), weight of each atom, in that order.
         response: int64 (n,), number of each atom's response, in that order.
         n_responses: number of responses.
-        clustered: whether responses were given; if not, every atom is a response of its own.
+        clustered: whether responses were given; if not, every atom is a separate response.
         n_unlabelled: number of atoms that had no label.
     """
 
@@ -62,9 +62,10 @@ class Forecasts:
     _memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def sample(self, multiplicity: Floats | None = None) -> Sample:
-        """Sample in which each response occurs `multiplicity`, (n_responses,), times.
+        """Sample in which each response occurs `multiplicity` times.
 
-        None is the sample that was given.
+        Args:
+            multiplicity: float64 (n_responses,); None for the original data.
         """
         weights = self.weights
         if multiplicity is not None:
@@ -82,12 +83,12 @@ class Forecasts:
 
     @property
     def p_of_atoms(self) -> Floats:
-        """Probability of each atom, its point's, float64 (n,)."""
+        """Probability of each atom's point, float64 (n,)."""
         return np.repeat(self.p, self.sizes)
 
     @property
     def grouping(self) -> Grouping:
-        """Which response each atom belongs to, by its number."""
+        """Grouping of the atoms by the number of their response."""
         sizes = np.bincount(self.response, minlength=self.n_responses)
         return Grouping(range(self.n_responses), self.response, sizes)
 
@@ -97,7 +98,7 @@ class Forecasts:
         return totals.astype(np.float64, copy=False)
 
     def remember(self, key: Hashable, build: Callable[[], T]) -> T:
-        """What `build` makes from `p` alone, made once for all samples."""
+        """Return the result of `build`, which depends on `p` alone, cached for all samples."""
         if key not in self._memory:
             self._memory[key] = build()
         return self._memory[key]  # type: ignore[no-any-return]
@@ -110,7 +111,7 @@ class Sample:
     Attributes:
         forecasts: the forecasts, which all samples share.
         weight: float64 (m,), weight of each distinct probability; 0 if not drawn.
-        true: float64 (m,), the part of it that is on true atoms.
+        true: float64 (m,), the part of each weight on true atoms.
     """
 
     forecasts: Forecasts
@@ -129,7 +130,7 @@ class Sample:
 
     @cached_property
     def total(self) -> float:
-        """Weight of the sample, the number of atoms that it counts as."""
+        """Total weight of the sample."""
         return float(self.weight.sum())
 
     @cached_property
@@ -149,7 +150,7 @@ class Sample:
 
     @property
     def has_one_class(self) -> bool:
-        """Whether no atom is true, or none is false."""
+        """True if no atom is true, or no atom is false."""
         return self.total_true <= 0 or self.total_false <= 0
 
     @cached_property
@@ -174,15 +175,15 @@ class Sample:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all atoms of the sample have one probability."""
+        """True if all atoms of the sample have the same probability."""
         return self.present.size < 2
 
 
 def dot(first: Floats, second: Floats) -> float:
-    """Sum of products, in this thread alone.
+    """Dot product computed in the calling thread.
 
-    BLAS would share a product of a million numbers among threads, which wait for each other longer
-    than the product takes where replicates already have a thread each.
+    BLAS would split a product of a million numbers among threads. Where each replicate already has
+    a thread, these wait for each other longer than the product takes.
     """
     return float(np.einsum("i,i->", first, second))
 
@@ -206,9 +207,9 @@ def forecasts(
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
         y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None for one each.
-        responses: response ids (n,), or None if every atom is a response of its own.
-        unlabelled: what atoms without a label count as, as in `calibration.labels.apply_policy`.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        responses: response ids (n,), or None if every atom is a separate response.
+        unlabelled: treatment of atoms without a label, as in `calibration.labels.apply_policy`.
 
     Raises:
         InputError: for bad arrays, no labelled atom, or lengths that differ.
@@ -236,7 +237,7 @@ def forecasts(
 
 
 def with_ties(p: Floats) -> Floats:
-    """Probabilities (n,) of which tied ones are equal: each is the least of its point."""
+    """Probabilities (n,), each replaced by the smallest of its tie."""
     order = np.argsort(p, kind="stable")
     begins = _begins_a_point(p[order])
     result = np.empty_like(p)
@@ -245,7 +246,7 @@ def with_ties(p: Floats) -> Floats:
 
 
 def _begins_a_point(ordered: Floats) -> NDArray[np.bool_]:
-    # Both sides of a gap are looked at, so that 0 and 1 are tied with nothing else.
+    # The tolerance is relative to p and to 1 - p, so that 0 and 1 are tied with no other number.
     within = np.minimum(ordered[:-1], 1 - ordered[1:])
     return np.append(True, np.diff(ordered) > TIE_TOLERANCE * within)[: ordered.size]
 
@@ -256,7 +257,7 @@ def pooled(
     weights: ArrayLike | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> Sample:
-    """Sample of labelled probabilities that scores without intervals are taken of.
+    """Sample of labelled probabilities, for scores without intervals.
 
     Raises:
         InputError: as `forecasts`.
@@ -283,12 +284,12 @@ def was_clipped(sample: Sample, clip: float = LOGIT_CLIP) -> ScoreStatus:
 
 
 class Extremes(StrEnum):
-    """What becomes of probabilities outside [clip, 1 - clip] where a score needs their logit."""
+    """Treatment of probabilities outside [clip, 1 - clip] in scores that need their logit."""
 
     CLIP = "clip"
-    """They are moved to its ends; the slope then depends on where those are."""
+    """Move them to the nearer end; the slope then depends on `clip`."""
     LEAVE_OUT = "leave-out"
-    """Such atoms do not count, as in ``val.prob`` of R's rms."""
+    """Leave their atoms out, as ``val.prob`` of the R package rms does."""
 
 
 def clipped_weight(sample: Sample, clip: float = LOGIT_CLIP) -> float:
@@ -297,16 +298,16 @@ def clipped_weight(sample: Sample, clip: float = LOGIT_CLIP) -> float:
 
 
 def without_extremes(sample: Sample, clip: float = LOGIT_CLIP) -> Sample:
-    """The same without the atoms whose p is outside [clip, 1 - clip]."""
+    """Sample without the atoms whose p is outside [clip, 1 - clip]."""
     inside = (sample.p >= clip) & (sample.p <= 1 - clip)
     return Sample(sample.forecasts, sample.weight * inside, sample.true * inside)
 
 
 def logit_clip(clip: Any) -> float:
-    """Bound on probabilities before their logit is taken, in (0, 1/2).
+    """Check the bound on probabilities before their logit is taken.
 
     Raises:
-        InputError: if it is anything else.
+        InputError: if it is not a number in (0, 1/2).
     """
     if isinstance(clip, bool) or not isinstance(clip, (int, float)) or not 0 < clip < 0.5:
         raise InputError(f"clip is {clip!r}; give a number between 0 and 0.5, such as 1e-6")

@@ -1,4 +1,4 @@
-"""Grouping: which atoms belong to which response, and sums over the atoms of each."""
+"""Grouping of atoms by response, and sums over the atoms of each response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from factormodels.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The responses that atoms belong to.
+    """Assignment of atoms to responses.
 
     Attributes:
         responses: the distinct response ids, in order of first appearance.
@@ -28,7 +28,7 @@ class Grouping:
     sizes: Integers
 
     def of(self, kept: NDArray[np.bool_]) -> Grouping:
-        """The same of the atoms that are kept, bool (n_atoms,), in order of first appearance."""
+        """Grouping of a subset of the atoms, a mask bool (n_atoms,), by first appearance."""
         if _ascends(self.index):
             return _closed_up(self.responses, self.index[kept])
         numbers, index, sizes = _by_appearance(self.index[kept])
@@ -46,11 +46,11 @@ class Grouping:
 
 
 def response_ids(responses: Any, name: str = "responses") -> list[Hashable]:
-    """Response ids, one per atom, as a list of the values that were given.
+    """Response ids as a list, one per atom, with their original types.
 
     Args:
         responses: response ids (n_atoms,).
-        name: what an error calls the argument.
+        name: name of the argument in errors.
 
     Raises:
         InputError: if `responses` is None, a text, or not a sequence.
@@ -58,7 +58,7 @@ def response_ids(responses: Any, name: str = "responses") -> list[Hashable]:
     wanted = "give one response id per atom" if name == "responses" else "give one id per atom"
     if responses is None or isinstance(responses, (str, bytes)):
         raise InputError(f"{name} is {responses!r}; {wanted}")
-    # Lists are not made into arrays: numpy would turn the ids 1 and "1" into one.
+    # Lists are not converted to arrays: NumPy would make the ids 1 and "1" equal.
     try:
         return list(responses.tolist() if hasattr(responses, "tolist") else responses)
     except TypeError:
@@ -69,8 +69,8 @@ def group_by_response(responses: Any, name: str = "responses") -> Grouping:
     """Grouping of atoms by response.
 
     Args:
-        responses: response ids (n_atoms,), numbers or texts; equal ids are one response.
-        name: what an error calls the argument.
+        responses: response ids (n_atoms,), numbers or texts.
+        name: name of the argument in errors.
 
     Raises:
         InputError: if `responses` is empty or not a sequence, or an id is missing or a container.
@@ -99,7 +99,7 @@ def group_by_response(responses: Any, name: str = "responses") -> Grouping:
 
 
 def _are_numbers(responses: Any) -> bool:
-    """Whether they are some whole numbers in an array of one dimension."""
+    """Return whether responses are a non-empty one-dimensional array of integers."""
     return (
         isinstance(responses, np.ndarray)
         and responses.dtype.kind in "iu"
@@ -109,16 +109,16 @@ def _are_numbers(responses: Any) -> bool:
 
 
 def _group_by_number(numbers: Integers) -> Grouping:
-    """What `group_by_response` returns of ids that are whole numbers, without a list of them."""
+    """Group atoms by integer ids (n_atoms,), as `group_by_response` does, without a list."""
     index = numbers.astype(np.int64, copy=False)
-    # The usual case, ids that count the responses, in order, of which some may have no atoms.
+    # The usual case: ids number the responses in order; some responses may have no atoms.
     if index[0] >= 0 and index[-1] < 2 * len(index) and _ascends(index):
         return _closed_up(range(int(index[-1]) + 1), index)
     return Grouping(*_by_appearance(numbers))
 
 
 def _by_appearance(numbers: Integers) -> tuple[tuple[int, ...], Integers, Integers]:
-    """Distinct numbers in order of first appearance, the place of each among them, and how many."""
+    """Distinct numbers in order of first appearance, their inverse index, and their counts."""
     distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)
     index = np.argsort(order)[inverse]
@@ -126,7 +126,7 @@ def _by_appearance(numbers: Integers) -> tuple[tuple[int, ...], Integers, Intege
 
 
 def _closed_up(responses: Sequence[Hashable], index: Integers) -> Grouping:
-    """A grouping of an ascending index, without the responses that have no atoms."""
+    """Grouping of an ascending index, without the responses that have no atoms."""
     sizes = np.bincount(index, minlength=len(responses))
     left = np.flatnonzero(sizes)
     if left.size == sizes.size:
@@ -140,5 +140,5 @@ def _closed_up(responses: Sequence[Hashable], index: Integers) -> Grouping:
 
 
 def _ascends(index: Integers) -> bool:
-    """Whether no number is less than the one before."""
+    """Return whether the numbers never decrease."""
     return bool((index[1:] >= index[:-1]).all())

@@ -1,4 +1,4 @@
-"""Labels: what human annotation says of each atom, and what an unlabelled atom counts as."""
+"""Human labels of atoms, and the treatment of atoms without a label."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class LabelPolicy(StrEnum):
-    """What an atom without a human label counts as in scores that need one."""
+    """Treatment of atoms without a label in scores that need labels."""
 
     EXCLUDE = "exclude"
     FALSE = "false"
@@ -36,14 +36,14 @@ class LabelPolicy(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Atoms that all have a label, after a policy for those that had none.
+    """Atoms with labels, after a `LabelPolicy` was applied.
 
     Attributes:
-        p: float64 (n,), probabilities that the atoms are true. May be empty, if every atom was
-            unlabelled and excluded.
+        p: float64 (n,), probabilities that the atoms are true. Empty if every atom was unlabelled
+            and excluded.
         y: float64 (n,), labels: 1 true, 0 false.
-        n_unlabelled: number of atoms that had no label before the policy.
-        kept: bool (n_given,), which of the atoms that were given these are.
+        n_unlabelled: number of atoms without a label before the policy.
+        kept: bool (n_given,), mask of these atoms among all atoms of the input.
     """
 
     p: Floats
@@ -52,27 +52,27 @@ class Labelled:
     kept: NDArray[np.bool_]
 
     def grouping(self, responses: Any, name: str = "responses") -> Grouping:
-        """Which of these atoms belong to which response.
+        """Grouping of these atoms by response.
 
         Args:
-            responses: ids (n_given,) of all atoms that were given.
-            name: what an error calls the argument.
+            responses: ids (n_given,) of all atoms of the input.
+            name: name of the argument in errors.
 
         Raises:
-            InputError: for bad ids, or another number of them.
+            InputError: for bad ids, or if their number is not n_given.
         """
         grouping = group_by_response(responses, name)
         check_lengths(p=self.kept.size, **{name: grouping.index.size})
         return grouping if self.kept.all() else grouping.of(self.kept)
 
     def weights(self, weights: ArrayLike | None) -> Floats:
-        """How many atoms each of these counts as, float64 (n,).
+        """Weights of these atoms, float64 (n,).
 
         Args:
-            weights: those of all atoms that were given, (n_given,), or None for one each.
+            weights: weights (n_given,) of all atoms of the input; None for 1 each.
 
         Raises:
-            InputError: for bad weights, or if these atoms have none.
+            InputError: for bad weights, or if the weights of these atoms are all zero.
         """
         if weights is None:
             counts = np.ones_like(self.y)
@@ -86,13 +86,13 @@ class Labelled:
 
 
 def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Labelled:
-    """The atoms that scores are computed over, all of them labelled.
+    """Apply a policy to unlabelled atoms.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,): True or False (1 or 0), and None or nan where unlabelled.
-        policy: what unlabelled atoms count as: ``exclude`` leaves them out, ``false`` and
-            ``true`` label them so, ``error`` refuses them.
+        policy: treatment of unlabelled atoms: ``exclude`` leaves them out, ``false`` and ``true``
+            assign that label, ``error`` raises an error.
 
     Raises:
         InputError: for bad arrays, lengths that differ, an unknown policy, or an unlabelled atom
@@ -122,12 +122,12 @@ def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Lab
 
 
 def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) -> Labelled:
-    """The atoms of a score that needs labels; a remark says what becomes of unlabelled ones.
+    """Labelled atoms for a score that needs labels; logs a remark on unlabelled atoms.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), None or nan where unlabelled.
-        unlabelled: what those count as, as in `apply_policy`.
+        unlabelled: treatment of unlabelled atoms, as in `apply_policy`.
 
     Raises:
         InputError: as `apply_policy`, and if no atom has a label.
@@ -144,7 +144,7 @@ def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) 
 
 
 def remark_unlabelled(n_unlabelled: int, n_atoms: int, policy: str) -> None:
-    """Log how many atoms have no label and what they count as, if there are any."""
+    """Log the number of atoms without a label and their treatment, if there are any."""
     if n_unlabelled:
         become = "are left out" if policy == LabelPolicy.EXCLUDE else f"count as {policy}"
         logger.info("%d of %d atoms have no label and %s", n_unlabelled, n_atoms, become)

@@ -1,9 +1,9 @@
-"""The scores of one or more models on the same data, with intervals and paired tests.
+"""Scores of one or more models on the same data, with intervals and paired tests.
 
 from calibration import score
 score(p, y, responses)["brier"].interval
-found = score("p", "label", "answer", data=frame, model="model")
-found.to_frame(), found.remarks, found.figures()
+table = score("p", "label", "answer", data=frame, model="model")
+table.to_frame(), table.remarks, table.figures()
 score(long_frame, by=["dataset", "backend"]).to_frame()
 """
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from calibration.curves import CorpCurve, ReliabilityBins, RiskCurve
 
 MOST_DRAWN = 6
-"""Models in one figure: more curves than colours tell nothing."""
+"""Largest number of models in a figure; more curves would need more colors than the palette has."""
 
 DEFAULT_INTERVALS = IntervalSettings()
 
@@ -68,15 +68,16 @@ class ScoredModel:
     """The scores of one model.
 
     Attributes:
-        name: its name.
-        n_claims: number of claims that scores of labels are over.
-        n_unlabelled: number of its claims that have no label.
-        n_responses: number of responses that hold a claim of those.
-        n_extreme: number of labelled claims whose p has no logit, being 0 or 1 to six decimals.
+        name: name of the model.
+        n_claims: number of claims in the scores that need labels.
+        n_unlabelled: number of claims without a label.
+        n_responses: number of responses with at least one of the `n_claims` claims.
+        n_extreme: number of labelled claims whose p is 0 or 1 to six decimals, so that its logit is
+            clipped.
         k: K of F1@K; nan if it differs between responses.
-        scores: its scores by name.
-        differences: by score, the model less the reference; none of the reference, or untested.
-        cell: of a cell of a long frame what tells it from the others, by column.
+        scores: scores by name.
+        differences: model minus reference, by score; empty for the reference and without tests.
+        cell: for a cell of a long frame, the values of the columns that identify it.
     """
 
     name: str
@@ -95,16 +96,16 @@ class ScoreTable(Tabular):
     """Scores of models with intervals over responses, and paired tests between them.
 
     Attributes:
-        models: what each model has, in order of first appearance.
+        models: the scores of each model, in order of first appearance.
         scores: names of the scores, in order.
-        tested: names of those in which models are compared with the reference; none where there
-            is one model, or claims cannot be paired.
-        reference: the model that the others are compared with.
-        n_comparisons: how many p-values were corrected together.
+        tested: names of the scores in which models are compared with the reference; empty for a
+            single model, or if claims cannot be paired.
+        reference: name of the model that the others are compared with.
+        n_comparisons: number of p-values that were corrected together.
         level: nominal coverage of the intervals.
-        remarks: what a reader must know, a sentence each.
-        stars_note: what the stars mean; empty without tests.
-        drawn: claims of each model, as `curves` takes them, and how its bands are made.
+        remarks: notes for the reader, one sentence each.
+        stars_note: explanation of the stars; empty without tests.
+        drawn: by model, its claims and the settings of its bands, as arguments of `curves`.
     """
 
     models: tuple[ScoredModel, ...]
@@ -118,10 +119,10 @@ class ScoreTable(Tabular):
     drawn: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str | tuple[str, str]) -> Estimate:
-        """A score of the one model, or of (model, score).
+        """Return a score, by its name if there is a single model, else by (model, score).
 
         Raises:
-            InputError: if there is none of that name.
+            InputError: if no model or score has that name.
         """
         if isinstance(name, str) and len(self.models) > 1:
             raise InputError(f"there are several models; give one of them as [MODEL, {name!r}]")
@@ -129,7 +130,7 @@ class ScoreTable(Tabular):
         return self._found(model, score, {each.name: each.scores for each in self.models})
 
     def difference(self, model: str, score: str) -> Difference:
-        """A model less the reference in a score.
+        """Return the difference of a model from the reference in a score.
 
         Raises:
             InputError: if they were not compared.
@@ -137,7 +138,7 @@ class ScoreTable(Tabular):
         return self._found(model, score, {each.name: each.differences for each in self.models})
 
     def stars(self, model: str, score: str) -> str:
-        """Marks of the corrected p-value against the reference, if there was a test."""
+        """Stars for the corrected p-value against the reference; empty without a test."""
         differences = next((each.differences for each in self.models if each.name == model), {})
         return stars(differences[score].corrected) if score in differences else ""
 
@@ -150,10 +151,10 @@ class ScoreTable(Tabular):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per model and score; a cell of a long frame is told by its columns.
+        """One row per model and score; a cell of a long frame has its columns in place of a name.
 
-        `coverage` is what the interval covers in simulations, where that is not its level; of
-        models that were compared, the difference to the reference has columns of its own.
+        `coverage` is the interval's coverage in simulations, if it differs from the nominal level.
+        If models were compared, further columns hold the difference from the reference.
         """
         return [
             {
@@ -176,9 +177,10 @@ class ScoreTable(Tabular):
         ]
 
     def curves(self) -> tuple[dict[str, CorpCurve], dict[str, RiskCurve]]:
-        """Reliability, and risk against coverage, by model, with bands over responses.
+        """Reliability curves and risk-coverage curves by model, with bands over responses.
 
-        Where there are more models than `MOST_DRAWN`, of those with the lowest Brier scores.
+        If there are more than `MOST_DRAWN` models, only the models with the lowest Brier scores
+        have curves.
         """
         from calibration.curves import corp_curve, risk_curve
 
@@ -188,9 +190,9 @@ class ScoreTable(Tabular):
         )
 
     def bins(self) -> dict[str, ReliabilityBins]:
-        """Ten reliability bins of equal count by model of `curves`, with intervals over responses.
+        """Ten reliability bins of equal count for each model of `curves`, with intervals.
 
-        Empty where claims have weights.
+        Empty if claims have weights.
         """
         from calibration.curves import reliability_bins
 
@@ -217,7 +219,7 @@ class ScoreTable(Tabular):
         return brier(part["p"], part["y"], unlabelled=part["unlabelled"])
 
     def figures(self) -> dict[str, Figure]:
-        """The curves of `curves` and the bins drawn: ``reliability`` and ``risk_coverage``."""
+        """Figures of the curves and bins, under the names ``reliability`` and ``risk_coverage``."""
         from calibration.figures import corp_diagram, risk_coverage_figure
 
         reliability, risks = self.curves()
@@ -228,7 +230,7 @@ class ScoreTable(Tabular):
 
 
 def _difference_row(difference: Difference | None) -> dict[str, Any]:
-    """Columns of a difference; empty of the reference, and of what was not compared."""
+    """Columns of a difference; nan and empty if it is None."""
     difference = Difference("", math.nan) if difference is None else difference
     return {
         "difference": difference.value,
@@ -268,58 +270,58 @@ def score(
     extremes: str = Extremes.CLIP,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ScoreTable:
-    """Scores of one or more models with intervals over responses, and paired tests between them.
+    """Score one or more models, with intervals over responses and paired tests between models.
 
-    What is given are arrays, or names of columns of `data`. A table is long, a row per claim and
-    model, or wide, with a column of probabilities per model. Tests are over the claims that all
-    models have. In a long table claims are identified by the column `claim`; without it those of a
-    response are paired in their order, which all models must have in common: as many claims, with
-    the same labels.
+    Pass arrays, or names of columns of `data`. A table is long, with a row per claim and model, or
+    wide, with a column of probabilities per model. Tests use the claims that all models have. In a
+    long table the column `claim` identifies claims. Without it, the claims of a response are paired
+    in their order; all models must then have the same number of claims with the same labels.
 
-    A long frame of cells, as a study's rows are, is given alone:
+    Pass a long frame of cells, such as the rows of a study, as the first argument:
     ``score(frame, by=["dataset", "backend"])``. Its columns are p, label, response and claim (or
-    atom), or those that are named. Each combination of values of `by` is a cell, scored as a model
-    is; claims without a probability are left out, and counted.
+    atom), unless other columns are named. Each combination of values of `by` is a cell, which is
+    scored like a model. Claims without a probability are left out and counted.
 
-    A score that is not defined is nan, or infinite, and has a status that says why; that is not an
-    error. Scores that need no labels are over all claims.
+    A score that is not defined is nan or infinite and has a status with the reason; no error is
+    raised. Scores that need no labels use all claims.
 
     Args:
-        p: probabilities (n,) in [0, 1] of being true; by model, a dict of such; or the column of
-            them, or several columns, one per model; or a long frame.
-        y: labels (n,), True or False, None where unlabelled; None if there are none.
-        responses: response ids (n,); without them claims count as independent, and intervals are
-            too short where claims of a response are alike.
-        data: a data frame, columns by name, or rows as dicts; None where arrays are given.
-        by: columns whose values name the cells of a long frame. Cells are tested against
-            `reference` alone, which one names by its values with ", " between; never across values
-            of a column that is called dataset, data, benchmark or split.
-        model: column of the model's name, if long.
+        p: probabilities (n,) in [0, 1] of being true; a dict of such arrays by model; the name of
+            their column, or a list of columns, one per model; or a long frame.
+        y: labels (n,), True or False, None where unlabelled; None if no claim has a label.
+        responses: response ids (n,). Without them, claims are treated as independent, and intervals
+            are too short if claims of a response are correlated.
+        data: a data frame, columns by name, or rows as dicts; None if arrays are passed.
+        by: columns whose values name the cells of a long frame. Cells are tested only against
+            `reference`, the values of a cell joined by ", ", and only within the same value of a
+            column named dataset, data, benchmark or split.
+        model: column of model names of a long table.
         claim: column of claim ids, unique within a response and model.
-        weights: how many claims each counts as, (n,), or None for one each.
-        folds: fold of each claim, (n,), if probabilities are cross-fitted: AUROC is then within
-            folds, as in `calibration.scores.auroc`.
-        scores: names of scores, of `calibration.scores.REGISTRY`.
-        tested: names of those in which models are compared; None for all that can differ between
-            models of the same claims.
-        reference: the model that the others are compared with; None for the first.
+        weights: weights (n,), the number of claims that each counts as; None for 1 each.
+        folds: fold of each claim, (n,), if probabilities are cross-fitted. AUROC then compares
+            claims within folds, as in `calibration.scores.auroc`.
+        scores: names of scores in `calibration.scores.REGISTRY`.
+        tested: names of the scores in which models are compared; None for all scores that can
+            differ between models of the same claims.
+        reference: name of the model that the others are compared with; None for the first.
         test: ``permutation``, which swaps two models in whole responses; ``bootstrap``; ``t`` for
             scores that are means over responses; None for no comparison.
-        alternative: ``two-sided``, or ``better`` to test only whether a model is better.
-        correction: ``holm``, ``benjamini-hochberg``, or None for p-values as they are, without
+        alternative: ``two-sided``, or ``better`` for the one-sided test that a model is better.
+        correction: ``holm``, ``benjamini-hochberg``, or None for uncorrected p-values without
             stars.
-        n_resamples: permutations, or replicates of the bootstrap test, of every score; all 2^R
-            permutations of R responses where that is no more.
-        k: how the K of F1@K is chosen, as in `calibration.scores.choose_k`.
-        intervals: how intervals are made, and the seed of everything; None for no intervals.
+        n_resamples: number of permutations or bootstrap replicates per score. If R responses have
+            at most that many permutations, all 2^R are used.
+        k: choice of the K of F1@K, as in `calibration.scores.choose_k`.
+        intervals: settings of the intervals, and the seed of all resampling; None for no intervals.
         n_bins: number of bins of calibration errors.
-        clip: p is moved into [clip, 1 - clip] where a score needs its logit.
-        extremes: what becomes of p outside: ``clip``, or ``leave-out`` as in rms's val.prob.
-        unlabelled: what claims without a label count as, as in `calibration.apply_policy`.
+        clip: scores that need the logit of p move p into [clip, 1 - clip] first.
+        extremes: treatment of p outside that range: ``clip``, or ``leave-out`` as in val.prob of
+            the R package rms.
+        unlabelled: treatment of claims without a label, as in `calibration.apply_policy`.
 
     Raises:
-        InputError: for bad arrays, a column that is not there, lengths that differ, unknown names,
-            or a bad setting.
+        InputError: for bad arrays, a missing column, different lengths, unknown names, or a bad
+            setting.
     """
     chosen, treatment = scores_named(scores), member_named(Extremes, extremes, "extremes")
     settings = SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip), treatment)
@@ -336,11 +338,11 @@ def score(
                 raise InputError("by names the columns of cells and model another; give one")
             table, cells, claim, left_out, uneven = _with_cells(table, p, by, responses, claim)
             model = _CELL
-            # Of many cells, nobody means to test each against the first.
+            # The first of many cells is rarely a meaningful reference.
             test = None if reference is None else test
         inputs = _from_table(table, p, y, responses, model, claim, weights, folds)
         for name, part in inputs.items() if of_cells else ():
-            # Else cells that `by` does not tell apart would be pooled.
+            # Otherwise cells with the same values of `by` would be pooled.
             _check_once(name, part.keys(), "name in by every column that tells its rows apart")
     elif model is not None or claim is not None or by is not None:
         raise InputError("by, model and claim name columns of a table; give it as data")
@@ -391,7 +393,7 @@ def score(
             None if correction is None else member_named(Correction, correction, "correction")
         )
         check_alternative(alternative, scores_named(names, "tested"))
-        # Models of the same arrays share everything but their probabilities.
+        # Models passed as arrays differ only in their probabilities.
         same_data = _of_the_same_data(inputs, cells, base)
         paired: Mapping[str, _Given] | str = _UNEVEN
         if not uneven:
@@ -432,7 +434,7 @@ def score(
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What is said of the claims of one model: arrays (n_claims,), as `score` takes them."""
+    """Arguments of `score` for the claims of one model, arrays (n_claims,)."""
 
     p: Any
     y: Any
@@ -442,17 +444,17 @@ class _Given:
     claim_ids: list[Hashable] | None = None
 
     def claims(self, k: str | float) -> JudgedClaims:
-        """All claims, checked."""
+        """Check and return all claims."""
         return judged_claims(
             self.p, self.y, self.responses, weights=self.weights, folds=self.folds, k=k
         )
 
     def arrays(self) -> dict[str, Any]:
-        """As curves take them."""
+        """The arrays by name, as arguments of the functions for curves."""
         return {name: getattr(self, name) for name in ("p", "y", "responses", "weights")}
 
     def taken(self, rows: NDArray[np.int64]) -> _Given:
-        """These rows of a table."""
+        """The given rows, without claim ids."""
         p, y, responses, folds, weights = (
             None if each is None else each[rows]
             for each in (self.p, self.y, self.responses, self.folds, self.weights)
@@ -460,7 +462,7 @@ class _Given:
         return _Given(p, y, responses, folds, weights)
 
     def keys(self) -> list[tuple[Hashable, Hashable]]:
-        """(response, claim) of every row; the claim's number in its response if it has no id."""
+        """(response, claim) of every row; claims without ids are numbered within their response."""
         ids = range(len(self.p)) if self.responses is None else response_ids(self.responses)
         if self.claim_ids is not None:
             return list(zip(ids, self.claim_ids, strict=True))
@@ -480,7 +482,7 @@ def _scored(
     intervals: IntervalSettings | None,
     settings: SampleSettings,
 ) -> ScoredModel:
-    """The scores of one model that need labels, and those that need none.
+    """Scores of one model.
 
     Raises:
         InputError: if no claim has a label and every score needs one.
@@ -520,7 +522,7 @@ def _differences(
     correction: Correction | None,
     **tests: Any,
 ) -> tuple[dict[str, dict[str, Difference]], int]:
-    """Each model less the reference by score, corrected; and how many were tested."""
+    """Differences from the reference by model and score, corrected, and the number of tests."""
     reference = sides[base]
     compared = [
         (name, each)
@@ -547,7 +549,7 @@ def _stars_note(
     alternative: str,
     n_resamples: int,
 ) -> str:
-    """What the stars mean."""
+    """Sentence that explains the stars."""
     if reference is None:
         return "Models are not tested against each other, for no claim has a label."
     if correction is None:
@@ -567,24 +569,23 @@ def _stars_note(
 def _compared_names(
     scores: Sequence[ScoreDefinition], tested: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """Scores that are compared: those that can differ between models of the same claims."""
+    """Names of the compared scores; by default all that can differ for the same claims."""
     if tested is not None:
         return tuple(each.name for each in scores_named(tested, "tested")) if tested else ()
     return tuple(each.name for each in scores if not each.of_labels)
 
 
 _CELL = "(cell)"
-"""Column of the names of cells."""
+"""Column of cell names."""
 
 _DATA = ("dataset", "data", "benchmark", "split")
-"""Columns whose values are other data: claims of the same ids are other claims."""
+"""Columns that identify the data: equal claim ids under different values are different claims."""
 
 
 def _long_frame(
     frame: Any, y: str | None, responses: str | None, claim: str | None
 ) -> tuple[Any, str, str | None, str | None, str | None]:
-    """A long frame and its columns: p, labels, responses and claims, where there are such."""
-
+    """The frame, and the names of its columns p, label, response and claim, None if missing."""
     named = {"y": y, "responses": responses, "claim": claim}
     for argument, column in named.items():
         if column is not None and not isinstance(column, str):
@@ -609,12 +610,12 @@ def _with_cells(
     response: str | None,
     claim: str | None,
 ) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], str, list[str], bool]:
-    """The rows that have a probability, with a column of the names of cells, `_CELL`.
+    """Rows that have a probability, with columns of cell names and of claim ids.
 
     Returns:
-        The rows; the values of each cell by its name; the column of claim ids, which tell the
-        claims of different data apart; what was left out, a sentence each; and whether claims are
-        told by their order alone, and cells of the same data have different numbers of them.
+        The rows; the values of each cell by its name; the column of claim ids, which differ
+        between data; sentences on omitted claims; and whether claims are identified only by their
+        order while cells of the same data have different numbers of claims.
     """
     columns = [by] if isinstance(by, str) else list(by)
     for name in (*columns, p, *filter(None, (response, claim))):
@@ -624,7 +625,7 @@ def _with_cells(
                 f"{', '.join(map(str, table.columns))}"
             )
     if not columns:
-        raise InputError("by names no column; name those that tell the cells apart")
+        raise InputError("by names no column; name the columns that identify a cell")
     keys = list(zip(*(_objects(table[name]) for name in columns), strict=True))
     names = [", ".join(map(str, key)) for key in keys]
     of_name = dict(zip(names, keys, strict=True))
@@ -647,7 +648,7 @@ def _with_cells(
     if claim is not None:
         ids: list[Hashable] = list(_objects(table[claim]))
     else:
-        # Their number in the response; of claims that have no response, in the cell.
+        # Number the claims within their response, or within the cell if there are no responses.
         seen: Counter[tuple[str, Hashable]] = Counter()
         ids = []
         for name, owner in zip(names, owners, strict=True):
@@ -659,17 +660,17 @@ def _with_cells(
         of_data = {name: tuple(of_name[name][at] for at in data) for name in cells}
         first = dict(zip(reversed(of_data.values()), reversed(of_data), strict=True))
         uneven = any(numbers[name] != numbers[first[key]] for name, key in of_data.items())
-    told_apart = [
+    claim_keys = [
         str((*(key[at] for at in data), claim_id)) for key, claim_id in zip(keys, ids, strict=True)
     ]
-    with_names = table.assign(**{_CELL: names, _CLAIM: told_apart})
+    with_names = table.assign(**{_CELL: names, _CLAIM: claim_keys})
     return with_names[judged], cells, _CLAIM, left_out, uneven
 
 
 def _of_the_same_data(
     inputs: Mapping[str, _Given], cells: Mapping[str, Mapping[str, Any]], base: str
 ) -> dict[str, _Given]:
-    """Those models whose claims can be those of the reference; of no cells, all."""
+    """Models whose data are those of the reference; all models if there are no cells."""
     if base not in cells:
         return dict(inputs)
     data = {column: value for column, value in cells[base].items() if column in _DATA}
@@ -681,7 +682,7 @@ def _of_the_same_data(
 
 
 _CLAIM = "(claim)"
-"""Column of ids of claims that differ between data."""
+"""Column of claim ids that differ between data."""
 
 
 def _data_frame(data: Any) -> pd.DataFrame:
@@ -712,7 +713,7 @@ def _from_table(
     weights: str | None,
     folds: str | None,
 ) -> dict[str, _Given]:
-    """What each model says, by its name."""
+    """Claims of each model, by its name."""
     columns = [p] if isinstance(p, str) else list(p)
     named: dict[str, Sequence[str | None]] = {"p": columns, "y": [y], "responses": [response]}
     named |= {"model": [model], "claim": [claim], "weights": [weights], "folds": [folds]}
@@ -750,7 +751,7 @@ def _from_table(
 
 
 def _objects(column: Any) -> NDArray[Any]:
-    """Values of a column, what is missing as None."""
+    """Values of a column, with None for missing values."""
     values = column.to_numpy(dtype=object)
     return np.array([None if is_missing(value) else value for value in values], dtype=object)
 
@@ -762,7 +763,7 @@ _UNEVEN = (
 
 
 def _paired(inputs: Mapping[str, _Given]) -> dict[str, _Given] | str:
-    """The claims that all models have, in one order; or why they cannot be paired."""
+    """Claims that all models have, in the same order; or the reason why they cannot be paired."""
     keys = {name: part.keys() for name, part in inputs.items()}
     for name, claim_keys in keys.items():
         _check_once(name, claim_keys, "give each claim of a response once")
@@ -781,7 +782,7 @@ def _paired(inputs: Mapping[str, _Given]) -> dict[str, _Given] | str:
         return "Models are not tested against each other, for they have no claim in common."
     paired = {}
     for name, part in inputs.items():
-        # A model whose rows are all shared, in this order, has been judged already.
+        # Rows that are all shared and in this order need no second check.
         paired[name] = part
         if keys[name] != shared:
             row_of = {key: position for position, key in enumerate(keys[name])}
@@ -795,13 +796,13 @@ def _paired(inputs: Mapping[str, _Given]) -> dict[str, _Given] | str:
     return paired
 
 
-def _check_once(name: str, keys: Sequence[Hashable], mend: str) -> None:
+def _check_once(name: str, keys: Sequence[Hashable], remedy: str) -> None:
     if len(set(keys)) < len(keys):
-        raise InputError(f"model {name!r} has a claim twice; {mend}")
+        raise InputError(f"model {name!r} has a claim twice; {remedy}")
 
 
 def _left_out(inputs: Mapping[str, _Given], paired: Mapping[str, _Given]) -> list[str]:
-    """What is said where models are compared on fewer claims than some of them have."""
+    """Remark for models that are compared on fewer claims than some of them have."""
     shared = len(next(iter(paired.values())).p)
     if all(len(part.p) == shared for part in inputs.values()):
         return []
@@ -818,7 +819,7 @@ def _remarks(
     clustered: bool,
     folds: bool,
 ) -> list[str]:
-    """What a reader must know of the scores, a sentence each."""
+    """Notes on the scores, one sentence each."""
     remarks = []
     if intervals is not None:
         unit = "responses" if clustered else "claims, taken as independent"
@@ -851,7 +852,7 @@ def _counts(models: Sequence[ScoredModel], name: str) -> str:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    """Counts by name; of many names their sum."""
+    """Text of counts by name, or of their sum if there are many names."""
     if len(counts) > MOST_DRAWN:
         return f"{sum(counts.values()):,} in {len(counts):,} models"
     return ", ".join(f"{count:,} of {name}" for name, count in counts.items())

@@ -1,4 +1,4 @@
-"""Results that are tables: a data frame, a `repr` of a few lines, HTML in a notebook."""
+"""Results that are tables, with a data frame, a short `repr`, and HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SHOWN_ROWS, _SHOWN_COLUMNS = 6, 8
 class Tabular:
     """A result that is a table.
 
-    A subclass names the arrays, (n_rows,) each, that are its columns; one that names none is a row
-    of all its fields, or has `rows` of its own.
+    A subclass names its columns, which are arrays (n_rows,). A subclass without names is a single
+    row of all its fields, or overrides `rows`.
 
     Attributes:
-        columns: names of those arrays, in order; `position` may be that of the array `positions`.
+        columns: names of the columns, in order; `position` may refer to the array `positions`.
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
@@ -41,7 +41,7 @@ class Tabular:
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def to_frame(self) -> pd.DataFrame:
-        """The table as a data frame, a row per row of `rows`."""
+        """The table as a data frame, with the rows of `rows`."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())
@@ -62,10 +62,10 @@ class Tabular:
 
 
 class Frame(Tabular):
-    """A table by its columns, arrays of one length."""
+    """A table of columns, arrays of equal length."""
 
     def __init__(self, **columns: Any) -> None:
-        """Columns by name, in order; one value is that of every row."""
+        """Take columns by name, in order; a scalar is repeated in every row."""
         length = max((len(each) for each in columns.values() if np.ndim(each)), default=0)
         self._columns = {
             name: np.asarray(each) if np.ndim(each) else np.full(length, each)
@@ -93,7 +93,7 @@ Row = TypeVar("Row", bound=_Dataclass)
 
 
 class TableOf(Tabular, tuple[Row, ...]):
-    """A tuple of rows, dataclasses of one kind, that is a table too."""
+    """A table that is a tuple of rows, which are dataclasses of one type."""
 
     __slots__ = ()
 

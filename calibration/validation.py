@@ -1,4 +1,4 @@
-"""What scores are computed from, arrays and settings: checked, or refused in one sentence."""
+"""Checks of the arrays and settings that scores are computed from."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def probability_array(p: ArrayLike, name: str = "p") -> Floats:
 
     Args:
         p: probabilities in [0, 1], one per atom.
-        name: what an error calls the argument.
+        name: name of the argument in errors.
 
     Raises:
         InputError: if `p` is empty, not one-dimensional, not numeric, has a nan, or leaves [0, 1].
     """
     array = _numbers(p, name, "probabilities")
-    # One comparison finds every fault: a nan fails it as well.
+    # A nan fails this comparison too.
     inside = (array >= 0) & (array <= 1)
     if not inside.all():
         position = int(np.argmin(inside))
@@ -55,7 +55,7 @@ def label_array(y: Any, name: str = "y") -> Floats:
 
     Args:
         y: labels True or False (or 1, 0), and None or nan for an unlabelled atom.
-        name: what an error calls the argument.
+        name: name of the argument in errors.
 
     Raises:
         InputError: if `y` is empty, not one-dimensional, or holds anything else.
@@ -86,12 +86,12 @@ def number_array(values: ArrayLike, name: str, *, missing: bool = False) -> Floa
 
     Args:
         values: the numbers, one per atom.
-        name: what an error calls them.
-        missing: whether some may be missing, as None or nan.
+        name: name of the argument in errors.
+        missing: whether values may be missing, as None or nan.
 
     Raises:
-        InputError: if they are empty, not one-dimensional, not numeric, infinite, or missing where
-            none may be.
+        InputError: if `values` is empty, not one-dimensional or not numeric, or holds an infinity,
+            or a missing value without `missing`.
     """
     array = _numbers(values, name, "numbers")
     usable = np.isfinite(array) | (np.isnan(array) & missing)
@@ -111,8 +111,8 @@ def weight_array(weights: ArrayLike | None, n_atoms: int) -> Floats:
         n_atoms: number of atoms.
 
     Raises:
-        InputError: if `weights` is not one-dimensional, not numeric, of another length, holds a
-            nan, an infinity or a negative number, or sums to no more than 1 over several atoms.
+        InputError: if `weights` is not one-dimensional, not numeric, or not of length `n_atoms`,
+            holds a nan, an infinity or a negative number, or sums to at most 1 over several atoms.
     """
     if weights is None:
         return np.ones(n_atoms)
@@ -136,7 +136,7 @@ def weight_array(weights: ArrayLike | None, n_atoms: int) -> Floats:
 
 
 def check_lengths(**lengths: int) -> None:
-    """Check that arguments, given as name=length, have one value per atom each.
+    """Check that arguments, passed as name=length, have one value per atom.
 
     Raises:
         InputError: if two lengths differ.
@@ -147,7 +147,7 @@ def check_lengths(**lengths: int) -> None:
 
 
 _MOST = 100_000_000
-"""Bins, resamples or anything else that is counted: beyond it they are a slip of the keyboard."""
+"""Largest number of bins, resamples or similar; a larger one is assumed to be a typing error."""
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
@@ -176,7 +176,7 @@ def open_interval(value: Any, name: str, low: float, high: float) -> float:
 
 
 def is_number(value: Any) -> bool:
-    """Say whether a value is a real number that a float can hold; True and False are none."""
+    """Return whether a value is a real number that a float can hold; False for booleans."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return False
     try:
@@ -187,10 +187,10 @@ def is_number(value: Any) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Say whether a value stands for an absent one: None, nan, or the NA of pandas."""
+    """Return whether a value is missing: None, nan, or the NA of pandas."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
-    # Not by `math.isnan`, which takes no whole number that a float cannot hold.
+    # `math.isnan` fails on integers that a float cannot hold.
     return isinstance(value, numbers.Real) and bool(value != value)
 
 
@@ -216,7 +216,7 @@ def _numbers(values: ArrayLike, name: str, what: str) -> Floats:
 
 
 def _own(array: NDArray[Any]) -> Floats:
-    """The numbers as float64, which nobody changes: a copy, unless they cannot be changed."""
+    """The numbers as float64, copied if the array is writable and could change later."""
     return array.astype(np.float64, copy=array.flags.writeable)
 
 
@@ -263,15 +263,15 @@ def _not_a_label(name: str, position: int, value: Any) -> InputError:
 
 
 def member_named(kind: type[Member], value: str, argument: str) -> Member:
-    """The member of an enumeration of strings that has a value.
+    """Member of an enumeration of strings with a given value.
 
     Args:
         kind: the enumeration.
         value: the value.
-        argument: what the error calls it.
+        argument: name of the argument in errors.
 
     Raises:
-        InputError: if there is none.
+        InputError: if no member has that value.
     """
     try:
         return kind(value)

@@ -1,11 +1,11 @@
-"""Learned potentials: a conditional random field of claims, its potentials learned from labels.
+"""Conditional random fields of claims with potentials learned from labels.
 
 from calibration.learned_potentials import learn_judge
 judge = learn_judge(labelled)
 p = judge.probabilities(judge.table(others))
 
-The log odds of a claim are a potential of columns, linear or a module of PyTorch's; claims of a
-sentence and of a response are joined by hidden causes, which are summed out exactly.
+The log odds of a claim are a function of its columns, linear or a PyTorch module. Hidden causes
+join the claims of a sentence and of a response; they are summed out exactly.
 """
 
 from __future__ import annotations

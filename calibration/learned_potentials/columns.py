@@ -1,8 +1,9 @@
-"""Columns of claims: what their evidence, their position and their neighbours say, as numbers.
+"""Numeric columns of claims, from their evidence, their position and neighboring claims.
 
-A column is a function of a response's graph that no label enters. Evidence is what relations state
-of a claim: probabilities of supporting and of contradicting it, in the order of their strength, and
-how much of the response its passages serve, which tells passages about the topic from strays.
+A column is a function of a response's graph and does not depend on labels. Columns of evidence
+describe the relations of a claim: the probabilities that passages support or contradict it, by
+strength, and the share of the response's claims that its passages serve, which separates passages
+about the topic from unrelated ones.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from factormodels.variants import COPY_SEPARATOR, variant
 SENTENCE, RESPONSE = "sentence", "response"
 
 _INSIDE = 1e-4
-"""Probabilities of relations are read as from here to one less this."""
+"""Probabilities of relations are clipped to [_INSIDE, 1 - _INSIDE]."""
 
 _ABSENT = -5.0
-"""Log odds in the place of a passage that a claim does not have."""
+"""Log odds used for a missing passage."""
 
 _RANKS = 5
 
@@ -56,7 +57,7 @@ EVIDENCE: Mapping[str, str] = {
     "support of the widest": "log odds that the passage with the largest reach entails the claim; "
     "the mean of equally wide ones",
 }
-"""Columns of evidence, with what each says."""
+"""Columns of evidence, with descriptions."""
 
 COLUMN_GROUPS: Mapping[str, tuple[str, ...]] = {
     "position": ("position", "log position"),
@@ -71,7 +72,7 @@ COLUMN_GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "texts": tuple(FIGURES),
 }
-"""What belongs together among the columns of evidence, position and texts."""
+"""Groups of related columns of evidence, position and texts."""
 
 POSITION: Mapping[str, str] = {
     "position": "place among the response's claims, from 0 to 1",
@@ -94,8 +95,7 @@ OTHERS: Mapping[str, str] = {
     "mean support of others": "mean of these log odds",
     "other passages": "logarithm of 1 more than the number of these passages",
 }
-"""Columns of passages that were not retrieved for the claim, where relations with them are
-recorded."""
+"""Columns of recorded relations with passages that were not retrieved for the claim."""
 
 PASSAGES: Mapping[str, str] = {
     "topic match": "share of the topic's words that the strongest passage's title or text holds",
@@ -103,13 +103,12 @@ PASSAGES: Mapping[str, str] = {
     "word match": "share of the claim's words that the strongest passage's title or text holds",
     "mean word match": "the same, mean of all of the claim's passages",
 }
-"""Columns of the passages' texts, where they are recorded, else 0; of equally strong passages the
-mean. No retriever's own score is recorded in graphs, and those of different retrievers could not be
-compared."""
+"""Columns of the passages' texts; 0 if none is recorded, and the mean over equally strong passages.
+Graphs record no retriever scores, and scores of different retrievers are not comparable."""
 
 TEXTS = FIGURES
-"""Columns of texts, or of the figures that are recorded where they are not: how much of what the
-claim says of the topic the response's passages hold (`factormodels.extraction.text_match`)."""
+"""Columns of text match: how much of the claim's statement on the topic occurs in the response's
+passages, from texts or from recorded figures (`factormodels.extraction.text_match`)."""
 
 FAMILIES: Mapping[str, Mapping[str, str]] = {
     "evidence": EVIDENCE,
@@ -119,12 +118,12 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
     "passages": PASSAGES,
     "texts": TEXTS,
 }
-"""Families of columns by name, and what each column says."""
+"""Families of columns by name, with a description of each column."""
 
 MEANINGS: Mapping[str, str] = {
     name: meaning for family in FAMILIES.values() for name, meaning in family.items()
 }
-"""What each column says, by its name."""
+"""Description of each column, by its name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +135,8 @@ class ClaimTable:
         values: float64 (n, d).
         labels: float64 (n,): 1 for true, 0 for false, nan for no label.
         responses: int64 (n,), the response of each claim.
-        groups: by name of a level of causes, int64 (n,): the group of each claim.
-        ids: response and claim of each.
+        groups: group of each claim, int64 (n,), by name of a level of causes.
+        ids: ids (response, claim) of each claim.
         n_responses: number of responses.
     """
 
@@ -167,14 +166,14 @@ class ClaimTable:
 
 @dataclass(frozen=True, eq=False)
 class UserColumns:
-    """Numbers and groups of a user's own, by response and claim.
+    """Numbers and groups supplied by the user, by response and claim.
 
     Attributes:
-        source: what they are called in errors.
+        source: name of the source in errors.
         names: names of the columns of numbers.
-        rows: by ids of response and claim, a number for each name.
+        rows: a number for each of `names`, by ids (response, claim).
         groups: names of the columns of groups.
-        members: by ids of response and claim, a group for each of them.
+        members: a group for each of `groups`, by ids (response, claim).
     """
 
     source: str
@@ -195,16 +194,16 @@ def claim_table(
     """Columns of all claims of responses, in order.
 
     Args:
-        graphs: the responses, with all relations that are recorded.
-        families: names of `FAMILIES`.
+        graphs: the responses, with all recorded relations.
+        families: names in `FAMILIES`.
         causes: levels of groups: `SENTENCE`, `RESPONSE`, or a group of the user's columns. A claim
-            without a sentence is a sentence of its own.
-        view: variant whose relations are a claim's own evidence.
-        own: columns of the user's.
+            without a sentence forms a separate group.
+        view: graph variant whose relations count as a claim's evidence.
+        own: the user's columns.
 
     Raises:
-        InputError: for an unknown family or level, no claim, a column that is there twice, a claim
-            that the user's columns leave out, or a response without texts that columns read.
+        InputError: for an unknown family or level, no claim, a duplicate column, a claim that the
+            user's columns lack, or a response without the texts that the columns need.
     """
     for name in families:
         if name not in FAMILIES:
@@ -243,8 +242,8 @@ def claim_table(
     for name in names:
         if names.count(name) > 1:
             raise InputError(
-                f"the column {name!r} is there twice; name every family of columns, and every "
-                "column of one's own, once"
+                f"the column {name!r} occurs twice; name every family of columns, and every "
+                "column of your own, once"
             )
     labels = np.array([np.nan if a.label is None else float(a.label) for a in atoms])
     values = np.concatenate([np.empty((len(ids), 0)), *columns], axis=1)
@@ -252,10 +251,10 @@ def claim_table(
 
 
 def stated(relation: Relation) -> tuple[float, float]:
-    """Probabilities that a relation supports its claim, and that it contradicts it.
+    """Probabilities that a relation supports its claim and that it contradicts it.
 
-    Without a distribution the other two kinds share what its probability leaves, each at most as
-    likely as the kind that was stated.
+    If the relation states no distribution, the other two kinds share the remaining probability,
+    each at most as likely as the stated kind.
     """
     if relation.distribution is not None:
         entails, contradicts, equivalent, *_ = relation.distribution
@@ -270,13 +269,13 @@ def stated(relation: Relation) -> tuple[float, float]:
 
 
 def log_odds_of(p: float) -> float:
-    """Log odds of a probability, which is read as a little inside 0 and 1."""
+    """Log odds of a probability clipped to [_INSIDE, 1 - _INSIDE]."""
     inside = min(max(p, _INSIDE), 1.0 - _INSIDE)
     return float(np.log(inside) - np.log1p(-inside))
 
 
 def own_pairs(graph: FactGraph, view: str = "FR1") -> set[tuple[str, str]]:
-    """Passages and claims that they were retrieved for, as a view has them."""
+    """Pairs (passage, claim) of a view: the passages retrieved for each claim."""
     return {
         (r.source.rpartition(COPY_SEPARATOR)[0] or r.source, r.target)
         for r in variant(graph, view).relations
@@ -284,7 +283,7 @@ def own_pairs(graph: FactGraph, view: str = "FR1") -> set[tuple[str, str]]:
 
 
 def _evidence(graph: FactGraph) -> Floats:
-    """The columns of evidence of a response's claims, (n, len(EVIDENCE))."""
+    """Columns of evidence of a response's claims, (n, len(EVIDENCE))."""
     atoms = set(graph.atom_ids)
     of_claim: dict[str, list[tuple[float, float, str]]] = {}
     of_passage: dict[str, list[float]] = {}
@@ -302,7 +301,7 @@ def _evidence(graph: FactGraph) -> Floats:
     means = {name: float(np.mean(values)) for name, values in of_passage.items()}
     rows = []
     for atom in graph.atoms:
-        # Strongest first; of equals, the passage that serves more claims.
+        # Strongest first; ties are broken by the number of claims that the passage serves.
         statements = sorted(of_claim.get(atom.id, ()), key=lambda r: (-r[0], -reach[r[2]]))
         if not statements:
             absent = [*[_ABSENT] * (_RANKS + 1), 0.0, *[np.log(_INSIDE)] * 2]
@@ -314,7 +313,7 @@ def _evidence(graph: FactGraph) -> Floats:
         ranks = np.full(_RANKS, _ABSENT)
         ranks[: len(strengths)] = strengths[:_RANKS]
         best, mean = float(strengths[0]), float(strengths.mean())
-        # Of passages that are equal in both, no order of the file says which is the strongest.
+        # The result must not depend on the file's order of passages that are equal in both.
         equals = (strengths == best) & (reaches == reaches[0])
         elsewhere = np.array([means[each[2]] for each in statements])[equals].mean()
         rows.append(
@@ -329,7 +328,7 @@ def _evidence(graph: FactGraph) -> Floats:
 
 
 def _others(graph: FactGraph, view: str) -> Floats:
-    """The columns of passages beyond a claim's own, (n, len(OTHERS))."""
+    """Columns of passages that were not retrieved for the claim, (n, len(OTHERS))."""
     excluded = own_pairs(graph, view)
     contexts = set(graph.context_ids)
     supports: dict[str, list[float]] = {}
@@ -345,7 +344,7 @@ def _others(graph: FactGraph, view: str) -> Floats:
 
 
 def _passages(graph: FactGraph) -> Floats:
-    """The columns of passages' texts, (n, len(PASSAGES))."""
+    """Columns of passages' texts, (n, len(PASSAGES))."""
     topic = _words(graph.topic)
     texts = {c.id: _words(f"{c.title} {c.text or c.snippet}") for c in graph.contexts}
     supports: dict[str, list[tuple[float, str]]] = {}
@@ -361,14 +360,14 @@ def _passages(graph: FactGraph) -> Floats:
             for support, name in supports.get(atom.id, [])
         ]
         strengths, shares = map(np.array, zip(*matches or [(0.0, [0.0, 0.0])], strict=True))
-        # Passages that are equally strong count by their mean.
+        # Equally strong passages are averaged.
         strongest = shares[strengths == strengths.max()].mean(axis=0)
         rows.append(np.stack([strongest, shares.mean(axis=0)], axis=1).ravel())
     return np.array(rows, np.float64).reshape(-1, len(PASSAGES))
 
 
 def _texts(graph: FactGraph) -> Floats:
-    """The columns of texts, (n, len(TEXTS))."""
+    """Columns of text match, (n, len(TEXTS))."""
     values = text_match(graph)
     if values is None:
         raise InputError(
@@ -379,7 +378,7 @@ def _texts(graph: FactGraph) -> Floats:
 
 
 def records_texts(graphs: Sequence[FactGraph]) -> bool:
-    """Whether every response records what the columns of texts read."""
+    """Return whether every response records the data that the columns of texts need."""
     return all(map(has_text_match, graphs))
 
 
@@ -388,7 +387,7 @@ def _words(text: str) -> set[str]:
 
 
 def _shared(asked: set[str], there: set[str]) -> float:
-    """Share of words that are there too; 0 where there are none."""
+    """Share of the words of `asked` that are in `there`; 0 if `asked` is empty."""
     return len(asked & there) / len(asked) if asked else 0.0
 
 
@@ -398,7 +397,7 @@ def _groups(
     causes: Sequence[str],
     columns: UserColumns | None,
 ) -> dict[str, Integers]:
-    """Of each level of causes the group of every claim, numbered as they come."""
+    """Group of every claim, int64 (n,), by level of causes, numbered by first appearance."""
     levels = columns.groups if columns is not None else ()
     members = columns.members or {} if columns is not None else {}
     keys: dict[str, list[Any]] = {

@@ -1,8 +1,8 @@
-"""Fitting a field: potentials of claims, couplings and biases of causes, all from labels at once.
+"""Joint estimation of a field's potentials, couplings and biases from labels.
 
-A field is a conditional random field (Lafferty, McCallum and Pereira 2001): given the columns, the
-log odds of a claim are a potential of its columns, and claims of a group are joined by a hidden
-cause. Every fold, penalty and seed is a row of one batch.
+A field is a conditional random field (Lafferty, McCallum and Pereira 2001). Given the columns, the
+log odds of a claim are a potential of its columns, and a hidden cause joins the claims of a group.
+Folds, penalties and seeds are the rows of a single batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Objective(StrEnum):
-    """What is minimised."""
+    """Objective of the fit, which is minimized."""
 
     LIKELIHOOD = "likelihood"
     """The negative log likelihood of all labels of each response together."""
@@ -44,55 +44,56 @@ class Objective(StrEnum):
 
 
 PENALTIES = (3.0, 30.0, 300.0)
-"""Penalties that inner folds choose among."""
+"""Penalties from which inner folds choose."""
 
 _INNER_FOLDS, _INNER_ITERATIONS = 3, 100
 _COUPLING = 0.8
-"""Where couplings begin: at 0 their cost is flat."""
+"""Initial couplings; at 0 the gradient of the cost vanishes."""
 
 _HELD = 60.0
-"""Log odds that hold a claim at its label: its other state counts 1e-26."""
+"""Log odds that fix a claim at its label: the other state has weight 1e-26."""
 
 _TOLERANCE = 1e-3
-"""Largest entry of a gradient at convergence, along directions in which the curvature is about 1:
-it leaves about a thousandth of a standard error. Searches go on to a tenth of it."""
+"""Largest entry of the gradient at convergence, along directions with a curvature of about 1. The
+remaining error is about a thousandth of a standard error. Searches continue to a tenth of it."""
 
 _CURVATURE = 1 / 6
-"""How much a claim's log loss curves, p (1 - p), where claims are uncertain."""
+"""Curvature p (1 - p) of the log loss of an uncertain claim."""
 
 LEAST_SPREAD = 1e-9
-"""A column whose standard deviation is smaller is constant."""
+"""A column with a smaller standard deviation counts as constant."""
 
 _MOST_COUPLING = 30.0
-"""Couplings of predictions are within it: tanh of half of a larger one is 1 after rounding, and
-two certain neighbors then have no finite log odds."""
+"""Bound on couplings in predictions. The tanh of half of a larger coupling rounds to 1, so that two
+certain neighbors would have no finite log odds."""
 
 _MOST_LOG_ODDS = 30.0
-"""Posterior log odds are within it: no finite evidence makes a probability 0 or 1."""
+"""Bound on posterior log odds: finite evidence must not give a probability of 0 or 1."""
 
 _MOST_COLUMN = 1e100
-"""Largest magnitude in a column: the square of a larger one is not finite."""
+"""Largest magnitude in a column; the square of a larger value is not finite."""
 
 _MEMORY = 20
-"""Pairs of steps and changes of the gradient that searches keep."""
+"""Number of pairs (step, change of gradient) that L-BFGS keeps."""
 
 
 @dataclass(frozen=True)
 class FieldSettings:
-    """How a field is fitted.
+    """Settings of the fit of a field.
 
     Attributes:
-        potential: name of `modules.POTENTIALS`, or what makes a module of the number of columns.
-        objective: a name of `Objective`.
-        penalty: weight of half the squared weights of standardised columns; None: inner folds of
-            responses choose among `PENALTIES`.
-        coupling_penalty: weight of half the squared couplings and biases of causes. Its default is
-            a normal prior of standard deviation 0.32 around no coupling: the labels of a few
-            responses, which would overstate how much claims share, move it little, and those of a
-            hundred outweigh it.
-        n_seeds: members that differ in the seed, whose probabilities are averaged; a linear
-            potential has one.
-        max_iterations: after so many, searches end as not converged.
+        potential: name in `modules.POTENTIALS`, or a function from the number of columns to a
+            module.
+        objective: name of an `Objective`.
+        penalty: weight of half the squared weights of standardized columns. With None, inner folds
+            of responses choose from `PENALTIES`.
+        coupling_penalty: weight of half the squared couplings and biases of causes. The default
+            corresponds to a normal prior with mean 0 and standard deviation 0.32. The labels of a
+            few responses, which would overstate the dependence between claims, move it little; the
+            labels of a hundred responses outweigh it.
+        n_seeds: number of members with different seeds, whose probabilities are averaged; 1 for a
+            linear potential.
+        max_iterations: number of iterations after which a search ends as not converged.
         seed: seed of inner folds and members.
     """
 
@@ -107,13 +108,13 @@ class FieldSettings:
 
 @dataclass(frozen=True, eq=False)
 class ColumnScale:
-    """What columns are standardised by, and held within.
+    """Standardization of columns, which are first clipped to the range of the training claims.
 
     Attributes:
-        lower: least value of each column that was learned from, (d,); smaller ones count as it.
+        lower: smallest value of each column among the training claims, (d,).
         upper: largest value, (d,).
         mean: mean, (d,).
-        spread: standard deviation, 1 where a column is constant, (d,).
+        spread: standard deviation, (d,); 1 for a constant column.
     """
 
     lower: Floats
@@ -122,7 +123,7 @@ class ColumnScale:
     spread: Floats
 
     def __call__(self, values: Floats) -> Floats:
-        """Standardised columns, (n, d)."""
+        """Return standardized columns, (n, d)."""
         inside = np.clip(values, self.lower, self.upper)
         return np.asarray((inside - self.mean) / self.spread)
 
@@ -132,17 +133,17 @@ class Field:
     """A fitted field.
 
     Attributes:
-        columns: names of its columns.
-        causes: levels of its causes.
-        scale: how columns are standardised.
-        potential: name of the potential; "custom" for a module of one's own.
-        batch: the architecture.
-        parameters: float64 (members, k), the numbers of the potential.
+        columns: names of the columns.
+        causes: levels of the causes.
+        scale: standardization of the columns.
+        potential: name of the potential; "custom" for the user's own module.
+        batch: architecture of the potential.
+        parameters: float64 (members, k), parameters of the potential.
         couplings: float64 (members, levels).
         biases: float64 (members, levels).
-        standard_errors: float64 (k + 2 levels,), clustered by response; None of several members.
-        penalty: the penalty under which it was fitted.
-        converged: whether the gradient at the end is as small as it should be.
+        standard_errors: float64 (k + 2 levels,), clustered by response; None with several members.
+        penalty: penalty of the fit.
+        converged: whether the final gradient is below the tolerance.
     """
 
     columns: tuple[str, ...]
@@ -158,10 +159,10 @@ class Field:
     converged: bool
 
     def log_odds(self, table: ClaimTable) -> Floats:
-        """Log odds of each claim by its columns alone, averaged over members, (n,).
+        """Log odds of each claim from its columns alone, averaged over members, (n,).
 
         Raises:
-            InputError: if the table has other columns than the field.
+            InputError: if the columns of the table differ from those of the field.
         """
         import torch
 
@@ -174,10 +175,10 @@ class Field:
 
         Args:
             table: the claims, with the field's columns and groups.
-            shift: what is added to the log odds of every claim.
+            shift: number added to the log odds of every claim.
 
         Raises:
-            InputError: if the table has other columns than the field.
+            InputError: if the columns of the table differ from those of the field.
         """
         import torch
 
@@ -202,11 +203,11 @@ class Field:
 
 
 _Row = tuple[Integers, float, int]
-"""One search of a batch: the claims that it learns from, and under which penalty and seed."""
+"""A search of a batch: its training claims, penalty and seed."""
 
 
 def fit_field(table: ClaimTable, settings: FieldSettings | None = None) -> Field:
-    """The field that suits the labels best.
+    """Fit a field to all labels of a table.
 
     Raises:
         InputError: for no label, labels of one kind, no column, or bad settings.
@@ -221,16 +222,16 @@ def fit_fields(
     *,
     with_errors: bool = False,
 ) -> list[Field]:
-    """A field of each part of the labelled claims, all searched for at once.
+    """Fit a field to each of several parts of the labelled claims, in a single batch.
 
     Args:
         table: the claims.
-        parts: positions of the claims that each field learns from.
-        settings: how each is fitted.
-        with_errors: whether fields of one member get their standard errors.
+        parts: positions of the training claims of each field.
+        settings: settings of each fit.
+        with_errors: whether to compute standard errors of fields with one member.
 
     Raises:
-        InputError: as `fit_field` does of any part.
+        InputError: as `fit_field`, for any part.
     """
     settings = FieldSettings() if settings is None else settings
     member_named(Objective, settings.objective, "objective")
@@ -250,7 +251,7 @@ def fit_fields(
     forest = forest_of(list(table.groups.items()))
     problem = _Problem(table, forest, scale(table.values), batch, settings)
     if settings.penalty is None:
-        # Without causes: what columns are worth hardly depends on them, and the sums do.
+        # Inner folds leave causes out: they hardly affect the best penalty, but cost most time.
         inner = replace(settings, max_iterations=_INNER_ITERATIONS)
         alone = replace(problem, forest=Forest((), ()), settings=inner)
         penalties = _chosen_penalties(alone, parts)
@@ -320,18 +321,19 @@ def _scale(values: Floats) -> ColumnScale:
 
 
 def sandwich(bread: Floats, scores: Floats) -> Floats:
-    """H^-1 (sum of s s^T) H^-1 R/(R - 1) of the inverse curvature (k, k) and R scores (R, k).
+    """Sandwich covariance H^-1 (sum of s s^T) H^-1 R/(R - 1), (k, k), clustered by response.
 
-    H is the curvature of the objective with its penalty, s the derivative of what each of R
-    responses adds to it (Liang & Zeger 1986, "Longitudinal data analysis using generalized linear
-    models", equation 6; the factor for few clusters as in Cameron & Miller 2015, equation 12).
+    H is the curvature of the objective with its penalty, and `bread` its inverse, (k, k). The R
+    rows s of `scores`, (R, k), are the derivatives of each response's contribution (Liang & Zeger
+    1986, "Longitudinal data analysis using generalized linear models", equation 6; the factor for
+    few clusters is from Cameron & Miller 2015, equation 12).
     """
     n_responses = len(scores)
     return np.asarray(n_responses / max(n_responses - 1, 1) * bread @ (scores.T @ scores) @ bread)
 
 
 def _chosen_penalties(problem: _Problem, parts: Sequence[Integers]) -> list[float]:
-    """The penalty of each part whose log loss on inner folds of responses is least."""
+    """Penalty of each part with the smallest log loss on inner folds of responses."""
     labels, rows, unseen, owners = problem.table.labels, [], [], []
     seed = problem.settings.seed
     for number, part in enumerate(parts):
@@ -344,7 +346,7 @@ def _chosen_penalties(problem: _Problem, parts: Sequence[Integers]) -> list[floa
                 rows += [(taught, penalty, seed) for penalty in PENALTIES]
                 unseen += [part[inner == fold]] * len(PENALTIES)
                 owners.append(number)
-    # Where nothing can be held out, the field stays near the base rate.
+    # If nothing can be held out, choose the penalty that keeps the field near the base rate.
     losses = np.zeros((len(parts), len(PENALTIES))) - np.arange(len(PENALTIES)) * 1e-9
     if rows:
         values, _ = problem.solved(rows)
@@ -355,14 +357,14 @@ def _chosen_penalties(problem: _Problem, parts: Sequence[Integers]) -> list[floa
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """The costs of fields of one table, a row each.
+    """Costs of the fields of a table, one row per field.
 
     Attributes:
         table: the claims.
         forest: their causes.
-        columns: standardised, (n, d).
-        batch: the architecture of the potential.
-        settings: how they are fitted.
+        columns: standardized columns, (n, d).
+        batch: architecture of the potential.
+        settings: settings of the fit.
     """
 
     table: ClaimTable
@@ -372,10 +374,10 @@ class _Problem:
     settings: FieldSettings
 
     def _whitening(self, sizes: Tensor, penalties: Tensor) -> Tensor:
-        """Of each row a matrix (k + 2 levels,) * 2 whose columns the search moves along.
+        """Matrix of search directions for each row, (b, k + 2 levels, k + 2 levels).
 
-        Of a linear potential the curvature is about that of logistic regression, so that columns
-        that say the same are moved together, and rows of any penalty are about as steep.
+        The curvature of a linear potential is approximated by that of logistic regression.
+        Correlated columns then move together, and the steepness hardly depends on the penalty.
         """
         import torch
 
@@ -385,7 +387,7 @@ class _Problem:
             around = torch.cat([columns, torch.ones_like(columns[:, :1])], 1)
             products = around.T @ around / len(around) + 1e-3 * torch.eye(around.shape[1])
             curvature = _CURVATURE * sizes[:, None, None] * products
-            curvature = curvature + torch.diag_embed(penalties[:, None] * self.batch.penalised())
+            curvature = curvature + torch.diag_embed(penalties[:, None] * self.batch.penalized())
             inverse_root = torch.linalg.inv(torch.linalg.cholesky(curvature)).mT
             whole = whole.repeat(len(sizes), 1, 1) / sizes.sqrt()[:, None, None]
             whole[:, : inverse_root.shape[1], : inverse_root.shape[1]] = inverse_root
@@ -430,7 +432,7 @@ class _Problem:
         return values.numpy(), steepest.numpy()
 
     def losses(self, values: Floats, unseen: Sequence[Integers]) -> Floats:
-        """Log loss of each row on claims that it has not seen, summed, (b,)."""
+        """Total log loss of each row on held-out claims, (b,)."""
         import torch
 
         signs = self._signs(unseen)
@@ -439,9 +441,9 @@ class _Problem:
             return np.asarray(judged._lost(torch.from_numpy(values), signs))
 
     def errors(self, row: _Row, values: Floats) -> Floats | None:
-        """Standard errors over responses of one row's parameters, (k + 2 levels,).
+        """Standard errors of a row's parameters over responses, (k + 2 levels,).
 
-        None where the cost has no curvature in some direction.
+        None if the cost has no curvature in some direction.
         """
         import torch
 
@@ -457,7 +459,7 @@ class _Problem:
             derivatives: Any = torch.autograd.functional
             curvature = derivatives.hessian(cost, at).numpy()
             for response in np.unique(self.table.responses[part]):
-                # What is held of one response alone: log Z of all others cancels.
+                # Only this response's labels are fixed: log Z of all others cancels.
                 owned = torch.from_numpy(self.table.responses == response)
                 asked = at.clone().requires_grad_()
                 lost = self._lost(asked[None], torch.where(owned, signs, 0.0)).sum()
@@ -465,11 +467,11 @@ class _Problem:
         if np.linalg.eigvalsh((curvature + curvature.T) / 2).min() <= 1e-9:
             return None
         variances = np.diag(sandwich(np.linalg.inv(curvature), np.array(slopes)))
-        # Of labels that are suited exactly, rounding alone is left.
+        # If the labels are fitted exactly, rounding can make a variance negative.
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     def _signs(self, parts: Sequence[Integers]) -> Tensor:
-        """Of each part 1 where a claim of it is true, -1 where it is false, 0 elsewhere, (b, n)."""
+        """Labels of each part, (b, n): 1 for true, -1 for false, 0 for claims outside it."""
         import torch
 
         truth = np.where(self.table.labels == 1, 1.0, -1.0)
@@ -479,7 +481,7 @@ class _Problem:
         return torch.from_numpy(signs)
 
     def _lost(self, values: Tensor, signs: Tensor) -> Tensor:
-        """What labels cost under each row, without penalties, (b,)."""
+        """Cost of the labels under each row, without penalties, (b,)."""
         import torch
 
         odds = self.batch(values[:, : self.batch.size], torch.from_numpy(self.columns))
@@ -490,7 +492,7 @@ class _Problem:
             return log_partition(odds, *rest) - observed
         odds = marginal_log_odds(odds, *rest)
         if self.settings.objective == Objective.BRIER:
-            # Twice, so that penalties weigh about as under the log loss.
+            # The factor 2 gives penalties about the same effect as under the log loss.
             lost = 2.0 * torch.sigmoid(-signs * odds) ** 2
         else:
             lost = torch.nn.functional.softplus(-signs * odds)
@@ -498,7 +500,7 @@ class _Problem:
 
     def _cost(self, values: Tensor, signs: Tensor, penalties: Tensor) -> Tensor:
         size = self.batch.size
-        squares = (self.batch.penalised() * values[:, :size] ** 2).sum(1)
+        squares = (self.batch.penalized() * values[:, :size] ** 2).sum(1)
         couplings = (values[:, size:] ** 2).sum(1)
         return (
             self._lost(values, signs)

@@ -1,4 +1,4 @@
-"""Fitting weights of graphs to labels: the optimum, how far it is known, and folds of responses."""
+"""Estimation of weights of graphs from labels, with standard errors and cross-fitting."""
 
 from __future__ import annotations
 
@@ -33,54 +33,54 @@ from inference.backend import Backend
 logger = logging.getLogger(__name__)
 
 _SMALL_GRADIENT = {True: 1e-5, False: 2e-3}
-"""Gradient per labelled atom at convergence, of exact inference and of approximations: it leaves
-less than a thousandth, or a fifth, of a standard error, whose gradient is about 0.5 by the root of
-the number of labels."""
+"""Gradient per labelled atom at convergence, for exact and for approximate inference. A standard
+error corresponds to a gradient of about 0.5 divided by the root of the number of labels, so that
+the remaining error is less than a thousandth, or a fifth, of a standard error."""
 
 _AT_BOUND, _UNTOUCHED = 1e-6, 1e-6
-"""Distance to a bound, and a curvature, that count as none: a label that bears on a weight adds
-about 0.1 to its curvature."""
+"""Distances to a bound, and curvatures, below this count as 0. A label that depends on a weight
+adds about 0.1 to its curvature."""
 
 _CONFOUNDED, _TAKES_PART = 10.0, 0.2
-"""Labels that leave a standard error as large along a direction of weights do not determine it; a
-weight takes part in a direction of length 1 if it makes up as much of it."""
+"""A direction of weights with a standard error above the first number is not determined by the
+labels; a weight belongs to a direction of length 1 if its entry is at least the second number."""
 
 _Known = tuple[Floats, list[int], list[list[int]]]
-"""A covariance, weights on which no label bears, and groups that labels cannot tell apart."""
+"""A covariance, the weights on which no label depends, and the confounded groups of weights."""
 
 WHOLE = -1
-"""In place of a fold: responses without a label, for which all labelled ones are others."""
+"""Fold number of responses without a label, which learn from all labelled responses."""
 
 
 class FitStatus(StrEnum):
-    """How a search ended."""
+    """Status of a search."""
 
     CONVERGED = "converged"
     NOT_CONVERGED = "not_converged"
-    """The gradient is not 0 yet, or the backend does not vouch for its answer at the end."""
+    """The gradient is not 0 yet, or the backend did not converge at the final weights."""
     BOUNDARY = "boundary"
-    """A weight stands at the end of its range: the labels push it to 0, 1 or infinity."""
+    """A weight is at the end of its range: the labels push it to 0, 1 or infinity."""
     ONE_LABEL = "one_label"
-    """All labels are alike, so that nothing but the range stops the search."""
+    """All labels are equal, so that only the ranges of the weights stop the search."""
 
 
 class ValueStatus(StrEnum):
-    """Whether the labels determine a weight."""
+    """Status of a learned weight."""
 
     OK = "ok"
     BOUNDARY = "boundary"
     UNTOUCHED = "untouched"
-    """No label bears on it; it stays where it started."""
+    """No label depends on the weight; it keeps its initial value."""
     CONFOUNDED = "confounded"
-    """It moves, alone or together with others, without the objective noticing."""
+    """The weight can change, alone or together with others, without changing the objective."""
 
 
 @dataclass(frozen=True)
 class LearnedValue:
-    """One learned number: a probability or a temperature.
+    """A learned probability or temperature.
 
     Attributes:
-        name: what it is.
+        name: its name.
         estimate: its value.
         lower: lower end of its interval; nan without one.
         upper: upper end.
@@ -103,20 +103,20 @@ class LearnedPotentials:
     """Priors and strengths of relations learned from labels.
 
     Attributes:
-        potentials: what was learned.
+        potentials: specification of the weights.
         weights: the k weights, in order.
-        theta: float64 (k,), their values; log odds of probabilities.
+        theta: float64 (k,), their values; log odds for probabilities.
         covariance: float64 (k, k), clustered by response; nan where unknown.
-        backend: name of the inference backend; of ``auto`` what it chose, ``exact`` or ``lbp``.
+        backend: name of the inference backend; for ``auto`` its choice, ``exact`` or ``lbp``.
         value: the objective at the end, without the penalty.
         n_responses: number of responses with a label.
         n_labelled: number of labelled atoms.
         iterations: iterations of the search.
-        gradient: largest entry of the gradient at the end, bounds aside, per labelled atom.
-        status: how the search ended.
+        gradient: largest entry of the final gradient per labelled atom, without weights at bounds.
+        status: status of the search.
         boundary: names of weights at the end of their range.
-        untouched: names of weights on which no label bears.
-        confounded: names of weights that the labels cannot tell apart, group by group.
+        untouched: names of weights on which no label depends.
+        confounded: groups of names of weights that the labels cannot distinguish.
     """
 
     potentials: Potentials
@@ -146,10 +146,10 @@ class LearnedPotentials:
         return {weight.name: weight.natural(self.by_name[weight.name]) for weight in self.weights}
 
     def table(self, level: float = 0.95) -> TableOf[LearnedValue]:
-        """Learned numbers with their errors and intervals.
+        """Learned numbers with standard errors and intervals.
 
-        Intervals are Student's with one degree of freedom less than there are responses, of a
-        probability on the logit scale.
+        Intervals use Student's t with R - 1 degrees of freedom for R responses; intervals of
+        probabilities are computed on the logit scale.
 
         Args:
             level: nominal coverage of the intervals.
@@ -181,11 +181,10 @@ class LearnedPotentials:
     def apply(self, graph: FactGraph) -> FactGraph:
         """Response with the learned priors and relation probabilities.
 
-        Its posteriors are those of the model that was fitted if it is encoded as
-        `potentials.encoding`.
+        Encode it with `potentials.encoding` to obtain the posteriors of the fitted model.
 
         Raises:
-            InputError: if it holds something for which nothing was learned.
+            InputError: if the response has a prior or a class of relations that was not learned.
         """
         return apply(graph, self.potentials, self.by_name)
 
@@ -202,30 +201,30 @@ def fit_potentials(
     quiet: bool = False,
     with_errors: bool = True,
 ) -> LearnedPotentials:
-    """Priors and strengths of relations that suit the labels best.
+    """Learn priors and strengths of relations from labels.
 
-    L-BFGS-B of SciPy, from what the graphs state. Responses may be labelled in part; those without
-    labels play no part.
+    SciPy's L-BFGS-B starts from the probabilities that the graphs state. Responses may be partly
+    labelled; responses without labels are ignored.
 
     Args:
         graphs: the responses, with labels on atoms.
-        potentials: what is learned; None: one atom prior and one temperature.
-        weights: its weights, which may be those of more responses than these: what these do not
-            hold stays at its start. None: those of these responses.
+        potentials: specification of the weights; None for one atom prior and one temperature.
+        weights: the weights, which may include weights of other responses; those keep their
+            initial values. None for the weights of these responses.
         objective: ``likelihood`` (of all labels of a response together), ``log_loss`` or ``brier``
             (of each atom's posterior by itself).
-        backend: an inference backend whose beliefs are the derivative of its log Z, by name or
-            built. ``auto`` is ``exact`` where one pass over all responses is predicted to take 2 s
-            at most, and ``lbp`` beyond, whose log Z stands in for the model's.
-        penalty: None, or the standard deviation s of the penalty
-            (theta - start)^2 / (2 s^2) that is added for each weight: a normal prior.
-        max_iterations: after this many, the search ends as not converged.
-        quiet: whether to leave warnings out.
-        with_errors: whether the covariance is computed, which takes two gradients for each weight.
+        backend: an inference backend whose beliefs are the derivative of its log Z, by name or as
+            an object. ``auto`` uses ``exact`` if a pass over all responses is predicted to take at
+            most 2 s. Otherwise it uses ``lbp``, whose log Z approximates the model's.
+        penalty: None, or the standard deviation s of a normal prior, which adds
+            (theta - start)^2 / (2 s^2) to the objective for each weight.
+        max_iterations: number of iterations after which the search ends as not converged.
+        quiet: whether to suppress warnings.
+        with_errors: whether to compute the covariance, which takes two gradients per weight.
 
     Raises:
         InputError: for responses without labels or with labels that the model forbids, a relation
-            of probability 0 or 1 under a temperature, nothing to learn, or bad settings.
+            of probability 0 or 1 under a temperature, no weight to learn, or bad settings.
         MissingDependencyError: if a library that the backend needs is not installed, or PyTorch.
         InferenceError: if the backend cannot answer for these responses.
     """
@@ -235,7 +234,7 @@ def fit_potentials(
     whole_number(max_iterations, "max_iterations", 1)
     problem = learning_problem(graphs, potentials, weights, backend, objective)
     pull = 0.0 if penalty is None else 1.0 / penalty**2
-    # Operations on so few numbers lose more by sharing them among threads than they win.
+    # For operations on few numbers, threads cost more time than they save.
     with threadpool_limits(1):
         return _fitted(problem, pull, max_iterations, quiet=quiet, with_errors=with_errors)
 
@@ -243,7 +242,7 @@ def fit_potentials(
 def _fitted(
     problem: LearningProblem, pull: float, max_iterations: int, *, quiet: bool, with_errors: bool
 ) -> LearnedPotentials:
-    """The fit of a problem under a penalty of the curvature `pull`."""
+    """Fit a problem under a penalty with curvature `pull`."""
     weights = problem.weights
     theta, gradient, iterations = _search(problem, pull, max_iterations)
     lower, upper = (np.array([getattr(w, end) for w in weights]) for end in ("lower", "upper"))
@@ -285,10 +284,10 @@ def _fitted(
 
 
 def checked_scale(scale: float | None, name: str) -> float | None:
-    """Standard deviation, or None.
+    """Check a standard deviation.
 
     Raises:
-        InputError: if it is not a finite number above 0.
+        InputError: if it is neither None nor a finite number above 0.
     """
     if scale is not None and not (is_number(scale) and 0.0 < scale < math.inf):
         raise InputError(f"{name} is {scale!r}; give a standard deviation above 0, or None")
@@ -298,7 +297,7 @@ def checked_scale(scale: float | None, name: str) -> float | None:
 def _search(
     problem: LearningProblem, pull: float, max_iterations: int
 ) -> tuple[Floats, float, int]:
-    """Optimum, its largest projected gradient per label, and the iterations."""
+    """Optimum, its largest projected gradient per label, and the number of iterations."""
     from scipy.optimize import minimize
 
     n_labelled = len(problem.labelled)
@@ -306,13 +305,13 @@ def _search(
     bounds = np.array([(weight.lower, weight.upper) for weight in problem.weights])
 
     def cost(theta: Floats) -> tuple[float, Floats]:
-        """Cost with its penalty and its gradient, per label."""
+        """Penalized cost and its gradient, per label."""
         value, scores = problem.value_and_scores(theta)
         away = theta - start
         value += 0.5 * pull * float(away @ away)
         return value / n_labelled, (scores.sum(axis=0) + pull * away) / n_labelled
 
-    # Beliefs of an approximation are as good as its tolerance, and no further search is.
+    # Approximate beliefs are only accurate to the backend's tolerance.
     tolerances = {"ftol": 1e-14, "gtol": 1e-9} if problem.exact else {"ftol": 1e-12, "gtol": 1e-6}
     options = {"maxiter": max_iterations, "maxls": 40, **tolerances}
     result = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
@@ -324,16 +323,16 @@ def _search(
 def _uncertainty(
     problem: LearningProblem, theta: Floats, at_bound: NDArray[np.bool_], pull: float
 ) -> _Known:
-    """Covariance (k, k) by `sandwich` clustered by response, and what it cannot give.
+    """Covariance of the weights, and the weights that the labels do not determine.
 
-    It is nan in rows and columns of weights at a bound, of those on which no label bears, whose
-    places come second, and of those that move, together or alone, without the objective noticing,
-    whose places come third, group by group.
+    The covariance, (k, k), is the `sandwich` clustered by response. It is nan in rows and columns
+    of weights at a bound, of weights on which no label depends (second result), and of confounded
+    weights (third result, by group).
 
     Args:
         problem: the objective.
         theta: the optimum, (k,).
-        at_bound: bool (k,), weights at a bound, where there is no curvature to go by.
+        at_bound: bool (k,), weights at a bound, where the curvature is not used.
         pull: curvature of the penalty.
     """
     covariance = np.full((len(theta),) * 2, np.nan)
@@ -347,7 +346,7 @@ def _uncertainty(
     values, vectors = np.linalg.eigh(curvature[block])
     unsure = values < 1.0 / _CONFOUNDED**2
     parts = [np.flatnonzero(np.abs(vectors[:, at]) >= _TAKES_PART) for at in np.flatnonzero(unsure)]
-    # Labels moved some to where they no longer bear on them.
+    # Some weights moved to values at which no label depends on them any more.
     confounded: list[list[int]] = [[at] for at in np.flatnonzero(~at_bound & flat & moved).tolist()]
     confounded += [inside[part].tolist() for part in parts]
     if len(problem.graphs) > 1 and len(inside):
@@ -397,12 +396,12 @@ def _warn(learned: LearnedPotentials) -> None:
 
 @dataclass(frozen=True, eq=False)
 class CrossFitting:
-    """Responses in folds, and how to learn without one of them.
+    """Cross-fitting of potentials over folds of responses.
 
     Attributes:
         graphs: the r responses, in order.
         fold: int64 (r,), the fold of each, or `WHOLE`.
-        potentials: what is learned.
+        potentials: specification of the weights.
         settings: settings of `fit_potentials`.
     """
 
@@ -413,13 +412,13 @@ class CrossFitting:
 
     @cached_property
     def weights(self) -> tuple[Weight, ...]:
-        """The weights over all labelled responses; what these state decides them, no label."""
+        """Weights over all labelled responses; they do not depend on the labels."""
         return weights_of(self.potentials, self._others(WHOLE))
 
     def without(self, number: int) -> LearnedPotentials:
-        """What the labelled responses outside a fold teach; outside `WHOLE`, all of them.
+        """Fit the potentials to the labelled responses outside a fold; to all of them for `WHOLE`.
 
-        A weight that responses without a label alone hold stays at its start.
+        A weight that occurs only in the omitted responses keeps its initial value.
 
         Raises:
             InputError: as `fit_potentials` does.
@@ -434,7 +433,7 @@ class CrossFitting:
         return fit_potentials(self._others(number), self.potentials, weights=weights, **settings)
 
     def learned(self) -> tuple[dict[int, LearnedPotentials], list[FactGraph]]:
-        """What is taught without each fold, and every response with what its own is not part of.
+        """Fits by omitted fold, and every response under the fit that omits its fold.
 
         Raises:
             InputError: as `fit_potentials` does.
@@ -447,13 +446,13 @@ class CrossFitting:
         ]
 
     def _others(self, number: int) -> list[FactGraph]:
-        """The labelled responses that are not of a fold."""
+        """Labelled responses outside a fold."""
         places = np.flatnonzero((self.fold != number) & (self.fold != WHOLE))
         return [self.graphs[position] for position in places]
 
 
 def labelled_folds(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Integers:
-    """The fold of every response, int64 (r,): even among those with a label, `WHOLE` of the others.
+    """Fold of every response, int64 (r,): equal folds of labelled responses, `WHOLE` for others.
 
     Raises:
         InputError: if no response has a label, or for a number of folds outside its range.
@@ -473,11 +472,11 @@ def cross_fitting(
     seed: int = 0,
     **settings: Any,
 ) -> CrossFitting:
-    """Cross-fitting of potentials; nothing is fitted yet.
+    """Prepare the cross-fitting of potentials without fitting them.
 
     Args:
         graphs: the responses.
-        potentials: what is learned.
+        potentials: specification of the weights.
         n_folds: number of folds, from 2 to the number of responses with a label.
         seed: seed of the folds.
         settings: settings of `fit_potentials`.

@@ -1,8 +1,8 @@
-"""What labels cost, as a function of the weights of graphs: exact derivatives, carried by torch.
+"""Losses of labels as differentiable functions of the weights of graphs.
 
-The negative log likelihood of a response's labels is log Z less log Z with the labels observed; its
-derivative by a log table is the difference of the beliefs. `inference.tasks.autodiff` hands both to
-torch, where log tables are functions of the weights.
+The negative log likelihood of a response's labels is log Z minus log Z with the labels observed.
+Its derivative with respect to a log table is the difference of the beliefs.
+`inference.tasks.autodiff` passes both to PyTorch, where log tables are functions of the weights.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _STEP = 1e-4
-"""Step along which beliefs are differenced: their error is its square times a third derivative,
-1e-8, plus rounding divided by it."""
+"""Step of finite differences of beliefs. The error is its square times a third derivative, about
+1e-8, plus the rounding error divided by the step."""
 
 _STEEPEST = 1e6
-"""A marginal pushes its loss no harder; a label of smaller probability is a millionth off."""
+"""Bound on the derivative of a loss with respect to a marginal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Probabilities of n variables or relations, some of which weights move.
+    """Probabilities of n variables or relations, some of which depend on weights.
 
     Attributes:
-        stated: float64 (n,), as the graphs state them.
-        weight: int64 (n,), the place of the weight of each, -1 where it stays as stated.
-        factor: float64 (n,), log odds for each unit of the weight.
+        stated: float64 (n,), the probabilities in the graphs.
+        weight: int64 (n,), index of the weight of each; -1 for a fixed probability.
+        factor: float64 (n,), log odds per unit of the weight.
         owner: int64 (n,), the response of each.
     """
 
@@ -75,17 +75,17 @@ class Moved:
 
 @dataclass(frozen=True, eq=False)
 class LearningProblem:
-    """What the labels of r responses cost, as a function of k weights.
+    """Loss of the labels of r responses, as a function of k weights.
 
-    The responses stand side by side in one factor graph: they share no variable, so that log Z of
-    all is the sum of theirs, and the belief of a factor is that within its response.
+    The responses form one factor graph and share no variable. Its log Z is the sum over responses,
+    and the belief of a factor depends only on its response.
 
     Attributes:
-        graphs: the responses, each with a label.
-        potentials: what is a function of the weights.
+        graphs: the responses, each with at least one label.
+        potentials: specification of the weights.
         weights: the weights.
-        backend: the source of log Z and beliefs.
-        objective: what is made small.
+        backend: inference backend for log Z and beliefs.
+        objective: the loss to minimize.
     """
 
     graphs: tuple[FactGraph, ...]
@@ -96,7 +96,7 @@ class LearningProblem:
 
     @cached_property
     def facts(self) -> CompiledFacts:
-        """The responses side by side."""
+        """The responses in a single collection."""
         compiled: dict[str, CompiledFacts] = {}
         for graph in self.graphs:
             if graph.id in compiled:
@@ -112,7 +112,7 @@ class LearningProblem:
 
     @cached_property
     def labels(self) -> Integers:
-        """Their labels, int64 (l,): 1 for true, 0 for false."""
+        """Labels of the l labelled atoms, int64 (l,): 1 for true, 0 for false."""
         return np.array([self._labels[at] for at in self.labelled], dtype=np.int64)
 
     @cached_property
@@ -146,13 +146,13 @@ class LearningProblem:
 
     @cached_property
     def _corners(self) -> NDArray[np.float64]:
-        """Tables of relations, (2, 2, m, 2, 2), where p and the target's prior are 0 or 1."""
+        """Tables of m relations with p and the target's prior at 0 and 1, (2, 2, m, 2, 2)."""
         kinds, encoding, rest = self.facts.kinds, self.potentials.encoding, self.facts.rest
         ends = np.zeros(len(kinds)), np.ones(len(kinds))
         return np.exp([[encode_many(kinds, p, q, encoding, rest) for q in ends] for p in ends])
 
     def log_values(self, of_each: Tensor) -> Tensor:
-        """Log tables of the responses' factor graph under the weights of each, (r, k)."""
+        """Log tables of the factor graph under the weights of each response, `of_each` (r, k)."""
         import torch
 
         def logarithms(values: Tensor) -> Tensor:
@@ -162,10 +162,10 @@ class LearningProblem:
         priors, p = (moved.at(of_each) for moved in self._moved)
         target = priors[self.facts.pairs[:, 1].copy()]
         if self.potentials.encoding == CONDITIONAL:
-            # A prior that a statement does not follow stands in none of its rows.
+            # The rows of such a relation do not contain the target's prior.
             even = self.facts.opposed(priors.detach().numpy(), p.detach().numpy())
             target = torch.where(torch.from_numpy(even), 0.5, target)
-        # Tables are affine in a relation's probability and in its target's prior.
+        # Tables are affine in the relation's probability and in the target's prior.
         corners, across = torch.from_numpy(self._corners), target[:, None, None]
         low, high = ((1.0 - across) * pair[0] + across * pair[1] for pair in corners)
         along = p[:, None, None]
@@ -198,27 +198,27 @@ class LearningProblem:
             InputError: if the backend has none.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        # As in every graph: no copy when one takes it over, and kernels are compiled for this.
+        # A read-only array is not copied, and kernels are compiled for it.
         log_values = np.array(log_values)
         log_values.flags.writeable = False
         return self.require_beliefs()(log_values)
 
     @cached_property
     def exact(self) -> bool:
-        """Whether log Z and beliefs are those of the model, and so given any labels too."""
-        # Tables that forbid nothing have an answer.
+        """True if log Z and beliefs are exact, with or without observed labels."""
+        # Tables without zeros always have a solution.
         posterior = self.beliefs(np.zeros(self.facts.n_entries)).posterior
         return posterior.log_z_kind is LogZKind.EXACT
 
     @property
     def algorithm(self) -> str:
-        """Name of what answers: the backend, or what `auto` has chosen for this structure."""
+        """Name of the backend, or of the backend that `auto` chose for this structure."""
         if self.backend.name != "auto":
             return self.backend.name
         return "exact" if self.exact else "lbp"
 
     def settled(self, theta: Floats) -> bool:
-        """Whether the backend vouches for its beliefs at weights (k,)."""
+        """Return whether the backend's beliefs at weights (k,) are exact or converged."""
         import torch
 
         with torch.no_grad():
@@ -226,12 +226,12 @@ class LearningProblem:
         return self.beliefs(log_values).posterior.status in (Status.EXACT, Status.CONVERGED)
 
     def loss(self, log_values: Floats) -> tuple[float, Floats]:
-        """What labels cost at log tables, and its derivative by each entry.
+        """Loss of the labels at log tables, and its derivative with respect to each entry.
 
-        The log loss and the Brier score of single claims are functions of marginals, which are
-        beliefs themselves: their derivative is that of the beliefs along the direction in which
-        the loss pushes the marginals, by a central difference (Domke 2010, "Implicit
-        differentiation by perturbation"). It takes two more runs, whatever the number of claims.
+        The log loss and the Brier score of single claims are functions of marginals. Their
+        derivative is the derivative of the beliefs along the gradient of the loss with respect to
+        the marginals, computed by a central difference (Domke 2010, "Implicit differentiation by
+        perturbation"). This takes two further runs of the backend for any number of claims.
 
         Raises:
             ZeroPartitionError: if the labels are impossible.
@@ -240,7 +240,7 @@ class LearningProblem:
         whole = self.beliefs(log_values)
         true = 2 * self.labelled + 1
         if self.objective is Objective.LIKELIHOOD:
-            # Zeros in the priors leave the structure, and so what was prepared, as it is.
+            # Zeros in the priors do not change the structure, so the prepared backend is reused.
             observed = log_values.copy()
             observed[true - self.labels] = -np.inf
             clamped = self.beliefs(observed)
@@ -258,7 +258,7 @@ class LearningProblem:
                 f"the label of atom {name!r} has probability 0 under the model; correct the label, "
                 "or the prior or relation of probability 0 or 1 that forbids it"
             )
-        # By the marginal of being true; the log table of each claim's prior is where it is pushed.
+        # Derivative by the marginal of true, applied to the log table of each claim's prior.
         push = np.clip(np.where(self.labels == 1, rates, -rates), -_STEEPEST, _STEEPEST)
         length = _STEP / max(float(np.abs(push).max(initial=0.0)), 1e-9)
         ends = []
@@ -269,20 +269,20 @@ class LearningProblem:
         return value, (ends[0] - ends[1]) / (2.0 * length)
 
     def value_and_scores(self, theta: Floats) -> tuple[float, Floats]:
-        """Objective at weights (k,), and the derivatives of what each response adds to it, (r, k).
+        """Objective at weights (k,), and the derivatives of each response's contribution, (r, k).
 
         Raises:
             InputError: if labels are impossible.
         """
         import torch
 
-        # Weights of its own for every response: their derivatives are the scores.
+        # Give every response separate weights: their derivatives are the scores.
         of_each = self._of_each(theta).requires_grad_()
         try:
             value = differentiable(self.loss, "torch")(self.log_values(of_each))
         except ZeroPartitionError as error:
             if len(self.graphs) > 1:
-                # The first response that is impossible says so.
+                # Find the first impossible response, which raises the error with its id.
                 for graph in self.graphs:
                     replace(self, graphs=(graph,)).value_and_scores(theta)
             raise InputError(
@@ -294,7 +294,7 @@ class LearningProblem:
 
     def hessian(self, theta: Floats) -> Floats:
         """Second derivatives of the objective, (k, k), by differences of its gradient."""
-        # Of an approximation beliefs are as good as its tolerance, so that steps are longer.
+        # Approximate beliefs have a larger error, which needs longer steps.
         step = 1e-3 if self.exact else 1e-2
         moves = np.eye(len(theta)) * step
         rows = [
@@ -317,11 +317,11 @@ def learning_problem(
     backend: str | Backend = "auto",
     objective: str = Objective.LIKELIHOOD,
 ) -> LearningProblem:
-    """Objective over the responses that have a label; the others add nothing to it.
+    """Objective over the responses that have a label.
 
     Raises:
-        InputError: if no atom is labelled, for an unknown name, or if a response holds what is none
-            of the weights.
+        InputError: if no atom is labelled, for an unknown name, or if a response needs a weight
+            that `weights` lacks.
         MissingDependencyError: if PyTorch, or a library that the backend needs, is not installed.
     """
     optional_module("torch", "learn")
@@ -331,10 +331,10 @@ def learning_problem(
 
 
 def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
-    """Responses of which at least one atom is labelled.
+    """Responses with at least one labelled atom.
 
     Raises:
-        InputError: if there is none.
+        InputError: if no response has one.
     """
     kept = [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
     if not kept:

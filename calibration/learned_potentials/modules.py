@@ -1,4 +1,4 @@
-"""Potentials: functions from columns to log odds, linear or any `torch.nn.Module`, many at once."""
+"""Batches of potentials, functions from columns to log odds: linear or any `torch.nn.Module`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 MakeModule = Callable[[int], "Module"]
-"""From the number of columns to a module (n, columns) -> (n, 1)."""
+"""Function from a number of columns to a module (n, columns) -> (n, 1)."""
 
 _UNITS = 8
 
 
 def small(n_columns: int) -> Module:
-    """Eight tanh units beside a linear potential."""
+    """Return a module that adds eight tanh units to a linear potential."""
     from torch import nn
 
     class Small(nn.Module):
@@ -39,7 +39,7 @@ def small(n_columns: int) -> Module:
 
 
 def linear(n_columns: int) -> Module:
-    """One weight for each column, and an intercept."""
+    """Return a linear module with an intercept, initialized to 0."""
     from torch import nn
 
     module = nn.Linear(n_columns, 1)
@@ -54,12 +54,12 @@ POTENTIALS: dict[str, MakeModule] = {"linear": linear, "small": small}
 
 @dataclass(frozen=True, eq=False)
 class PotentialBatch:
-    """One architecture, whose parameters are rows of a matrix.
+    """Potentials of the same architecture, whose parameters are rows of a matrix.
 
     Attributes:
-        make: what makes one.
-        n_columns: number of its columns.
-        module: one of them, in double precision.
+        make: function that makes a module.
+        n_columns: number of columns.
+        module: a module of this architecture, in double precision.
     """
 
     make: MakeModule
@@ -68,18 +68,18 @@ class PotentialBatch:
 
     @property
     def is_linear(self) -> bool:
-        """Whether it is linear in its columns, with an intercept."""
+        """True if the potential is linear in its columns, with an intercept."""
         from torch import nn
 
         return type(self.module) is nn.Linear and self.module.bias is not None
 
     @property
     def size(self) -> int:
-        """Number of numbers, k."""
+        """Number of parameters, k."""
         return sum(value.numel() for value in self.module.parameters())
 
     def starts(self, seeds: list[int]) -> Tensor:
-        """Parameters where searches begin, a row for each seed, (b, k)."""
+        """Initial parameters, one row per seed, (b, k)."""
         import torch
 
         rows = []
@@ -91,7 +91,7 @@ class PotentialBatch:
         return torch.stack(rows)
 
     def penalised(self) -> Tensor:
-        """How much a penalty counts on each number, (k,): none on a bias, more within layers."""
+        """Factor of the penalty for each parameter, (k,): 0 for a bias, larger within layers."""
         import torch
 
         parts = []
@@ -102,7 +102,7 @@ class PotentialBatch:
         return torch.cat(parts)
 
     def __call__(self, parameters: Tensor, columns: Tensor) -> Tensor:
-        """Log odds of every claim under every row of parameters, (b, n)."""
+        """Return the log odds of every claim under every row of parameters, (b, n)."""
         from torch.func import functional_call, vmap
 
         if self.is_linear:
@@ -122,15 +122,14 @@ class PotentialBatch:
 
 
 _INNER = 4.0
-"""Penalties within a module count so many times those of a linear potential."""
+"""Factor of penalties within a module, relative to a linear potential."""
 
 
 def batch_of(potential: str | MakeModule, n_columns: int) -> PotentialBatch:
-    """The architecture of a potential of so many columns, by its name or by what makes a module.
+    """Batch of a potential, given by its name or by a function that makes a module.
 
     Raises:
-        InputError: for an unknown name, or if it makes something else than one number for each
-            claim.
+        InputError: for an unknown name, or if the module does not return one number per claim.
         MissingDependencyError: if PyTorch is not installed.
     """
     if isinstance(potential, str) and potential not in POTENTIALS:
