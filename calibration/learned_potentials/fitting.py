@@ -394,7 +394,7 @@ class _Problem:
         return whole
 
     def solved(self, rows: Sequence[_Row]) -> tuple[Floats, Floats]:
-        """Parameters where one search of all rows ends, (b, k + 2 levels), and gradients, (b,)."""
+        """Final parameters (b, k + 2 levels) and gradients (b,) of a joint search of all rows."""
         import torch
 
         levels = len(self.forest.parents)
@@ -414,7 +414,7 @@ class _Problem:
             tolerance_change=0.0,
             line_search_fn="strong_wolfe",
         )
-        # Operations on so few numbers lose more by sharing them among threads than they win.
+        # For operations on few numbers, threads cost more time than they save.
         with threadpool_limits(1):
             whitening = self._whitening(sizes, penalties)
 

@@ -1,11 +1,11 @@
-"""Potentials of whole graphs: priors, and how far relations are to be believed, as weights.
+"""Weights of whole graphs: priors, and temperatures or probabilities of relations.
 
     Potentials(("atom_prior", "probability"), by="kind")
 
-A prior is one log odds for all claims or contexts. A temperature b moves the probability p that a
-relation states to sigmoid(b logit p); a probability is learned in the place of what a class of
-relations states. Graphs of FR1 are forests of stars, in which this is recalibration and no more
-(docs/theory.md); what joins claims are contexts that they share.
+A prior is a log odds shared by all claims or by all contexts. A temperature b changes the
+probability p of a relation to sigmoid(b logit p). A probability replaces the probabilities of a
+class of relations. Graphs of FR1 are forests of stars, for which this amounts to recalibration
+(docs/theory.md); only shared contexts make claims depend on each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.stances import DEFAULT_STANCES, StanceMapping
 
 RelationClass = Callable[[FactGraph, Relation], str]
-"""Names the class of a relation, which has a weight of its own."""
+"""Function that names the class of a relation; each class has a separate weight."""
 
 ATOMS, CONTEXTS, TEMPERATURE, PROBABILITY = (
     *("atom_prior", "context_prior"),
@@ -33,28 +33,29 @@ ATOMS, CONTEXTS, TEMPERATURE, PROBABILITY = (
 )
 OF_RELATIONS = (TEMPERATURE, PROBABILITY)
 LEARNABLE = (ATOMS, CONTEXTS, *OF_RELATIONS)
-"""What labels can teach: priors, and how far relations are trusted."""
+"""Parameters that can be learned from labels."""
 
 MOST_LOG_ODDS = 20.0
-"""Log odds are held within this, where 1 - p has 8 digits."""
+"""Bound on the magnitude of log odds, at which 1 - p still has 8 digits."""
 
 _MOST_LOGIT = 12.0
-"""The search ends at probabilities 6e-6 away from 0 and 1; beyond, data say no more."""
+"""The search is limited to probabilities at least 6e-6 from 0 and 1; data cannot tell more extreme
+ones apart."""
 
 _LEAST_TEMPERATURE, _MOST_TEMPERATURE = math.exp(-4.0), math.exp(2.0)
 
 
 @dataclass(frozen=True)
 class Potentials:
-    """Which numbers of graphs are learned; the others stay as stated.
+    """Specification of the numbers of graphs that are learned; others stay as stated.
 
     Attributes:
-        parameters: some of `LEARNABLE`; of relations a temperature or a probability.
-        by: the class of relations that has a weight of its own: "kind", or a function that names a
-            relation's class, such as `stance_class`. None: one temperature for all relations, a
-            probability for each kind.
-        encoding: name of the encoding of relations, to which the learned numbers belong. Relations
-            that have no factor under it have no part.
+        parameters: some of `LEARNABLE`, with at most one of temperature and probability.
+        by: classes of relations with separate weights: "kind", or a function that names a
+            relation's class, such as `stance_class`. None for a single temperature, or a
+            probability per kind.
+        encoding: name of the encoding of relations under which the numbers are learned. Relations
+            without a factor under it are ignored.
 
     Raises:
         InputError: for an unknown name, or both a temperature and a probability.
@@ -77,18 +78,18 @@ class Potentials:
             )
 
     def read(self, graph: FactGraph) -> FactGraph:
-        """Graph that is learned on: strengths that labels decide are parameters.
+        """Graph used for learning, in which learned strengths are parameters.
 
-        Labels may then put a relation on either side of 1/2, so that each has its factor. A
-        temperature, which is positive, leaves each on the side that was stated.
+        A learned probability may be on either side of 1/2, so that every relation needs a factor.
+        A temperature is positive and keeps each probability on its side.
         """
         return graph.with_parameters() if PROBABILITY in self.parameters else graph
 
     def name_of(self, graph: FactGraph, relation: Relation) -> str:
-        """Name of the weight of a relation, "" where it stays as stated.
+        """Name of the weight of a relation; "" if its probability stays as stated.
 
         Raises:
-            InputError: if the class that a function returns is no text.
+            InputError: if a class function does not return a non-empty text.
         """
         kind = next((name for name in (TEMPERATURE, PROBABILITY) if name in self.parameters), "")
         if not kind or (kind == TEMPERATURE and self.by is None):
@@ -109,9 +110,9 @@ class Item:
     """A prior or the probability of a relation.
 
     Attributes:
-        stated: the probability that the graph states.
-        weight: name of the weight that moves it, "" where it stays as stated.
-        factor: log odds for each unit of the weight.
+        stated: the probability in the graph.
+        weight: name of the weight that determines it; "" if it stays as stated.
+        factor: log odds per unit of the weight.
     """
 
     stated: float
@@ -120,7 +121,7 @@ class Item:
 
 
 def items_of(potentials: Potentials, graph: FactGraph) -> tuple[list[Item], list[Item], list[int]]:
-    """Priors of atoms and contexts, relations that have a factor, and the numbers of these.
+    """Priors of atoms and contexts, relations with a factor, and the indices of these relations.
 
     Raises:
         InputError: for a relation of probability 0 or 1 that has a temperature.
@@ -140,14 +141,14 @@ def items_of(potentials: Potentials, graph: FactGraph) -> tuple[list[Item], list
 
 @dataclass(frozen=True)
 class Weight:
-    """One number that is learned.
+    """A weight to learn.
 
     Attributes:
-        name: what tables call it: "atom_prior", "probability[refute]".
-        is_level: whether it is the log odds of a probability, as which it is shown.
-        start: where the search starts: 1, or the log odds of the mean of what is stated.
-        lower: least value of the search.
-        upper: largest value of the search.
+        name: name in tables, such as "atom_prior" or "probability[refute]".
+        is_level: whether it is the log odds of a probability; tables then show the probability.
+        start: initial value: 1, or the log odds of the mean stated probability.
+        lower: lower bound of the search.
+        upper: upper bound of the search.
     """
 
     name: str
@@ -157,15 +158,15 @@ class Weight:
     upper: float
 
     def natural(self, value: float) -> float:
-        """A value as tables show it."""
+        """Convert a value to its scale in tables."""
         return float(sigmoid(np.array([value]))[0]) if self.is_level else value
 
 
 def weights_of(potentials: Potentials, graphs: Sequence[FactGraph]) -> tuple[Weight, ...]:
-    """Weights that potentials have over some graphs; no label decides them.
+    """Weights of potentials over some graphs; they do not depend on labels.
 
     Raises:
-        InputError: if there are none, or a relation of probability 0 or 1 has a temperature.
+        InputError: if there are no weights, or a relation of probability 0 or 1 has a temperature.
     """
     items: dict[str, list[Item]] = {}
     for graph in graphs:
@@ -190,15 +191,15 @@ def _weight(name: str, items: Sequence[Item]) -> Weight:
 
 
 def apply(graph: FactGraph, potentials: Potentials, values: Mapping[str, float]) -> FactGraph:
-    """Response with the priors and probabilities of relations that weights give it.
+    """Response with the priors and probabilities of relations under given weights.
 
     Args:
         graph: the response.
-        potentials: what was learned.
+        potentials: specification of the weights.
         values: values of weights by name.
 
     Raises:
-        InputError: if it holds something for which nothing was learned.
+        InputError: if the response needs a weight that `values` lacks.
     """
     variables, moved, numbers = items_of(potentials, graph)
     graph = potentials.read(graph)
@@ -214,7 +215,7 @@ def apply(graph: FactGraph, potentials: Potentials, values: Mapping[str, float])
     priors = [value(item) for item in variables]
     by_number = dict(zip(numbers, map(value, moved), strict=True))
     if min(by_number.values(), default=1.0) < LEAST_PROBABILITY:
-        # Learned strengths keep their factors; what had none when they were learned stays without.
+        # Learned strengths keep their factors; relations without a factor in learning get none.
         stated = tuple(
             relation if number in by_number else evidence_or_neutral(relation)
             for number, relation in enumerate(graph.relations)
@@ -232,7 +233,7 @@ def apply(graph: FactGraph, potentials: Potentials, values: Mapping[str, float])
 
 
 def nothing_learned(graph: FactGraph, weight: str) -> str:
-    """What errors say of a weight that nobody learned."""
+    """Error sentence for a weight that was not learned."""
     return (
         f"fact graph {graph.id!r} holds {weight!r}, for which nothing was learned; learn from data "
         "that hold it"
@@ -256,13 +257,13 @@ def stated_logit(graph: FactGraph, relation: Relation) -> float:
 
 
 def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:
-    """Function that names the stance that a relation of Factcheck-Bench was made from.
+    """Return a function that names the stance behind a relation of Factcheck-Bench.
 
     Args:
-        mapping: the relation of every stance that the graphs were made with; no two alike.
+        mapping: relation of every stance, as used to make the graphs; all relations must differ.
 
     Raises:
-        InputError: if two stances have the same relation, so that it does not tell them apart.
+        InputError: if two stances have the same relation and cannot be distinguished.
     """
     names: dict[tuple[str, float], str] = {}
     for stance, relation in mapping.items():

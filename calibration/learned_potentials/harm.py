@@ -1,14 +1,15 @@
-"""What a shift of evidence may do to posteriors: bounds on the share of true claims and on Brier.
+"""Bounds on the share of true claims and on the Brier score under a shift of evidence.
 
-That evidence is no exact mixture of what was learned (`shift_of`) says little of its harm: with
-many responses any difference is seen. Here the difference bounds what it can do. Claims are binned
-by their log odds. With Q, T and F the shares of new claims, of claims learned from that are true,
-and of those that are false in each bin, and w the weight of the nearest mixture, a part
-min(1, (wT + (1 - w)F)/Q) of the claims of a bin is explained by what was learned; of the others
-nothing is known. Two laws of explained claims are considered: the share of true claims moved and
-evidence given truth did not (label shift: wT/(wT + (1 - w)F) of a bin are true), or truth given
-evidence did not move (covariate shift: posteriors are right). The bounds hold both, and any truth
-of claims that are not explained. Neither law can be tested without labels.
+The test of `shift_of` does not measure harm: with many responses it detects any difference. This
+module bounds the effect of the difference. Claims are binned by their log odds. Let Q, T and F be
+the shares of new claims, of true training claims and of false training claims in each bin, and w
+the weight of the nearest mixture. Then the training claims explain a part
+min(1, (wT + (1 - w)F)/Q) of the new claims in a bin; nothing is known of the rest. For explained
+claims there are two hypotheses. Under label shift, the share of true claims changed and the
+distribution of evidence given truth did not, so that wT/(wT + (1 - w)F) of a bin are true. Under
+covariate shift, the probability of truth given evidence did not change, so that posteriors are
+right. The bounds are valid under both, and for any truth values of unexplained claims. Neither
+hypothesis can be tested without labels.
 """
 
 from __future__ import annotations
@@ -22,26 +23,27 @@ from calibration.learned_potentials.shift import FEWEST, LawOfEvidence
 from calibration.validation import Floats, Integers, whole_number
 
 TOLERANCE = 0.05
-"""Change of the Brier score that is no harm."""
+"""Largest change of the Brier score that counts as harmless."""
 
 _BINS = 6
-"""Bins of log odds, of as many claims each: more of them explain less by chance alone."""
+"""Number of bins of log odds, with equal numbers of claims. With more bins, chance alone lowers the
+explained part."""
 
 _NORMAL = 1.959963984540054
 
 
 class Harm(NamedTuple):
-    """What a shift allows, with 95% bounds over responses of both sides.
+    """Bounds (95%) under a shift of evidence, over responses of both data sets.
 
     Attributes:
-        unexplained: share of new claims that no mixture of what was learned explains.
-        share_lower: least share of true claims.
-        share_upper: largest.
-        brier: Brier score if posteriors mean what they say, the mean of p (1 - p).
-        brier_lower: least Brier score.
-        brier_upper: largest.
-        deviation: standard deviation over responses of what one adds to the Brier score times their
-            number, among the claims learned from.
+        unexplained: share of new claims that no mixture of the training claims explains.
+        share_lower: lower bound on the share of true claims.
+        share_upper: upper bound.
+        brier: Brier score of calibrated posteriors, the mean of p (1 - p).
+        brier_lower: lower bound on the Brier score.
+        brier_upper: upper bound.
+        deviation: standard deviation over training responses of a response's contribution to the
+            Brier score, times the number of responses.
         n_responses: number of new responses.
     """
 
@@ -56,20 +58,21 @@ class Harm(NamedTuple):
 
     @property
     def largest_rise(self) -> float:
-        """The most that the Brier score may be above what posteriors say."""
+        """Largest possible excess of the Brier score over that of calibrated posteriors."""
         return self.brier_upper - self.brier
 
     @property
     def bounded(self) -> bool:
-        """Whether that is no more than `TOLERANCE`."""
+        """True if `largest_rise` is at most `TOLERANCE`."""
         return self.largest_rise <= TOLERANCE
 
     @property
     def n_to_label(self) -> int:
-        """Number of responses whose labels tell the Brier score to `TOLERANCE`.
+        """Number of responses to label for an estimate of the Brier score to within `TOLERANCE`.
 
-        It supposes that losses vary over responses as they did among those learned from. At most
-        all new responses can be labelled, and fewer than `FEWEST` show no variance.
+        The variance of losses over responses is assumed equal to that of the training responses.
+        The number is at least `FEWEST`, which a variance needs, and at most the number of new
+        responses.
         """
         wanted = math.ceil((_NORMAL * self.deviation / TOLERANCE) ** 2) + 1
         return min(max(wanted, FEWEST), self.n_responses)
@@ -87,11 +90,11 @@ def harm_of(
     """Bound the share of true claims and the Brier score among new claims.
 
     Args:
-        law: evidence of the claims learned from, log odds first.
-        labels: their labels, 1 or 0, (n,).
-        new: evidence of the new claims.
-        p: their posteriors, (m,).
-        n_bootstrap: number of replicates, of responses of both sides.
+        law: evidence of the n training claims, log odds first.
+        labels: labels of the training claims, 1 or 0, (n,).
+        new: evidence of the m new claims.
+        p: posteriors of the new claims, (m,).
+        n_bootstrap: number of replicates, which resample the responses of both data sets.
         seed: seed of the replicates.
     """
     n_bootstrap, seed = whole_number(n_bootstrap, "n_bootstrap", 1), whole_number(seed, "seed", 0)
@@ -130,7 +133,7 @@ def harm_of(
 
 
 class _Bounds(NamedTuple):
-    """Bounds of b replicates: of the share and of the Brier score, (2, b) each."""
+    """Bounds on the share and on the Brier score, (2, b) each, for b replicates."""
 
     unexplained: Floats
     lower: Floats
@@ -146,7 +149,7 @@ def _sums(values: Floats, owners: Integers, bins: Integers, n_responses: int) ->
 
 
 def _bounds(known: Floats, here: Floats) -> _Bounds:
-    """Bounds from sums by bin of claims learned from, (b, 2, bins), and of new, (b, 7, bins)."""
+    """Bounds from sums by bin over training claims, (b, 2, bins), and new claims, (b, 7, bins)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         true, false = (
             known[:, each] / known[:, each].sum(axis=1, keepdims=True) for each in (0, 1)
@@ -154,10 +157,10 @@ def _bounds(known: Floats, here: Floats) -> _Bounds:
         size = here[:, 0].sum(axis=1)
         each_bin = here / size[:, None, None]
         count, p, if_false, if_true, best, worst, said = each_bin.swapaxes(0, 1)
-        # The nearest mixture, by distribution functions.
+        # The nearest mixture in the distance between distribution functions.
         apart, ahead = np.cumsum(true - false, axis=1), np.cumsum(count - false, axis=1)
         along = (apart * ahead).sum(axis=1) / np.square(apart).sum(axis=1)
-        # Where evidence does not depend on truth any weight is as near.
+        # If evidence does not depend on truth, all weights are equally near.
         weight = np.clip(np.where(np.square(apart).sum(axis=1) == 0, 0.5, along), 0.0, 1.0)
         of_true = weight[:, None] * true
         mixture = of_true + (1 - weight[:, None]) * false
@@ -180,7 +183,7 @@ def _bounds(known: Floats, here: Floats) -> _Bounds:
 
 
 def _deviation(log_odds: Floats, labels: Floats, law: LawOfEvidence) -> float:
-    """How much losses of responses learned from vary: see `Harm.deviation`."""
+    """Standard deviation of the losses of training responses, as in `Harm.deviation`."""
     losses = (1 / (1 + np.exp(-log_odds)) - labels) ** 2
     surplus = np.bincount(law.owners, losses - losses.mean(), law.n_responses)
     influences = surplus * law.n_responses / losses.size

@@ -1,4 +1,4 @@
-"""A judge: a fitted field with all that its use on other responses asks for, as readable JSON."""
+"""Judges: fitted fields with the data needed to apply them to other responses, saved as JSON."""
 
 from __future__ import annotations
 
@@ -71,35 +71,35 @@ _OWN_COLUMN = "a column of one's own"
 _SCALE = ("lower", "upper", "mean", "spread")
 
 _MOST_WEIGHT = 1e4
-"""Largest magnitude of a weight in log odds per standard deviation: e to its power is not finite,
-so that a larger one says nothing more."""
+"""Largest magnitude of a weight in log odds per standard deviation. Its exponential is not finite,
+so that a larger weight has no further effect."""
 
 NAME = "judge"
-"""What posteriors of a judge are recorded under."""
+"""Name of the assessor under which a judge's posteriors are recorded."""
 
 _LAW = ("support 1", "mean support", "passages")
-"""Columns whose law is kept beside that of the log odds by all columns."""
+"""Columns whose distribution is saved, in addition to that of the log odds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """A field that was learned, and what its use asks for.
+    """A fitted field, with the data needed to apply it to other responses.
 
     Attributes:
         field: the fitted field.
-        families: families of columns that it reads.
-        view: variant whose relations are a claim's own evidence.
-        own_columns: names of columns of the user's.
-        own_groups: names of groups of the user's that are causes.
-        sources: what made the evidence that it was learned from.
-        law: evidence of the claims that it was learned from.
-        labels: their labels, 1 or 0, (n,).
-        n_claims: number of claims, with a label or without, that columns were standardized on.
-        scores: rows of what it scored out of fold, and its rivals; empty where nobody looked.
-        without_texts: what the same labels teach without columns of texts, for responses that
-            lack some; None where it reads no texts.
-        taught: identities of the responses whose labels it was learned from.
-        edited: whether its file has no digest, so that nothing shows it to be as it was written.
+        families: families of columns that it uses.
+        view: graph variant whose relations count as a claim's evidence.
+        own_columns: names of the user's columns.
+        own_groups: names of the user's groups that are causes.
+        sources: relation models and retrievers of the training evidence.
+        law: evidence of the n training claims.
+        labels: labels of the training claims, 1 or 0, (n,).
+        n_claims: number of claims, labelled or not, on which columns were standardized.
+        scores: rows of out-of-fold scores of the judge and of other methods; empty if not computed.
+        without_texts: judge learned from the same labels without columns of texts, for responses
+            that lack texts; None if this judge uses no texts.
+        taught: identities of the training responses with labels.
+        edited: whether its file has no digest, so that it cannot be verified as unmodified.
     """
 
     field: Field
@@ -117,21 +117,21 @@ class Judge:
     edited: bool = False
 
     def reading(self, graphs: Sequence[FactGraph]) -> Judge:
-        """The judge of some responses: `without_texts` where one of them lacks texts."""
+        """Judge to apply to some responses: `without_texts` if any of them lacks texts."""
         other = self.without_texts
         return self if other is None or records_texts(graphs) else other
 
     @property
     def share(self) -> float:
-        """Share of true claims among those learned from."""
+        """Share of true claims among the training claims."""
         return float(self.labels.mean())
 
     def table(self, graphs: Sequence[FactGraph], own: UserColumns | None = None) -> ClaimTable:
-        """The columns that the judge reads, of other responses.
+        """Columns of other responses that the judge uses.
 
         Raises:
-            InputError: for columns that do not fit, or evidence that another relation model or
-                retriever is known to have made.
+            InputError: for columns that do not match, or evidence recorded as made by another
+                relation model or retriever.
         """
         have = (own.names, own.groups) if own is not None else ((), ())
         if have[0] != self.own_columns or not {*self.own_groups} <= {*have[1]}:
@@ -145,7 +145,7 @@ class Judge:
         return table
 
     def other_evidence(self, graphs: Sequence[FactGraph]) -> str:
-        """Sentence on what is known to have made the evidence otherwise; empty if nothing is."""
+        """Sentence on recorded differences in the sources of evidence; empty if there are none."""
         differences = []
         for name, words in WORDS.items():
             learned = {getattr(source, name) for source in self.sources} - {None}
@@ -160,7 +160,7 @@ class Judge:
         )
 
     def unrecorded(self, graphs: Sequence[FactGraph]) -> str:
-        """Sentence on evidence, there or here, of which nobody recorded what made it; or empty."""
+        """Sentence on evidence whose sources are not recorded; empty if all are."""
         made = {
             "the evidence learned from": self.sources,
             "the evidence here": evidence_sources(graphs),
@@ -178,14 +178,14 @@ class Judge:
         )
 
     def shift(self, table: ClaimTable, *, n_bootstrap: int = 1000, seed: int = 0) -> Shift:
-        """Whether the evidence of other claims is a mixture of what was learned."""
+        """Test whether the evidence of other claims is a mixture of the training evidence."""
         new = _law(self.field, table, np.arange(len(table.labels)))
         true, false = (self.law.of(np.flatnonzero(self.labels == label)) for label in (1, 0))
         mean = float(self.field.probabilities(table).mean())
         return shift_of(true, false, new, mean, n_bootstrap=n_bootstrap, seed=seed)
 
     def harm(self, table: ClaimTable, *, n_bootstrap: int = 1000, seed: int = 0) -> Harm:
-        """Bounds on what a shift of evidence may do to the posteriors of other claims."""
+        """Bounds on the effect of a shift of evidence on the posteriors of other claims."""
         new = _law(self.field, table, np.arange(len(table.labels)))
         p = self.field.probabilities(table)
         return harm_of(self.law, self.labels, new, p, n_bootstrap=n_bootstrap, seed=seed)
@@ -194,9 +194,9 @@ class Judge:
         """Posterior of each claim, (n,).
 
         Args:
-            table: as `table` makes it.
-            share: mean that the posteriors are moved to, by one step of all log odds; None: the
-                prior that was learned stays.
+            table: the claims, as returned by `table`.
+            share: target mean of the posteriors, reached by adding a constant to all log odds; None
+                keeps the learned prior.
         """
         if share is None:
             return self.field.probabilities(table)
@@ -208,13 +208,13 @@ class Judge:
         return self.field.probabilities(table, float(brentq(missed, -20.0, 20.0, xtol=1e-6)))
 
     def posteriors(self, graphs: Sequence[FactGraph], own: UserColumns | None = None) -> Floats:
-        """Posterior of each claim, every response judged by what it records, (n,).
+        """Posterior of each claim, (n,), with every response judged separately.
 
-        What the other responses of a file lack changes nothing of a response. Unlike `table` it
-        takes a response that records nothing of what columns read.
+        The posteriors of a response do not depend on what other responses lack. Unlike `table`,
+        this method accepts responses that record none of the data that columns use.
         """
         parts = [np.empty(0)]
-        # A response without claims is nobody's, and a table has at least one claim.
+        # A table needs at least one claim.
         asked = (graph for graph in graphs if graph.atoms)
         for judge, group in groupby(asked, lambda graph: self.reading([graph])):
             causes = judge.field.causes
@@ -223,7 +223,7 @@ class Judge:
         return np.concatenate(parts)
 
     def learned_from(self, graphs: Sequence[FactGraph]) -> list[LearnedFrom]:
-        """Mark of each response: whether its labels taught the judge, or the relations it reads."""
+        """Marks of the responses whose labels trained the judge or the relations that it uses."""
         marks = learned_from(self.taught, graphs)
         return [
             joined_mark(mark, relations_mark(graph)) or mark
@@ -258,19 +258,19 @@ def learn_judge(
     own: UserColumns | None = None,
     scores: Sequence[Mapping[str, Any]] = (),
 ) -> Judge:
-    """A judge learned from labelled responses.
+    """Learn a judge from labelled responses.
 
     Args:
-        graphs: the responses; claims without a label are among their neighbours alone.
-        settings: how the field is fitted.
+        graphs: the responses; claims without a label only contribute as neighbors.
+        settings: settings of the fit.
         families: families of columns.
         causes: levels of hidden causes.
-        view: variant whose relations are a claim's own evidence.
-        own: columns of the user's.
-        scores: what it scored out of fold, to be kept with it.
+        view: graph variant whose relations count as a claim's evidence.
+        own: the user's columns.
+        scores: rows of out-of-fold scores to save with the judge.
 
     Raises:
-        InputError: as `claim_table` and `fit_field` do.
+        InputError: as `claim_table` and `fit_field`.
     """
     table = claim_table(graphs, families, causes, view=view, own=own)
     _check_evidence(graphs, families, table)
@@ -296,14 +296,14 @@ def learn_judge(
 
 
 def read_judge(path: str | os.PathLike[str], module: MakeModule | None = None) -> Judge:
-    """A judge from its file.
+    """Read a judge from a file.
 
     Args:
-        path: what `Judge.save` wrote.
-        module: what makes its module, if that is none of `modules.POTENTIALS`.
+        path: a file written by `Judge.save`.
+        module: function that makes its module, if that is not in `modules.POTENTIALS`.
 
     Raises:
-        InputError: if it is no such file, of another version, or damaged.
+        InputError: if the file is not a judge, has another version, or is damaged.
     """
     return judge_of(read_text(path), path, module)
 
@@ -311,24 +311,25 @@ def read_judge(path: str | os.PathLike[str], module: MakeModule | None = None) -
 def judge_of(
     text: str, path: str | os.PathLike[str] = "the judge", module: MakeModule | None = None
 ) -> Judge:
-    """A judge from the text of its file.
+    """Read a judge from the text of its file.
 
     Args:
-        text: what `Judge.save` wrote.
-        path: what errors call it.
-        module: what makes its module, if that is none of `modules.POTENTIALS`.
+        text: text written by `Judge.save`.
+        path: name of the file in errors.
+        module: function that makes its module, if that is not in `modules.POTENTIALS`.
 
     Raises:
-        InputError: as `read_judge` does.
+        InputError: as `read_judge`.
     """
     judge, signed = read_learned(text, path, _FILE, lambda fields: _whole_judge(fields, module))
     return judge if signed else replace(judge, edited=True)
 
 
 def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactGraph:
-    """A view of a response whose claims have the judge's posteriors as priors.
+    """View of a response with the judge's posteriors as priors of its claims.
 
-    Relations with passages, which the judge has read, are left out; those between claims stay.
+    Relations with passages, which the judge has already used, are left out. Relations between
+    claims are kept.
 
     Args:
         graph: the response as recorded.
@@ -336,7 +337,7 @@ def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactG
         view: the view.
     """
     priors = dict(zip(graph.atom_ids, judge.posteriors([graph]).tolist(), strict=True))
-    # A view of stars has copies of contexts, under names of their own.
+    # A view of stars has copies of contexts, with different ids.
     contexts = set(view.context_ids)
     kept = tuple(r for r in view.relations if contexts.isdisjoint((r.source, r.target)))
     return replace(view.with_priors(atoms=priors), relations=kept)
@@ -348,13 +349,12 @@ def judged(
     marks: Sequence[LearnedFrom | None],
     name: str = NAME,
 ) -> tuple[FactGraph, ...]:
-    """Responses that carry posteriors as verdicts of an assessor.
+    """Responses with posteriors recorded as the verdicts of an assessor.
 
     Args:
         graphs: the responses.
         p: posterior of each of their claims, in order.
-        marks: labels from which the posteriors of each response were learned; None of those that
-            no label taught.
+        marks: by response, the labels from which its posteriors were learned, or None.
         name: name of the assessor.
     """
     values, results = iter(p.tolist()), []
@@ -371,7 +371,7 @@ def judged(
 
 
 def _content(judge: Judge) -> dict[str, Any]:
-    """A judge as JSON data, less the judge without texts and the responses that taught it."""
+    """The judge as JSON data, without the judge for missing texts and the training responses."""
     field, law = judge.field, judge.law
     size, levels = field.parameters.shape[1], len(field.causes)
     errors = [None] * (size + 2 * levels)
@@ -431,11 +431,11 @@ _CONTENT = (
     *("families", "variant", "own_columns", "own_groups", "potential", "columns", "causes"),
     *("penalty", "converged", "evidence", "learned_from", "scores", "law"),
 )
-"""Keys of `_content` beside those of the potential."""
+"""Keys of `_content`, except those of the potential."""
 
 
 def _whole_judge(fields: Fields, module: MakeModule | None) -> Judge:
-    """The judge that `Judge.as_plain` made JSON data of."""
+    """Read a judge from the JSON data of `Judge.as_plain`."""
     content, rest = dict(fields.value), dict[str, Any]()
     for key in ("without_texts", "labelled_responses"):
         if key in content:
@@ -458,7 +458,7 @@ def _whole_judge(fields: Fields, module: MakeModule | None) -> Judge:
 
 
 def _judge_from(fields: Fields, module: MakeModule | None) -> Judge:
-    """The judge that `_content` made JSON data of."""
+    """Read a judge from the JSON data of `_content`."""
     potential = fields.text("potential", (*POTENTIALS, CUSTOM))
     fields.only(*_CONTENT, "intercept" if potential == LINEAR else "parameters")
     families = fields.texts("families", FAMILIES)
@@ -495,7 +495,7 @@ def _field_from(
     n_claims: int,
     module: MakeModule | None,
 ) -> Field:
-    """The field of a judge of these columns."""
+    """Read the field of a judge with these columns."""
     if potential == CUSTOM and module is None:
         raise InputError(
             f"{fields.where}: the judge's potential is a module of one's own; read it in Python "
@@ -556,8 +556,8 @@ def _field_from(
 def _scale_from(column: Fields, n_claims: int) -> list[float]:
     """Lower and upper end, mean and standard deviation of a column of n claims.
 
-    The deviation is at most half the range (Popoviciu 1935), and at least what the two claims at
-    its ends alone make of it. It is 1 of a column that is constant.
+    The deviation must be at most half the range (Popoviciu 1935), and at least the deviation that
+    the two claims at the ends alone cause. A constant column has deviation 1.
     """
     lower, upper, mean, spread = (column.number(key) for key in _SCALE)
     if lower > upper:
@@ -578,7 +578,7 @@ def _scale_from(column: Fields, n_claims: int) -> list[float]:
 
 
 def _law_from(law: Fields, learned: Fields, names: Sequence[str]) -> tuple[LawOfEvidence, Floats]:
-    """The law of evidence with the labels of its claims."""
+    """Distribution of evidence, and the labels of its claims."""
     law.only("response", "label", "evidence")
     n_responses = learned.whole("responses", 1)
     n_claims = learned.whole("claims", 2, learned.whole("claims_with_columns", 2))
@@ -620,7 +620,7 @@ def _scores_from(fields: Fields) -> Mapping[str, Any]:
 
 
 def _lines(value: Any, margin: str = "") -> str:
-    """JSON for readers: what holds nothing but numbers and words stands in one line."""
+    """Format JSON with every list or object of plain values on a single line."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if not any(isinstance(each, dict | list) for each in inner):
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -634,8 +634,8 @@ def _lines(value: Any, margin: str = "") -> str:
 
 
 def _law(field: Field, table: ClaimTable, kept: Any) -> LawOfEvidence:
-    """Evidence of claims: their log odds by all columns, and columns of `_LAW`."""
-    # Rounded, since equal evidence in two responses must not differ by the order of a sum.
+    """Evidence of claims: their log odds from all columns, and the columns in `_LAW`."""
+    # Round, because equal evidence in two responses must not differ by the order of a sum.
     log_odds = np.round(field.log_odds(table), 4)
     values = np.column_stack([log_odds, table.of(_LAW, ()).values])[kept]
     _, owners = np.unique(table.responses[kept], return_inverse=True)
@@ -645,7 +645,7 @@ def _law(field: Field, table: ClaimTable, kept: Any) -> LawOfEvidence:
 def _check_evidence(
     graphs: Sequence[FactGraph], families: Sequence[str], table: ClaimTable
 ) -> None:
-    """Refuse responses that record nothing of what columns read: these would all say the same."""
+    """Refuse responses that record none of a family's data, whose columns would be constant."""
     relations = any(graph.relations for graph in graphs)
     others = table.of(list(OTHERS)[-1:], ()).values
     texts = any(c.text or c.snippet for graph in graphs for c in graph.contexts)

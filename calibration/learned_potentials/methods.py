@@ -1,7 +1,8 @@
-"""Every way to learn from labelled responses, by name: recalibrated, on graphs, without, the field.
+"""Registry of the methods that learn from labelled responses.
 
-All are cross-fitted in the same folds of responses; what a method chooses, it chooses inside the
-folds that it learns from.
+The methods are recalibration, learning on graphs, classifiers without graphs, and the field. All
+are cross-fitted in the same folds of responses, and choose their settings within the training
+folds.
 """
 
 from __future__ import annotations
@@ -37,19 +38,19 @@ from factormodels.variants import variant
 from inference.batch import claim_posteriors
 
 Predict = Callable[[ClaimTable], Floats]
-"""Probability of each claim of a table with the same columns, (n,)."""
+"""Function from a table with the same columns to the probability of each claim, (n,)."""
 
 Learner = Callable[[ClaimTable, Sequence[Integers]], list[Predict]]
-"""From a table and parts of its labelled claims to what each part teaches."""
+"""Function from a table and parts of its labelled claims to a predictor for each part."""
 
 _INNER_FOLDS = 3
 
 EDGES = (0.15, 0.3, 0.45, 0.6, 0.8)
-"""Where the six classes of P(entailment) end."""
+"""Upper ends of the classes of P(entailment)."""
 
 PENALTY = 3.0
-"""Standard deviation of the normal prior on learned numbers: it keeps classes that few labels bear
-on near their start, and hardly moves the others."""
+"""Standard deviation of the normal prior on learned numbers. It keeps classes with few labels near
+their initial values and hardly affects the others."""
 
 _LEARNED = ("evidence", "position", "neighbours")
 _MORE = ("evidence", "position", "others")
@@ -60,21 +61,21 @@ _ALL = (*_LEARNED, "texts")
 def cross_fitted(
     learner: Learner, table: ClaimTable, fold: Integers, parts: Sequence[Integers] | None = None
 ) -> Floats:
-    """Probability of each claim by what the other folds teach, (n,); arguments as `fold_judges`."""
+    """Cross-fitted probability of each claim, (n,); arguments as in `fold_judges`."""
     return fold_judges(learner, table, fold, parts).unseen()
 
 
 def fold_judges(
     learner: Learner, table: ClaimTable, fold: Integers, parts: Sequence[Integers] | None = None
 ) -> FoldJudges:
-    """Probabilities by the judges that the labels of all folds but one teach.
+    """Fit a predictor for each fold to the labels of the other folds.
 
     Args:
         learner: the learner.
         table: the claims.
-        fold: the fold of each, (n,), from 0 on; -1 for none, where no label is held out: the mean
-            over folds is its probability.
-        parts: what is learned from where each fold is asked; None: all labels of the others.
+        fold: fold of each claim, (n,), from 0 on; -1 for claims outside all folds, whose
+            probability is the mean over folds.
+        parts: training claims for each fold; None for all labelled claims of the other folds.
     """
     if parts is None:
         labelled = table.labelled
@@ -83,7 +84,7 @@ def fold_judges(
 
 
 def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
-    """The fold of every claim: labelled responses are dealt out, others have none, which is -1.
+    """Fold of every claim, int64 (n,); -1 for claims of responses without labels.
 
     Raises:
         InputError: for more folds than labelled responses.
@@ -96,30 +97,30 @@ def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
 
 
 def field(settings: FieldSettings | None = None) -> Learner:
-    """The field of a table's columns and causes."""
+    """Return the learner that fits a field to a table's columns and causes."""
     return lambda table, parts: [f.probabilities for f in fit_fields(table, parts, settings)]
 
 
 def of_each(fit: Callable[[ClaimTable, Integers], Predict]) -> Learner:
-    """The learner of what is fitted to one part after another."""
+    """Return the learner that calls `fit` for each part."""
     return lambda table, parts: [fit(table, part) for part in parts]
 
 
 @of_each
 def base_rate(table: ClaimTable, part: Integers) -> Predict:
-    """Share of true claims."""
+    """Predict the share of true training claims."""
     rate = float(table.labels[part].mean())
     return lambda asked: np.full(len(asked.labels), rate)
 
 
 @of_each
 def as_given(table: ClaimTable, part: Integers) -> Predict:  # noqa: ARG001
-    """The table's only column as it is."""
+    """Predict the table's only column unchanged."""
     return lambda asked: asked.values[:, 0]
 
 
 def recalibrated(name: str) -> Learner:
-    """A recalibrator of `calibration.recalibration` of the table's only column."""
+    """Return the learner that recalibrates the table's only column by a named recalibrator."""
 
     @of_each
     def learner(table: ClaimTable, part: Integers) -> Predict:
@@ -132,13 +133,13 @@ def recalibrated(name: str) -> Learner:
 
 
 def of_posteriors(table: ClaimTable, p: Floats) -> ClaimTable:
-    """The table with given posteriors as its only column."""
+    """Table with the given posteriors as its only column."""
     return replace(table, names=("given",), values=p[:, np.newaxis], groups={})
 
 
 @of_each
 def logistic(table: ClaimTable, part: Integers) -> Predict:
-    """Logistic regression on the standardised columns, its penalty chosen by inner folds."""
+    """Fit a logistic regression on standardized columns, with its penalty chosen by inner folds."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -149,7 +150,7 @@ def logistic(table: ClaimTable, part: Integers) -> Predict:
 
 @of_each
 def boosted_trees(table: ClaimTable, part: Integers) -> Predict:
-    """Boosted trees on the columns, depth and number chosen by inner folds."""
+    """Fit boosted trees on the columns, with depth and number chosen by inner folds."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     estimator = HistGradientBoostingClassifier(
@@ -168,11 +169,11 @@ def _searched(
     n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
     inner = GroupKFold(n_folds).split(columns, labels, responses) if n_folds > 1 else ()
     splits = [(taught, tested) for taught, tested in inner if np.ptp(labels[taught]) > 0]
-    # Where nothing can be held out, what moves least from the base rate is taken: the first.
+    # If nothing can be held out, take the first setting, which stays nearest to the base rate.
     search = estimator.set_params(**{name: values[0] for name, values in grid.items()})
     if splits:
         search = GridSearchCV(estimator, grid, scoring="neg_brier_score", cv=splits, n_jobs=1)
-    # So few rows lose more by being shared among threads than they win.
+    # For few rows, threads cost more time than they save.
     with threadpool_limits(1):
         search.fit(columns, labels)
     return lambda asked: np.asarray(search.predict_proba(asked.values)[:, 1])
@@ -186,7 +187,7 @@ class CrossFitTask:
         graphs: the responses as recorded, each with a label.
         table: all columns and causes of their claims, n of them.
         fold: int64 (n,), the fold of each claim.
-        default: posterior of each under its graph of FR1 as given, *implication*, (n,).
+        default: posterior of each claim, (n,), under its FR1 graph as given, with *implication*.
         n_folds: number of folds.
         seed: seed of the folds.
     """
@@ -200,7 +201,7 @@ class CrossFitTask:
 
 
 def cross_fit_task(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> CrossFitTask:
-    """The task of some responses; those without a label play no part.
+    """Prepare the task of some responses; responses without a label are ignored.
 
     Raises:
         InputError: if no claim has a label, or for more folds than labelled responses.
@@ -215,12 +216,12 @@ def cross_fit_task(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Cros
 
 @dataclass(frozen=True)
 class ColumnMethod:
-    """A learner of columns of claims.
+    """A method that learns from columns of claims.
 
     Attributes:
         learner: the learner.
-        families: families of columns that it sees; none: the default posterior alone.
-        causes: levels of hidden causes, of a field.
+        families: families of columns; empty for the default posterior as the only column.
+        causes: levels of hidden causes, for a field.
     """
 
     learner: Learner
@@ -228,37 +229,37 @@ class ColumnMethod:
     causes: tuple[str, ...] = ()
 
     def table(self, task: CrossFitTask) -> ClaimTable:
-        """What it sees of the claims."""
+        """Columns and causes of the claims that the method uses."""
         if not self.families:
             return of_posteriors(task.table, task.default)
         names = [name for family in self.families for name in FAMILIES[family]]
         return task.table.of(names, self.causes)
 
     def suits(self, task: CrossFitTask) -> bool:
-        """Whether the responses state what it reads."""
+        """Return whether the responses record the columns that the method uses."""
         return "texts" not in self.families or set(FAMILIES["texts"]) <= set(task.table.names)
 
     def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
-        """Cross-fitted probability of each claim, (n,)."""
+        """Return the cross-fitted probability of each claim, (n,)."""
         return cross_fitted(self.learner, self.table(task), task.fold, parts)
 
 
 @dataclass(frozen=True)
 class GraphMethod:
-    """Strengths of six classes of relations, learned on whole graphs.
+    """A method that learns the strengths of six classes of relations on whole graphs.
 
     Attributes:
-        view: the view of them.
+        view: graph variant.
     """
 
     view: str
 
     def suits(self, task: CrossFitTask) -> bool:
-        """Whether the responses state the distributions that it reads."""
+        """Return whether all relations of the responses state distributions."""
         return _with_distributions(task)
 
     def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
-        """Cross-fitted probability of each claim, (n,)."""
+        """Return the cross-fitted probability of each claim, (n,)."""
         if parts is not None:
             raise InputError("graphs are learned from all other folds; take a method of columns")
         graphs = taught_classes(task, self.view, DEFAULT_ENCODING)
@@ -266,15 +267,15 @@ class GraphMethod:
 
 
 def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGraph]:
-    """Every response's graph of a view with six classes' strengths from the folds without it.
+    """Graph of every response in a view, with strengths learned from the other folds.
 
-    Where relations state no distribution there is a strength for each kind instead. Strengths are
-    learned under the encoding, by which the graphs are to be encoded; what a learned relation is
-    not of its kind, *mixture* takes for neutral.
+    There is a strength for each of six classes of relations, or for each kind if relations state
+    no distribution. Strengths are learned for `encoding`, which must also encode the graphs. Under
+    *mixture*, the probability that remains beside a learned strength is neutral.
     """
     by_class, graphs = _with_distributions(task), [variant(graph, view) for graph in task.graphs]
     if by_class:
-        # Where every context meets every claim, most pairs have nothing to do with each other.
+        # If every context is related to every claim, most pairs are unrelated.
         least = 0.0 if view == "FR1" else EDGES[0]
         graphs = [as_support(graph, least) for graph in graphs]
     crossing = cross_fitting(
@@ -290,11 +291,11 @@ def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGra
 
 
 def as_support(graph: FactGraph, least: float = 0.0) -> FactGraph:
-    """Relations of contexts as entailments with the probability that they are one.
+    """Response whose relations from contexts are entailments with their P(entailment).
 
     Args:
         graph: the response.
-        least: relations of contexts with a smaller probability are left out.
+        least: smallest probability; relations below it are left out.
     """
     contexts, kept = set(graph.context_ids), []
     for relation in graph.relations:
@@ -306,7 +307,7 @@ def as_support(graph: FactGraph, least: float = 0.0) -> FactGraph:
 
 
 def six_classes(graph: FactGraph, relation: Relation) -> str:
-    """Class of a relation by its probability; relations between contexts are one of their own."""
+    """Name the class of a relation by its probability; "between" for relations between contexts."""
     if relation.target in graph.context_ids:
         return "between"
     return f"p{bisect.bisect(EDGES, relation.probability)}"
@@ -333,13 +334,13 @@ RIVALS: Mapping[str, ColumnMethod] = {
     "logistic regression, texts": ColumnMethod(logistic, _TEXTS),
     "boosted trees, neighbours, texts": ColumnMethod(boosted_trees, _ALL),
 }
-"""What learns without a graph."""
+"""Methods without graphs."""
 
 CLASSES: Mapping[str, GraphMethod] = {
     "six classes": GraphMethod("FR1"),
     "six classes, FR2": GraphMethod("FR2"),
 }
-"""Graphs whose relations have a strength for each class of what they state."""
+"""Methods that learn a strength for each class of relations."""
 
 FIELDS: Mapping[str, ColumnMethod] = {
     "field: columns": ColumnMethod(field(_LINEAR), ("evidence",)),
@@ -354,7 +355,7 @@ FIELDS: Mapping[str, ColumnMethod] = {
     "neighbours, texts": ColumnMethod(field(_LINEAR), _ALL, _BOTH),
     "module, texts": ColumnMethod(field(_SMALL), _TEXTS, _BOTH),
 }
-"""The field, a step at a time."""
+"""Fields with successively more columns and causes."""
 
 METHODS: Mapping[str, ColumnMethod | GraphMethod] = {
     "default": ColumnMethod(as_given, ()),
@@ -363,13 +364,13 @@ METHODS: Mapping[str, ColumnMethod | GraphMethod] = {
     **dict(list(RIVALS.items())[3:]),
     **FIELDS,
 }
-"""Every method: as given, recalibrated, learned on graphs, without any graph, and the field."""
+"""All methods by name."""
 
 
 def learning_parts(task: CrossFitTask, size: int, seed: int) -> list[Integers]:
-    """Claims of so many responses outside each fold, at random; fewer if there are no more.
+    """Claims of `size` random responses outside each fold, or of all if there are fewer.
 
-    With a larger size the same responses are among them.
+    A larger size adds responses to those of a smaller size.
     """
     order = np.random.default_rng(seed).permutation(task.table.n_responses)
     of_response = np.zeros(task.table.n_responses, np.int64)

@@ -1,12 +1,12 @@
-"""The posterior of the weights of potentials by the No-U-Turn sampler of NumPyro.
+"""Posterior of the weights of potentials, sampled by NumPyro's No-U-Turn sampler.
 
 from calibration.learned_potentials.posterior import sample_posterior
 draws = sample_posterior(graphs, Potentials())
 draws.values["atom_prior"]
 
-The log likelihood of labels has an exact gradient by beliefs, which is handed to JAX; nothing of a
-model is written twice. Where `fit_potentials` gives an optimum with errors that are clustered by
-response, this gives the whole law of the weights under the model as it stands.
+JAX receives the log likelihood of labels with its exact gradient, which is computed from beliefs.
+`fit_potentials` returns an optimum with standard errors clustered by response; this module samples
+the whole posterior of the weights under the model.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class PotentialPosterior:
     """Draws of the weights of potentials, given labels.
 
     Attributes:
-        potentials: what was learned.
+        potentials: specification of the weights.
         weights: the weights, in order.
         draws: float64 (n_draws, k).
-        divergences: transitions of the sampler that diverged: where there are any, the draws do
-            not stand for the posterior.
+        divergences: number of divergent transitions; if it is above 0, the draws may not represent
+            the posterior.
     """
 
     potentials: Potentials
@@ -44,15 +44,17 @@ class PotentialPosterior:
 
     @property
     def values(self) -> dict[str, Floats]:
-        """Draws by name, (n_draws,) each, levels as probabilities."""
+        """Draws by name, (n_draws,) each, with log odds converted to probabilities."""
         return {
             weight.name: np.array([weight.natural(value) for value in column])
             for weight, column in zip(self.weights, self.draws.T.tolist(), strict=True)
         }
 
     def graphs(self, graph: FactGraph, n: int) -> list[FactGraph]:
-        """The response under n of the draws, evenly spaced: the mean of its posteriors under
-        these is that over what is not known of the weights."""
+        """Response under n evenly spaced draws.
+
+        The mean of its posteriors over these graphs accounts for the uncertainty of the weights.
+        """
         chosen = np.linspace(0, len(self.draws) - 1, n).round().astype(np.int64)
         names = [weight.name for weight in self.weights]
         draws = (dict(zip(names, self.draws[at].tolist(), strict=True)) for at in chosen)
@@ -69,19 +71,19 @@ def sample_posterior(
     n_draws: int = 500,
     seed: int = 0,
 ) -> PotentialPosterior:
-    """Draws from the posterior of weights whose priors are normal around where searches start.
+    """Sample the posterior of weights under normal priors centered at their initial values.
 
     Args:
         graphs: the responses, with labels on atoms.
-        potentials: what is learned.
+        potentials: specification of the weights.
         scale: standard deviation of the priors.
         backend: an inference backend whose beliefs are the derivative of its log Z.
-        n_warmup: draws by which the sampler adapts, which are thrown away.
-        n_draws: draws that are kept.
+        n_warmup: number of draws for adaptation, which are discarded.
+        n_draws: number of draws to keep.
         seed: seed of the sampler.
 
     Raises:
-        InputError: as `fit_potentials` does, or for a backend without such beliefs.
+        InputError: as `fit_potentials`, or for a backend without such beliefs.
         MissingDependencyError: if NumPyro, JAX or PyTorch is not installed.
     """
     n_warmup, n_draws = whole_number(n_warmup, "n_warmup", 1), whole_number(n_draws, "n_draws", 1)

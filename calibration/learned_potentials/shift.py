@@ -1,11 +1,11 @@
-"""Whether evidence without labels is a mixture of what was learned of true and of false claims.
+"""Test of unlabelled evidence as a mixture of the training evidence of true and false claims.
 
-What is learned carries over to other responses if their evidence is distributed, given truth, as it
-was when learned. Then every distribution of evidence among new claims is a mixture of that among
-the claims labelled true and that among those labelled false, with the share of true claims as its
-weight (Saerens, Latinne and Decaestecker 2002; Gonzalez-Castro, Alaiz-Rodriguez and Alegre 2013).
-Where retrieval or the relation model changed, no weight may give it: that is tested here, before
-any share is believed.
+A judge applies to other responses if the distribution of their evidence given truth equals that of
+the training claims. The distribution of evidence among new claims is then a mixture of the
+distributions among true and among false training claims, weighted by the share of true claims
+(Saerens, Latinne and Decaestecker 2002; Gonzalez-Castro, Alaiz-Rodriguez and Alegre 2013). If
+retrieval or the relation model changed, there may be no such weight. The test comes before any
+estimate of the share.
 """
 
 from __future__ import annotations
@@ -19,44 +19,46 @@ import numpy as np
 from calibration.validation import Floats, Integers, whole_number
 
 MOST_THRESHOLDS = 32
-"""Distributions of a kind of evidence are compared at so many of its quantiles at most."""
+"""Largest number of quantiles at which the distributions of a kind of evidence are compared."""
 
 LEAST_TAIL = 0.05
-"""Evidence as rare is not compared: few responses show none of it, and its noise hides the rest."""
+"""Smallest share of a tail that is compared; the noise of rarer evidence would hide the rest."""
 
 ALARM = 0.05
-"""Evidence that is a mixture of what was learned is refused with this probability."""
+"""Significance level of the test: probability that a true mixture is rejected."""
 
 FEWEST = 8
-"""Of fewer new responses nothing is estimated: the test would hardly ever object."""
+"""Smallest number of new responses for an estimate; with fewer, the test has almost no power."""
 
 _EDGE = 0.01
-"""A share whose interval comes as near to 0 or 1 is not determined."""
+"""A share is not determined if its interval comes this close to 0 or 1."""
 
 
 class ShiftStatus(StrEnum):
-    """What the evidence of new responses says of their share of true claims."""
+    """Conclusion from the evidence of new responses on their share of true claims."""
 
     REPRODUCED = "reproduced"
-    """It is a mixture of what was learned, with another weight, which is determined."""
+    """The evidence is a mixture of the training evidence, with another weight, which is
+    determined."""
     OTHER_EVIDENCE = "other_evidence"
-    """No mixture of the evidence of true and of false claims that was learned gives this one."""
+    """The evidence is not a mixture of the training evidence of true and of false claims."""
     TOO_FEW = "too_few_responses"
-    """Too few responses, here or among those learned from, to say how responses vary."""
+    """There are too few new responses or training responses to estimate their variation."""
     UNDETERMINED = "undetermined"
-    """Any share, or a share at the end of the range, suits the evidence."""
+    """The evidence is compatible with any share, or with a share at the end of the range."""
     CONTRADICTED = "contradicted"
-    """The weight and the judge's own posteriors lie on different sides of the old share."""
+    """The weight and the judge's mean posterior are on different sides of the training share."""
     SAME_SHARE = "same_share"
-    """It is a mixture of what was learned, and its weight may be the share learned from."""
+    """The evidence is a mixture of the training evidence, and its weight is compatible with the
+    training share."""
 
 
 @dataclass(frozen=True, eq=False)
 class LawOfEvidence:
-    """What speaks for and against the claims of r responses.
+    """Evidence for and against the n claims of r responses.
 
     Attributes:
-        values: float64 (n, k), of each claim: kinds of evidence, such as its log odds.
+        values: float64 (n, k), k kinds of evidence for each claim, such as its log odds.
         owners: int64 (n,), the response of each claim.
         n_responses: number of responses, r.
     """
@@ -66,28 +68,28 @@ class LawOfEvidence:
     n_responses: int
 
     def of(self, kept: Integers) -> LawOfEvidence:
-        """The evidence of some claims, among the same responses."""
+        """Evidence of some of the claims, with the same numbering of responses."""
         return LawOfEvidence(self.values[kept], self.owners[kept], self.n_responses)
 
 
 @dataclass(frozen=True)
 class Shift:
-    """How far the evidence of new responses is from what was learned.
+    """Distance of the evidence of new responses from the training evidence.
 
     Attributes:
-        distance: largest difference, at the quantiles compared, between the distribution function
-            of the first kind of evidence among new claims and that of the best mixture; 0 if it is
-            one, nan if that is unknown.
-        lower: lower end of its interval over responses of both sides, which holds the distance; 0
-            where it may be a mixture; nan without one.
+        distance: largest difference between the distribution functions of the first kind of
+            evidence among new claims and under the best mixture, at the compared quantiles; 0 for a
+            mixture, nan if unknown.
+        lower: lower end of its interval over responses of both data sets; 0 if a mixture is not
+            rejected; nan without an interval.
         upper: upper end.
-        p_value: of the hypothesis that the evidence is a mixture; nan if it cannot be tested.
+        p_value: p-value of the hypothesis that the evidence is a mixture; nan if not testable.
         share: weight of the best mixture: the share of true claims, if the hypothesis holds.
         share_lower: lower end of its interval.
         share_upper: upper end.
-        old_share: share of true claims among those learned from.
+        old_share: share of true claims among the training claims.
         n_responses: number of new responses.
-        status: what follows.
+        status: the conclusion.
     """
 
     distance: float
@@ -103,7 +105,7 @@ class Shift:
 
     @property
     def determined(self) -> bool:
-        """Whether the share may be believed to be another, and posteriors be moved to it."""
+        """True if the share is known to differ, so that posteriors may be adjusted to it."""
         return self.status is ShiftStatus.REPRODUCED
 
 
@@ -116,23 +118,26 @@ def shift_of(
     n_bootstrap: int = 1000,
     seed: int = 0,
 ) -> Shift:
-    """Compare the evidence of new claims with mixtures of that of true and of false ones.
+    """Test the evidence of new claims against mixtures of the evidence of true and false claims.
 
-    The statistic of the test is the squared distance of the distribution functions from their best
-    mixture, summed over the kinds of evidence, each in units of what chance adds to it (of Cramer
-    and von Mises, with a weight that is estimated by minimum distance). Its law is that of redrawn
-    responses: of those learned from, and once of the new ones, recentred at the distance of the
-    data (Hall and Horowitz 1996, Econometrica 64), once of as many of those learned from, their
-    claims weighted to the mixture. The larger p-value counts: few new responses show too little of
-    how responses vary, and those learned from may vary less. Claims of one response stay together.
-    With few new responses, say 8, its power is small: that it does not object says little then, and
-    of fewer than `FEWEST` no share is given.
+    The test statistic is of the Cramer-von Mises type: the squared distance of the distribution
+    functions from their best mixture, summed over the kinds of evidence, each in units of its
+    expected value under chance. The weight of the mixture is the minimum-distance estimate. The
+    null distribution comes from two bootstraps over responses, both with redrawn training
+    responses. One redraws the new responses and recenters at the distance of the data (Hall and
+    Horowitz 1996, Econometrica 64). The other draws an equal number of training responses, whose
+    claims are weighted to the mixture. The larger p-value is used, because few new responses show
+    too little of the variation between responses, and training responses may vary less. Claims of
+    a response stay together.
+
+    With few new responses, such as 8, the power is small, and a test that does not reject means
+    little. With fewer than `FEWEST` no share is estimated.
 
     Args:
-        true: of the claims labelled true, among the r responses that were learned from.
-        false: of those labelled false, among the same.
-        new: of all claims of s other responses.
-        mean_posterior: mean posterior of the new claims, the prior untouched.
+        true: evidence of the true training claims, among r responses.
+        false: evidence of the false training claims, among the same responses.
+        new: evidence of all claims of s other responses.
+        mean_posterior: mean posterior of the new claims under the learned prior.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
     """
@@ -167,7 +172,7 @@ def shift_of(
     moved_new = moves(draws(new.n_responses, new.n_responses), of_new)
     scale = 1.0 / np.bincount(kinds)[kinds]
     laws: list[tuple[Floats, Floats, Floats]] = []
-    # Each kind of evidence counts as much as its noise lets it: at first all alike.
+    # Weight each kind of evidence by its noise; the first pass weights all kinds equally.
     for _ in range(2):
         weight = float(_nearest(own_true, own_false, own_new, scale)[0][0])
         mixed = weight / totals[0][-1] * of_true + (1.0 - weight) / totals[1][-1] * of_false
@@ -190,8 +195,8 @@ def shift_of(
     weights = _nearest(own_true + moved_true, own_false + moved_false, own_new + moved_new, scale)
     first = kinds == 0
     gap = np.abs(_nearest(own_true, own_false, own_new, scale)[1][first]).max(initial=0.0)
-    # Redrawn data lie farther from any mixture than the data do, so that their distances are no
-    # interval. A distance is off by no more than noise moves both functions apart (triangle).
+    # Redrawn data are farther from any mixture than the data, so their distances do not give an
+    # interval. By the triangle inequality, a distance is wrong by at most the noise of both sides.
     apart = moved_new - weight * moved_true - (1.0 - weight) * moved_false
     moved_gaps = np.abs(apart[:, first]).max(axis=1, initial=0.0)
     shares = weights[0][:, 0][np.isfinite(weights[0][:, 0])]
@@ -213,10 +218,10 @@ def _status(shift: Shift, mean_posterior: float) -> ShiftStatus:
         return ShiftStatus.OTHER_EVIDENCE
     if shift.share_lower <= _EDGE or shift.share_upper >= 1.0 - _EDGE:
         return ShiftStatus.UNDETERMINED
-    # What cannot be told from the old share is noise: posteriors that follow it are worse.
+    # A share that is compatible with the old share is noise, and adjusting to it would do harm.
     if shift.share_lower <= shift.old_share <= shift.share_upper:
         return ShiftStatus.SAME_SHARE
-    # Under the hypothesis the mean posterior moves with the share, and less far.
+    # Under the hypothesis the mean posterior moves in the direction of the share, by less.
     same = (mean_posterior - shift.old_share) * (shift.share - shift.old_share) >= 0.0
     return ShiftStatus.REPRODUCED if same else ShiftStatus.CONTRADICTED
 
@@ -234,7 +239,7 @@ def _nearest(true: Floats, false: Floats, new: Floats, scale: Floats) -> tuple[F
 
 
 def _thresholds(values: Floats) -> list[Floats]:
-    """Of each kind of evidence the quantiles that part its values, rare ones aside."""
+    """Quantiles of each kind of evidence at which distributions are compared, without tails."""
     thresholds = []
     for column in np.sort(values, axis=0).T:
         at = np.linspace(0, len(column) - 1, MOST_THRESHOLDS + 1).astype(np.int64)
@@ -245,7 +250,7 @@ def _thresholds(values: Floats) -> list[Floats]:
 
 
 def _below(evidence: LawOfEvidence, thresholds: Sequence[Floats]) -> Floats:
-    """Numbers of claims of each response up to each threshold, and of all, (r, c + 1)."""
+    """Number of claims of each response up to each threshold, and in total, (r, c + 1)."""
     columns = [
         values[:, np.newaxis] <= bounds
         for values, bounds in zip(evidence.values.T, thresholds, strict=True)

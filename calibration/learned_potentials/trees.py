@@ -1,11 +1,10 @@
-"""Sums over hidden causes: claims below nested groups, exactly, for a batch of potentials at once.
+"""Exact sums over the hidden causes of nested groups of claims, for batches of potentials.
 
-A claim has log odds u; each group on a level above has a hidden binary cause, whose log odds by
-itself are the bias of the level, and a cause and what stands below it agree with exp(J) times the
-weight of differing, J being the coupling of the level. The graph is a forest, so that one pass
-upwards gives log Z and one downwards every marginal (Pearl 1988, chapter 4). All arrays of the
-passes have a leading axis of b potentials, which are learned or applied together: folds, penalties,
-seeds.
+A claim has log odds u. Each group on a higher level has a hidden binary cause with the level's bias
+as its log odds. The weight of agreement between a cause and a node below it is exp(J) times the
+weight of disagreement, where J is the coupling of the level. The graph is a forest: an upward pass
+gives log Z, and a downward pass gives all marginals (Pearl 1988, chapter 4). All arrays have a
+leading axis of b potentials, such as folds, penalties and seeds, which are computed together.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Which cause stands above which claim or cause.
+    """Parents of claims and causes.
 
     Attributes:
-        parents: of each level from the claims upwards, int64: the cause above each of its nodes.
+        parents: for each level from the claims upwards, the parent of each node, int64.
         sizes: number of causes on each level above the claims.
     """
 
@@ -37,13 +36,13 @@ class Forest:
 
 
 def forest_of(levels: Sequence[tuple[str, Integers]]) -> Forest:
-    """The forest of nested groups of n claims, from the finest level to the coarsest.
+    """Build the forest of nested groups of n claims, from the finest level to the coarsest.
 
     Args:
-        levels: name of each level, and the group of each claim on it, int64 (n,) from 0 upwards.
+        levels: name of each level, and the group of each claim, int64 (n,), numbered from 0.
 
     Raises:
-        InputError: if a group of one level has claims of two groups of the next.
+        InputError: if a group of a level has claims from two groups of the next level.
     """
     parents: list[Integers] = []
     sizes: list[int] = []
@@ -64,13 +63,13 @@ def forest_of(levels: Sequence[tuple[str, Integers]]) -> Forest:
 
 
 def log_partition(log_odds: Tensor, couplings: Tensor, biases: Tensor, forest: Forest) -> Tensor:
-    """Natural logarithm of the sum over all claims and causes, (b,).
+    """Natural logarithm of the sum over all states of claims and causes, (b,).
 
     Args:
-        log_odds: of each claim being true, (b, n).
-        couplings: of each level, (b, levels).
-        biases: log odds of the causes of each level by themselves, (b, levels).
-        forest: what stands above what.
+        log_odds: log odds of each claim, (b, n).
+        couplings: coupling of each level, (b, levels).
+        biases: log odds of the causes of each level, (b, levels).
+        forest: parents of claims and causes.
     """
     import torch
 
@@ -85,7 +84,7 @@ def log_partition(log_odds: Tensor, couplings: Tensor, biases: Tensor, forest: F
 def marginal_log_odds(
     log_odds: Tensor, couplings: Tensor, biases: Tensor, forest: Forest
 ) -> Tensor:
-    """Posterior log odds of every claim, (b, n); arguments as those of `log_partition`."""
+    """Posterior log odds of every claim, (b, n); arguments as in `log_partition`."""
     fields, messages = _upward(log_odds, couplings, biases, forest)
     down = fields[-1] * 0.0
     for level in reversed(range(len(messages))):
@@ -98,7 +97,7 @@ def marginal_log_odds(
 def _upward(
     log_odds: Tensor, couplings: Tensor, biases: Tensor, forest: Forest
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Log odds of each level by what stands below it, and what each level tells the next."""
+    """Log odds of each level given the nodes below it, and the messages from each level upwards."""
     fields, messages = [log_odds], []
     for level, (above, size) in enumerate(zip(forest.parents, forest.sizes, strict=True)):
         messages.append(_through(fields[-1], couplings[:, level : level + 1]))
@@ -107,10 +106,10 @@ def _upward(
 
 
 def _through(field: Tensor, coupling: Tensor) -> Tensor:
-    """Log odds that a neighbour is true, of one whose log odds are a field."""
+    """Log odds of a node induced by a neighbor with log odds `field`."""
     import torch
 
-    # tanh(m / 2) = tanh(J / 2) tanh(h / 2): half as dear as the two sums of exponentials.
+    # tanh(m / 2) = tanh(J / 2) tanh(h / 2), at half the cost of two sums of exponentials.
     return 2.0 * torch.atanh(torch.tanh(coupling / 2) * torch.tanh(field / 2))
 
 

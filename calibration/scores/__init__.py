@@ -1,10 +1,10 @@
-"""Scores of probabilities against labels, one by one, and what is known of each.
+"""Functions for single scores of probabilities against labels, and the registry of scores.
 
 from calibration.scores import REGISTRY, auroc, brier
 auroc(p, y), REGISTRY["auroc"].meaning
 
-A weight is a number of atoms: an atom of weight 2 scores as the same atom given twice. Scores that
-depend on how many atoms there are (debiased errors, tests, AURC) take the sum of weights for it.
+A weight is a number of atoms: an atom of weight 2 counts as two equal atoms. Scores that depend on
+the number of atoms (debiased errors, tests, AURC) use the sum of weights.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bins of forecasts: sums over atoms in bins of equal width or of equal weight."""
+"""Sums over atoms in bins of equal width or of equal weight."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def equal_width_starts(sample: Sample, n_bins: int) -> Integers:
 
 
 def equal_width_numbers(p: Floats, n_bins: int) -> Integers:
-    """Number of the bin of equal width of each probability, int64 (n,), as `equal_width` has it."""
+    """Bin of each probability, int64 (n,), numbered from 0 among the bins of `equal_width`."""
     return np.searchsorted(_inner_edges(n_bins) + DECISION_TOLERANCE, p, side="left")
 
 
 def equal_mass(sample: Sample, n_bins: int) -> Binned:
-    """Sums over bins of about equal weight, equal probabilities sharing a bin.
+    """Sums over bins of about equal weight, with equal probabilities in the same bin.
 
-    Edges are quantiles of p, of the sample itself: in a sample where every weight is 1, those of
-    ``numpy.quantile``. There are fewer bins where edges coincide.
+    Edges are quantiles of p in the sample; if every weight is 1, they are those of
+    ``numpy.quantile``. There are fewer bins if edges coincide.
     """
     return _sums(sample, equal_mass_starts(sample, n_bins))
 
@@ -73,7 +73,7 @@ def equal_mass(sample: Sample, n_bins: int) -> Binned:
 def equal_mass_starts(sample: Sample, n_bins: int) -> Integers:
     """Position of the first point of each bin of `equal_mass`, int64 (b,)."""
     ranks = (sample.total - 1) * np.arange(1, n_bins) / n_bins
-    # Sums of weights are rounded: a rank that is a whole number must find the atom of that rank.
+    # Sums of weights are rounded: an integer rank must select the atom of that rank.
     rounding = 1e-12 * sample.total
     edge = np.searchsorted(sample.weight_below, ranks + rounding, side="right") - 1
     return _starts(sample.p, sample.p[np.maximum(edge, 0)])
@@ -97,7 +97,7 @@ def _inner_edges(n_bins: int) -> Floats:
 
 
 def _starts(p: Floats, edges: Floats) -> Integers:
-    """Where each occupied bin begins, given the edges between bins, ascending."""
+    """Position of the first point of each occupied bin, given ascending edges between bins."""
     above = np.searchsorted(p, edges + DECISION_TOLERANCE, side="right")
     starts = np.unique(np.concatenate([[0], above]))
     return starts[starts < p.size]

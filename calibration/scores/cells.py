@@ -1,7 +1,7 @@
-"""Cells of p in which responses deviate from calibration or the base rate.
+"""Deviations of responses from calibration or from the base rate, in cells of p.
 
-`calibration.intervals.inversion` makes the intervals of scores that chance alone raises from such
-deviations; what a score makes of them stands in the score's file.
+`calibration.intervals.inversion` uses these deviations for the intervals of scores that chance
+alone raises. The file of each score defines the score as a function of the deviations.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from calibration.intervals import DeviationScores, Functional
 from calibration.validation import Floats, Integers
 
 MOST_GROUPS = 256
-"""Isotonic regressions and curves are of so many groups of neighbouring p at most."""
+"""Largest number of groups of neighboring p in isotonic regressions and curves."""
 
 
 class Cells:
-    """Cells of points with the atoms of each, and residuals of responses in them."""
+    """Cells of points, with their atoms and the residuals of responses."""
 
     def __init__(
         self,
@@ -27,12 +27,12 @@ class Cells:
         numbers: Integers,
         counted: Floats | None = None,
     ) -> None:
-        """Cells of given numbers, (m,).
+        """Assign points to cells.
 
         Args:
             points: the forecasts.
             numbers: cell of each point, (m,).
-            counted: weight of each atom, (n,); that of the forecasts if None.
+            counted: weight of each atom, (n,); None for the weights of the forecasts.
         """
         weights = points.weights if counted is None else counted
         self._point_weight = np.add.reduceat(weights, points.first)
@@ -46,7 +46,7 @@ class Cells:
         self.mean_p = self.mean_of(points.p)
 
     def mean_of(self, values: Floats) -> Floats:
-        """Mean over each cell of values of points, (..., m), as (..., n_cells)."""
+        """Mean of values of points, (..., m), over each cell, (..., n_cells)."""
         rows = [self._sum(self._point_weight * row) for row in np.atleast_2d(values)]
         means = np.stack(rows) / (self.weight * self.total)
         return np.asarray(means if values.ndim > 1 else means[0])
@@ -63,17 +63,17 @@ class Cells:
     def from_calibration(
         self, statistic: Functional, population: Functional | None = None
     ) -> DeviationScores:
-        """A score as a function of residuals y - p, as `DeviationScores` has it."""
+        """`DeviationScores` of a score as a function of the residuals y - p."""
         sums = residual_sums(self._points, self._cell, self._n_cells, self._points.p)
         return deviation_scores(self._points, sums, statistic, population)
 
     def from_base_rate(self, base_rate: float, statistic: Functional) -> DeviationScores:
-        """A score as a function of how far labels are from the base rate."""
+        """`DeviationScores` of a score as a function of the residuals from the base rate."""
         sums = self.residuals(np.full(self._points.p.size, base_rate))
         return deviation_scores(self._points, sums, statistic)
 
     def residuals(self, forecast: Floats) -> Any:
-        """Sums of y less a forecast of each point, (m,), sparse (n_responses, n_cells)."""
+        """Sums of y minus the forecast of each point, (m,), sparse (n_responses, n_cells)."""
         return residual_sums(self._points, self._cell, self._n_cells, forecast)
 
     def _sum(self, values: Floats) -> Floats:
@@ -94,8 +94,8 @@ def residual_sums(
         points: the forecasts.
         numbers: cell of each point, (m,).
         n_cells: number of cells.
-        forecast: of each point, (m,).
-        factor: of each point, (m,); 1 if None.
+        forecast: forecast of each point, (m,).
+        factor: factor of each point, (m,); None for 1.
     """
     from scipy.sparse import csr_array
 
@@ -104,7 +104,7 @@ def residual_sums(
     if factor is not None:
         values = values * factor[index]
     shape = (points.n_responses, n_cells)
-    # Entries that fall together are added.
+    # The constructor adds duplicate entries.
     return csr_array((values, (points.response, numbers[index])), shape=shape)
 
 
@@ -125,7 +125,7 @@ def deviation_scores(
 
 
 def neighbours(points: Forecasts) -> Integers:
-    """Group of each point, at most `MOST_GROUPS` of neighbours of about equal weight."""
+    """Group of each point, among at most `MOST_GROUPS` neighboring groups of about equal weight."""
     if points.p.size <= MOST_GROUPS:
         return np.arange(points.p.size)
     reached = np.cumsum(np.add.reduceat(points.weights, points.first))
@@ -134,5 +134,5 @@ def neighbours(points: Forecasts) -> Integers:
 
 
 def numbered(points: Forecasts, starts: Integers) -> Integers:
-    """Number of the bin of each point, given where bins start."""
+    """Number of the bin of each point, given the first point of each bin."""
     return np.searchsorted(starts, np.arange(points.p.size), side="right") - 1

@@ -1,4 +1,4 @@
-"""How often the intervals of scores hold the truth, in simulations; where too seldom, a warning."""
+"""Simulated coverage of the intervals of scores, and warnings where it is not the nominal level."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 COVERAGE_GOAL = (0.93, 0.97)
-"""What intervals of 95 % should cover; outside it a table gives what they do cover."""
+"""Acceptable coverage of 95% intervals; tables show the simulated coverage if it is outside."""
 
 SIMULATED_RESPONSES = (20, 50, 92)
-"""How many responses the simulated data sets have."""
+"""Numbers of responses of the simulated data sets."""
 
 MEASURED: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
@@ -48,8 +48,8 @@ MEASURED: Mapping[str, tuple[float, ...]] = MappingProxyType(
         "undecided": (0.978, 0.942, 0.944),
     }
 )
-"""Share of simulated data sets whose interval of 95 % held the truth, by the number of responses:
-with responses of equal sizes or of very unequal ones, whichever is the farther from the goal.
+"""Share of simulated data sets whose 95% interval contained the true value, by number of responses.
+Responses had equal or very unequal sizes; the table has the coverage that is farther from the goal.
 `tests.calibration.coverage_simulation` writes this table."""
 
 
@@ -86,29 +86,29 @@ MEASURED_DIFFERENCES: Mapping[str, tuple[float, ...]] = MappingProxyType(
         "supported": (0.939, 0.933, 0.947),
     }
 )
-"""The same of intervals of the difference of two methods on the same claims."""
+"""The same for intervals of the difference between two methods on the same claims."""
 
 
 COVERS = (
     "Coverage: how often intervals of so many responses held the truth in simulations, where that "
     "is not their level."
 )
-"""What a reader must know of the column ``coverage`` beside an interval."""
+"""Remark that explains the column ``coverage``."""
 
 
 def coverage_warning(
     score: str, n_responses: int, level: float = 0.95, *, difference: bool = False
 ) -> float:
-    """Coverage of a score's interval where it is outside `COVERAGE_GOAL`, else nan.
+    """Coverage of a score's interval if it is outside `COVERAGE_GOAL`, else nan.
 
-    It is that of the largest simulated number of responses that is no larger; nan if there is none,
-    or if the level is another than the simulated one.
+    The coverage is that of the largest simulated number of responses up to `n_responses`; nan if
+    there is none, or if `level` was not simulated.
 
     Args:
         score: name of the score.
         n_responses: number of responses.
         level: nominal coverage.
-        difference: whether of the interval of the difference of two methods.
+        difference: whether the interval is of the difference between two methods.
     """
     measured = (MEASURED_DIFFERENCES if difference else MEASURED).get(score)
     smaller = sum(size <= n_responses for size in SIMULATED_RESPONSES)

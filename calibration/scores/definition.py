@@ -1,7 +1,7 @@
-"""What a score is: its name and meaning, how it is computed, and how its one interval is made.
+"""Definition of a score: its name and meaning, its computation, and its interval method.
 
-A score is defined once, in the tuple `FAMILY` of the file that computes it; the registry collects
-them. It has one name wherever it is asked for or given.
+Each score is defined once, in the tuple `FAMILY` of the file that computes it. The registry
+collects the definitions. A score has the same name in arguments and in results.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
 POSITIVE = (0.0, np.inf)
-"""The range of what may be any number of at least 0."""
+"""Range of scores without an upper bound."""
 
 
 @dataclass(frozen=True)
 class SampleSettings:
-    """What scores of a sample are computed with.
+    """Settings of the scores of a sample.
 
     Attributes:
         n_bins: number of bins.
         clip: bound on p before its logit is taken.
-        extremes: what becomes of p outside [clip, 1 - clip] where a score needs its logit.
+        extremes: treatment of p outside [clip, 1 - clip] in scores that need its logit.
     """
 
     n_bins: int = 10
@@ -48,7 +48,7 @@ class SampleSettings:
     extremes: Extremes = Extremes.CLIP
 
     def with_logits(self, sample: Sample) -> Sample:
-        """The atoms of a sample that scores of logits are taken of."""
+        """Sample of the atoms that scores of logits use."""
         leave_out = self.extremes is Extremes.LEAVE_OUT
         return without_extremes(sample, self.clip) if leave_out else sample
 
@@ -63,11 +63,11 @@ class JudgedClaims:
     Attributes:
         p: float64 (n_claims,), probabilities of being true.
         y: float64 (n_claims,), labels 1 and 0.
-        grouping: which response each belongs to.
+        grouping: grouping of the claims by response.
         k: float64 (n_responses,), the K of F1@K.
-        folds: int64 (n_claims,), the fold of each if `p` is cross-fitted, else None: AUROC is
-            within folds.
-        weights: float64 (n_claims,), how many claims each counts as; None for one each.
+        folds: int64 (n_claims,), fold of each claim if `p` is cross-fitted, else None. With folds,
+            AUROC compares claims within folds.
+        weights: float64 (n_claims,), weight of each claim; None for 1 each.
     """
 
     p: Floats
@@ -79,24 +79,24 @@ class JudgedClaims:
 
     @cached_property
     def supported(self) -> NDArray[np.bool_]:
-        """Whether each claim is judged true, P > 1/2."""
+        """Mask of the claims judged true (P > 1/2), bool (n_claims,)."""
         return verdicts(self.p) > 0
 
     @cached_property
     def forecasts(self) -> Forecasts:
-        """The claims as scores of samples take them."""
+        """The claims as `Forecasts`."""
         return forecasts(self.p, self.y, self.weights, self.grouping.index)
 
     def sums(self, values: NDArray[Any]) -> Floats:
-        """Sum over each response's claims, (n_responses,), of values, (n_claims,), by weight."""
+        """Weighted sum of values, (n_claims,), over each response, (n_responses,)."""
         if self.weights is not None:
-            # An infinite value of a claim that does not count is nothing.
+            # An infinite value of a claim with weight 0 does not count.
             values = self.weights * np.where(self.weights > 0, values, 0.0)
         return self.grouping.sums(values)
 
     @property
     def sizes(self) -> Floats:
-        """Number of claims of each response, (n_responses,)."""
+        """Weight of the claims of each response, (n_responses,)."""
         if self.weights is not None:
             return self.grouping.sums(self.weights)
         return self.grouping.sizes.astype(np.float64)
@@ -104,28 +104,29 @@ class JudgedClaims:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoreDefinition:
-    """What is known of a score.
+    """Definition of a score.
 
     Attributes:
-        name: its name.
-        title: what a table calls it.
-        meaning: what it is, in a line.
-        higher_is_better: which way is better; None where neither is.
+        name: name of the score.
+        title: title in tables.
+        meaning: description, in a line.
+        higher_is_better: whether higher values are better; None if there is no good direction.
         needs_labels: whether it compares probabilities with labels.
-        scale: what values it takes.
-        interval: how its interval is made.
-        range: least and largest value that it can have.
-        ratio: its numerators and denominators per response, one cell, if it is a ratio of sums.
-        of_sample: what computes it of a sample of forecasts, maybe with others of its family.
-        deviations: its deviations from what would be perfect, if chance alone raises it.
-        of_base_rate: its values at base rates, if it depends on nothing else.
-        within_folds: its value if p are cross-fitted, where folds matter.
-        of_labels: whether it depends on labels alone: it is the same of all models of the same
+        scale: scale of its values.
+        interval: method of its interval.
+        range: smallest and largest possible value.
+        ratio: function to its numerators and denominators per response, if it is a ratio of sums.
+        of_sample: function that computes it for a sample of forecasts, possibly with other scores
+            of its family.
+        deviations: function to its deviations from a perfect forecast, if chance alone raises it.
+        of_base_rate: function to its values at base rates, if it depends on nothing else.
+        within_folds: function to its value for cross-fitted p, if folds matter.
+        of_labels: whether it depends on labels alone and is equal for all models of the same
             claims.
-        of_logits: whether it takes logits of p, which 0 and 1 have none of.
+        of_logits: whether it uses logits of p, which are not finite for 0 and 1.
         of_bins: whether it depends on the number of bins.
-        usual: its place among the scores that are shown unless it is told which; 0 if it is not.
-        column: what the head of a column calls it; its title if empty.
+        usual: position among the scores that are shown by default; 0 if it is not shown.
+        column: heading of its column; empty for its title.
     """
 
     name: str
@@ -148,7 +149,7 @@ class ScoreDefinition:
     column: str = ""
 
     def sums(self, judged: JudgedClaims) -> RatioSums:
-        """Its numerators and denominators per response, one cell.
+        """Numerators and denominators per response.
 
         Raises:
             InputError: if it is not a ratio of sums, or a sum is infinite.
@@ -164,9 +165,9 @@ class ScoreDefinition:
         return sums
 
     def value(self, judged: JudgedClaims, settings: SampleSettings = DEFAULT_SETTINGS) -> Estimate:
-        """Its value, and where it has none, why."""
+        """Value of the score, with a status that explains a missing value."""
         if self.ratio is not None:
-            # F1 has no value where no claim is true and none judged so.
+            # F1 is not defined if no claim is true and none is judged true.
             value = float(self.ratio(judged).estimate()[0])
         elif self.within_folds is not None and judged.folds is not None:
             value = self.within_folds(judged)
@@ -177,14 +178,14 @@ class ScoreDefinition:
         return finite_or_infinite(self.name, value)
 
     def was_simulated(self, settings: SampleSettings) -> bool:
-        """Whether what its intervals cover was simulated with these settings."""
+        """Return whether the coverage of its intervals was simulated with these settings."""
         return not self.of_bins or settings.n_bins == DEFAULT_SETTINGS.n_bins
 
     def in_sample(self, sample: Sample, settings: SampleSettings) -> Estimate:
-        """Its value in a sample of forecasts.
+        """Value of the score for a sample of forecasts.
 
         Raises:
-            InputError: if it is of responses, and not of forecasts.
+            InputError: if the score is defined by response and not for samples.
         """
         if self.of_sample is None:
             raise InputError(f"{self.name} is no score of a sample of forecasts")
@@ -206,7 +207,7 @@ def per_response(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedCl
     """Sums of a mean over responses.
 
     Raises:
-        InputError: by the sums, if claims have weights: a response's share knows none.
+        InputError: by the returned function, if claims have weights, which such means cannot use.
     """
 
     def sums(judged: JudgedClaims) -> RatioSums:
@@ -221,5 +222,5 @@ def per_response(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedCl
 
 
 def one_cell(above: Floats, below: Floats) -> RatioSums:
-    """A ratio of sums over responses, (n_responses,) each."""
+    """Ratio of sums from numerators and denominators per response, (n_responses,) each."""
     return RatioSums(above[:, np.newaxis], below[:, np.newaxis])

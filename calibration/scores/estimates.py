@@ -1,4 +1,4 @@
-"""Scores of claims with their intervals, each by the method that the registry names."""
+"""Scores of claims with intervals, by the interval method of each score's definition."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from calibration.validation import (
 _STEP = 1e-6
 
 _MOST_WORKERS = 4
-"""Threads of scores that are computed sample by sample; the numbers do not depend on them."""
+"""Number of threads for scores that are computed sample by sample; it does not affect results."""
 
 NO_VARIATION = 1e-12
-"""Relative to the score: a smaller standard error is the rounding of one that is 0."""
+"""Smallest width of an interval relative to the score; smaller widths are rounding errors of 0."""
 
 
 def judged_claims(
@@ -61,15 +61,15 @@ def judged_claims(
     folds: Any = None,
     k: str | float = "median",
 ) -> JudgedClaims:
-    """All claims of one method, checked; labels are nan where there are none.
+    """Check all claims of one method; missing labels become nan.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled; None if there are none at all.
-        responses: response ids (n,); None if every claim is a response of its own.
-        weights: how many claims each counts as, (n,), or None for one each.
+        y: labels (n,), True or False, None where unlabelled; None if no claim has a label.
+        responses: response ids (n,); None if every claim is a separate response.
+        weights: weights (n,), the number of claims that each counts as; None for 1 each.
         folds: fold of each claim, (n,), if `p` is cross-fitted.
-        k: how the K of F1@K is chosen, as in `choose_k`.
+        k: choice of the K of F1@K, as in `choose_k`.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or an unknown `k`.
@@ -92,15 +92,15 @@ def judged_claims(
 def labelled_claims(
     every: JudgedClaims, unlabelled: str = LabelPolicy.EXCLUDE, k: str | float = "median"
 ) -> JudgedClaims | None:
-    """Those claims that scores which need labels are over; None if there are none.
+    """Claims for scores that need labels; None if there are none.
 
     Args:
-        every: all claims, with nan for a label that is not there.
-        unlabelled: what these count as, as in `apply_policy`.
-        k: how the K of F1@K is chosen among them.
+        every: all claims, with nan for missing labels.
+        unlabelled: treatment of claims without a label, as in `apply_policy`.
+        k: choice of the K of F1@K, as in `choose_k`.
 
     Raises:
-        InputError: for an unknown policy, unlabelled claims where they are an error, or weights
+        InputError: for an unknown policy, unlabelled claims under the policy "error", or weights
             that are all zero.
     """
     scored = apply_policy(every.p, every.y, unlabelled)
@@ -123,20 +123,20 @@ def estimates_of(
     intervals: IntervalSettings | None,
     settings: SampleSettings,
 ) -> dict[str, Estimate]:
-    """Scores of claims by name, each with its one interval; AUROC within folds if there are any.
+    """Scores of claims with intervals, by name; AUROC is computed within folds if there are any.
 
     Args:
-        claims: the claims, all labelled where a score needs that.
+        claims: the claims; all must be labelled if a score needs labels.
         scores: the scores.
-        intervals: replicates, seed and level of the intervals; None for none.
-        settings: what scores of samples are computed with.
+        intervals: replicates, seed and level of the intervals; None for no intervals.
+        settings: settings of the scores of samples.
     """
     estimates: dict[str, Estimate] = {}
     of_samples = []
     n_responses = len(claims.grouping.responses)
     for score in scores:
         if score.ratio is not None:
-            # One after the other: each has sums of every response.
+            # Sequentially, because each score holds sums for every response.
             estimates[score.name] = _of_sums(score, score.value(claims), claims, intervals)
         elif score.within_folds is not None and claims.folds is not None:
             value = score.value(claims)
@@ -162,7 +162,7 @@ def estimates_of(
 
 
 def without_labels(scores: Sequence[ScoreDefinition]) -> dict[str, Estimate]:
-    """Scores that need labels where there are none."""
+    """Undefined estimates of scores that need labels, by name."""
     return {score.name: undefined(score.name, ScoreStatus.NO_LABELS) for score in scores}
 
 
@@ -185,7 +185,7 @@ def _of_samples(
     intervals: IntervalSettings,
     settings: SampleSettings,
 ) -> dict[str, Estimate]:
-    """Scores of samples that have a value, with their intervals; points are of two responses."""
+    """Add intervals to scores of samples; at least two responses are needed."""
     level, seed = intervals.level, intervals.seed
     estimates: dict[str, Estimate] = {}
     jackknifed = []
@@ -208,13 +208,13 @@ def _of_samples(
                 estimates[name] = replace(value, lower=lower, upper=upper, standard_error=error)
     if jackknifed:
         estimates |= _by_jackknife(points, settings, jackknifed, level, seed)
-    return {name: _told(each) for name, each in estimates.items()}
+    return {name: _within_range(each) for name, each in estimates.items()}
 
 
 def _of_base_rate(
     value: Estimate, score: ScoreDefinition, points: Forecasts, level: float
 ) -> Estimate:
-    """Scores of the base rate alone take all values that its interval's base rates have."""
+    """Interval of a score of the base rate: its values over the interval of the base rate."""
     of_base_rate = score.of_base_rate
     if of_base_rate is None:
         return value
@@ -228,7 +228,7 @@ def _of_base_rate(
     )
     lower, upper = float(rate.lower[0]), float(rate.upper[0])
     base_rate = float(rate.estimate[0])
-    # The uncertainty rises up to a base rate of one half and falls beyond it.
+    # The uncertainty increases up to a base rate of 1/2 and decreases beyond it.
     reached = of_base_rate(np.array([lower, upper, min(max(0.5, lower), upper)]))
     step = of_base_rate(np.clip(np.array([base_rate - _STEP, base_rate + _STEP]), 0, 1))
     error = abs(float(np.diff(step)[0])) / (2 * _STEP) * float(rate.standard_error[0])
@@ -246,14 +246,14 @@ def _of_auroc(
     *,
     level: float,
 ) -> Estimate:
-    """AUROC with Obuchowski's standard error, symmetric in the logit; no interval without one."""
+    """AUROC with Obuchowski's standard error and an interval symmetric in the logit, if any."""
     area, covariance = clustered_auroc([p], y, grouping, folds, weights)
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     if not error[0] > NO_VARIATION:
         return value
     counted = np.ones(y.size) if weights is None else weights
     true, false = counted * y, counted * (1 - y)
-    # Few false claims decide as much of the area as all true ones.
+    # The false claims, however few, determine as much of the area as the true claims.
     decided = grouping.sums(true / true.sum() + false / false.sum())
     size = effective_number(decided[:, np.newaxis])
     return _with_interval(value, delta_interval(area, error, size, level, Scale.UNIT), error)
@@ -287,16 +287,16 @@ def _by_jackknife(
 
 
 def _with_interval(value: Estimate, ends: Ends, error: Floats, column: int = 0) -> Estimate:
-    """The score with one of many intervals, arrays (k,)."""
+    """The score with the interval of a column of `ends`, arrays (k,)."""
     lower, upper = (float(end[column]) for end in ends)
     return replace(value, lower=lower, upper=upper, standard_error=float(error[column]))
 
 
-def _told(value: Estimate) -> Estimate:
-    """The score without what no population can have; no interval if both ends are the same.
+def _within_range(value: Estimate) -> Estimate:
+    """Clip an interval to the range of its score; remove an interval of width 0.
 
-    Redraws that all have one value, as where claims are perfectly separated, measure no chance: a
-    point would claim to know the score for certain. This holds of every method.
+    Resamples with equal values, as with perfectly separated claims, do not measure chance: an
+    interval of width 0 would mean that the score is known exactly. This applies to every method.
     """
     lowest, highest = REGISTRY[value.name].range
     lower, upper = max(value.lower, lowest), min(value.upper, highest)

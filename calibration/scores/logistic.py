@@ -1,4 +1,4 @@
-"""Weighted logistic regression by Newton's method, for data of one column or a few."""
+"""Weighted logistic regression with few columns, by Newton's method."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibration.forecasts import dot
 from calibration.validation import Floats
 
 ROWS_AT_ONCE = 1 << 15
-"""How many rows are worked on together; their temporary arrays fit in a processor's cache."""
+"""Number of rows per block; temporary arrays of a block fit in a processor's cache."""
 
 _MOST_ITERATIONS = 60
 _CONVERGED = 1e-6
@@ -19,7 +19,7 @@ _CONVERGED = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """Maximum likelihood of a logistic regression.
+    """Maximum likelihood estimate of a logistic regression.
 
     Attributes:
         coefficients: float64 (k,), one per column.
@@ -38,19 +38,19 @@ def fit_logistic(
     offset: Floats | None = None,
     start: Floats | None = None,
 ) -> LogisticFit:
-    """Coefficients that make the labels most likely.
+    """Fit a logistic regression by maximum likelihood.
 
-    Newton's method, damped as Sun and Tran-Dinh (2019) do for generalised self-concordant
-    functions like this one, which converges from every start where there is a maximum. Steps are
-    measured by how much they move a linear predictor; after one below 1e-6 the error left is of
-    the order of its square.
+    Newton's method is damped as proposed by Sun and Tran-Dinh (2019) for generalized
+    self-concordant functions. It converges from every start if there is a maximum. The size of a
+    step is the largest change of a linear predictor; after a step below 1e-6 the remaining error is
+    of the order of its square.
 
     Args:
         columns: the columns of the design matrix, (k, m).
         weight: weight of each row, (m,).
-        true: the part of that weight whose label is true, (m,); fractions are as good.
-        offset: added to each linear predictor, (m,), or None.
-        start: coefficients to begin with, (k,), or None for zeros.
+        true: weight of the true labels in each row, (m,), not necessarily an integer.
+        offset: number added to each linear predictor, (m,), or None.
+        start: initial coefficients, (k,), or None for zeros.
     """
     coefficients = np.zeros(columns.shape[0]) if start is None else start
     for _ in range(_MOST_ITERATIONS):
@@ -77,7 +77,7 @@ def _derivatives(
     n_columns, n_rows = columns.shape
     gradient = np.zeros(n_columns)
     hessian = np.zeros((n_columns, n_columns))
-    # In parts that stay in the cache: a pass over a million rows costs more than its arithmetic.
+    # Blocks stay in the cache: for a million rows, memory access costs more than arithmetic.
     for begin in range(0, n_rows, ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
         part = columns[:, rows]
@@ -102,7 +102,7 @@ def _largest_move(columns: Floats, step: Floats) -> float:
 
 
 def combined(coefficients: Floats, columns: Floats) -> Floats:
-    """Linear combination of columns, (k, m), in this thread alone, (m,)."""
+    """Linear combination (m,) of columns (k, m), computed in the calling thread."""
     linear = np.zeros(columns.shape[1])
     for coefficient, values in zip(coefficients.tolist(), columns, strict=True):
         linear += coefficient * values
@@ -112,7 +112,7 @@ def combined(coefficients: Floats, columns: Floats) -> Floats:
 def sigmoid(linear: Floats) -> Floats:
     """1 / (1 + exp(-x)) elementwise."""
     with np.errstate(over="ignore"):
-        # exp overflows to inf for x below -709, where the quotient is 0 as it should be.
+        # exp overflows to inf for x below -709, where the quotient is correctly 0.
         exponential = np.exp(-linear)
     exponential += 1
     return np.reciprocal(exponential, out=exponential)

@@ -1,4 +1,4 @@
-"""Scores of many samples of the same forecasts at once, for tests and intervals."""
+"""Scores of many samples of the same forecasts, for tests and intervals."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ COMPILED = (
     *("corp_brier_miscalibration", "corp_brier_discrimination", "auroc", "ece"),
     *("calibration_slope", "calibration_intercept", "aurc"),
 )
-"""Scores that `kernels` has, in the order of its columns."""
+"""Scores computed by the kernel `score_samples`, in the order of its columns."""
 
 
 def scores_of_samples(
     points: Forecasts, settings: SampleSettings, names: Sequence[str], workers: int = 1
 ) -> Statistic:
-    """Statistic whose columns are scores of samples, nan where they are not defined.
+    """Return a statistic whose columns are scores of samples; undefined scores are nan.
 
-    The numbers are those of `sample_scores` but for rounding.
+    The numbers equal those of `sample_scores` up to rounding.
 
     Args:
         points: the forecasts.
-        settings: what they are computed with.
-        names: some of `SAMPLE_SCORES`.
-        workers: number of threads for the scores that are computed sample by sample.
+        settings: settings of the scores.
+        names: names of the scores, from `SAMPLE_SCORES`.
+        workers: number of threads for scores that are computed sample by sample.
     """
     fits = points.p.size <= MOST_POINTS
     compiled = [name for name in names if name in COMPILED and (fits or "calib" not in name)]
@@ -61,7 +61,7 @@ def scores_of_samples(
 def _compiled(
     points: Forecasts, settings: SampleSettings, places: Sequence[int], multiplicity: Floats
 ) -> Floats:
-    """Every compiled score of samples, (n_samples, 7), of which some are wanted."""
+    """Compiled scores of samples, (n_samples, 7); only the columns `places` are computed."""
     from calibration.scores.kernels.samples import N_SCORES, Atoms, Points, score_samples
 
     counted = np.ones(points.p.size)

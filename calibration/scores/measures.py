@@ -1,6 +1,6 @@
-"""Measures of one response's factuality from its atoms' posteriors (FactReasoner, section 3.2).
+"""Measures of a response's factuality from its atoms' posteriors (FactReasoner, section 3.2).
 
-Every function takes the probabilities `p` that the atoms of ONE response are true, shape (n,).
+Every function takes the probabilities `p`, (n,), that the atoms of a single response are true.
 `calibration.scores.families.responses` computes the same measures for many responses at once.
 """
 
@@ -22,19 +22,20 @@ from factormodels.errors import InputError
 logger = logging.getLogger(__name__)
 
 DECISION_TOLERANCE = 1e-9
-"""An atom with |P - 1/2| up to this is undecided: algorithms round an exact 1/2 differently."""
+"""An atom with |P - 1/2| up to this is undecided, because algorithms round an exact 1/2."""
 
 ENTROPY_PEAK = 1 / math.e
-"""The P at which -P log P is largest; below it, E falls as P falls."""
+"""The P at which -P log P is largest; below it, E decreases with P."""
 
 
 def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int8]:
-    """Each atom's verdict, int8 (n,): 1 supported, -1 contradicted, 0 undecided.
+    """Verdict of each atom, int8 (n,): 1 supported, -1 contradicted, 0 undecided.
 
-    FactReasoner, sections 3.2 and 4: P above, below and at 1/2.
+    An atom is supported if P is above 1/2, contradicted if P is below, and undecided at 1/2
+    (FactReasoner, sections 3.2 and 4).
 
     Args:
-        p: probabilities (n,), checked already.
+        p: probabilities (n,), which are not checked.
         tolerance: an atom with |p - 1/2| up to this is undecided.
     """
     distance = p - 0.5
@@ -43,7 +44,7 @@ def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int
 
 
 def factual_precision(p: ArrayLike) -> float:
-    """Pr = S/n, the share of atoms that are supported, S = #{P > 1/2}.
+    """Precision Pr = S/n, the share of supported atoms, where S is the number with P > 1/2.
 
     FactReasoner, section 3.1 and appendix B, equation 5.
 
@@ -54,7 +55,7 @@ def factual_precision(p: ArrayLike) -> float:
 
 
 def recall_of_counts(supported: ArrayLike, k: ArrayLike) -> Floats:
-    """R_K = min(S/K, 1) elementwise, for S supported atoms each and K > 0.
+    """Recall R_K = min(S/K, 1) elementwise, for S supported atoms and K > 0.
 
     FactReasoner, section 3.1 and appendix B, equation 6.
     """
@@ -63,26 +64,26 @@ def recall_of_counts(supported: ArrayLike, k: ArrayLike) -> Floats:
 
 
 def f1_of_counts(supported: ArrayLike, n_atoms: ArrayLike, k: ArrayLike) -> Floats:
-    """F1@K elementwise, for S supported of n atoms each and K > 0; 0 where S = 0."""
+    """F1@K elementwise, for S supported atoms among n and K > 0; 0 if S = 0."""
     true = np.asarray(supported, dtype=np.float64)
     precision = true / np.asarray(n_atoms)
     recall = recall_of_counts(true, k)
-    # Pr and R_K are 0 together, exactly where S is: adding 1 there only averts 0/0.
+    # Pr and R_K are both 0 exactly if S is 0; adding 1 to the denominator then avoids 0/0.
     harmonic_mean: Floats = 2 * precision * recall / (precision + recall + (true == 0))
     return harmonic_mean
 
 
 def f1_at_k(p: ArrayLike, k: float) -> float:
-    """F1@K, the harmonic mean of Pr and R_K; 0 if no atom is supported.
+    """F1@K, the harmonic mean of precision Pr and recall R_K; 0 if no atom is supported.
 
     FactReasoner, section 3.1 and appendix B, equation 7; Wei et al. 2024.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        k: the number K of supported atoms that is full recall; above 0, whole or not.
+        k: number K of supported atoms at which recall is 1; above 0, not necessarily an integer.
 
     Raises:
-        InputError: for bad probabilities, or K not above 0.
+        InputError: for bad probabilities, or if K is not above 0.
     """
     signs = verdicts(probability_array(p))
     return float(f1_of_counts((signs > 0).sum(), signs.size, given_k(k)))
@@ -93,14 +94,13 @@ def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
 
     Args:
         policy: a number above 0, or ``fixed:INT`` for the same; ``median`` for the median number
-            of atoms over the responses (as FactReasoner does); ``half`` for half of each
-            response's own atoms. Medians and halves are not rounded: K need not be whole.
-            ``half-down`` rounds the half down to a whole number of at least 1, as FactReasoner's
-            release does.
+            of atoms over the responses (as in FactReasoner); ``half`` for half of each response's
+            number of atoms. Medians and halves are not rounded. ``half-down`` rounds the half down
+            to an integer of at least 1, as FactReasoner's release does.
         atom_counts: number of atoms of each response, (n_responses,), at least 1 each.
 
     Raises:
-        InputError: for an unknown policy, K not above 0, or counts that are not numbers of atoms.
+        InputError: for an unknown policy, K not above 0, or counts that are not positive integers.
     """
     counts = np.asarray(atom_counts)
     if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu" or counts.min() < 1:
@@ -129,12 +129,12 @@ def entropy_terms(p: Floats) -> Floats:
     """-P log10 P of each atom, (n,), with 0 at P = 0, its limit."""
     logarithms = np.zeros_like(p)
     np.log10(p, where=p > 0, out=logarithms)
-    # The sign is given to the logarithm, so that P = 1 yields 0 and not -0.
+    # Negate the logarithm rather than the product, so that P = 1 gives 0 and not -0.
     return p * np.abs(logarithms)
 
 
 def warn_where_entropy_misorders(p: Floats) -> None:
-    """Log a warning if atoms have P below 1/e, where E falls as the atom gets less likely."""
+    """Log a warning if atoms have P below 1/e, where E decreases as the atom gets less likely."""
     below = int((p < ENTROPY_PEAK).sum())
     if below:
         logger.warning(
@@ -149,11 +149,11 @@ def warn_where_entropy_misorders(p: Floats) -> None:
 def entropy_measure(p: ArrayLike) -> float:
     """E, the mean of -P log10 P over the atoms (FactReasoner, section 3.2, equation 1).
 
-    E = 0.150515 if every P is 1/2, and 0 if every P is 1. The paper says that E is infinite if
-    every atom is false with certainty; by its own formula E is 0 at P = 0 as well, and that is
-    returned. Since -P log P is largest at P = 1/e and falls below it, E does not order responses
-    by truth once atoms have P below 1/e: a warning is logged then. `mean_surprisal` and
-    `expected_precision` do order them.
+    E is 0.150515 if every P is 1/2, and 0 if every P is 1. The paper states that E is infinite if
+    every atom is certainly false, but its formula gives 0 at P = 0, which this function returns.
+    Because -P log P is largest at P = 1/e and decreases below, E does not order responses by truth
+    if atoms have P below 1/e; a warning is then logged. `mean_surprisal` and `expected_precision`
+    order them.
 
     Raises:
         InputError: for bad probabilities.
@@ -170,9 +170,10 @@ def surprisal_terms(p: Floats) -> Floats:
 
 
 def mean_surprisal(p: ArrayLike) -> float:
-    """Mean of -log10 P over the atoms: 0 if all are certain, infinite if a P is 0.
+    """Mean of -log10 P over the atoms: 0 if every P is 1, infinite if a P is 0.
 
-    What the paper says of E holds for it: it grows without bound as atoms become false.
+    Unlike E, it has the property that the paper states: it grows without bound as atoms become
+    false.
 
     Raises:
         InputError: for bad probabilities.
@@ -181,7 +182,7 @@ def mean_surprisal(p: ArrayLike) -> float:
 
 
 def expected_precision(p: ArrayLike) -> float:
-    """E[Pr], the mean of P over the atoms: the expected share of atoms that are true.
+    """Expected precision E[Pr], the mean of P over the atoms.
 
     Raises:
         InputError: for bad probabilities.
@@ -190,10 +191,10 @@ def expected_precision(p: ArrayLike) -> float:
 
 
 def given_k(k: Any) -> float:
-    """The K of F1@K, above 0.
+    """Check a K of F1@K.
 
     Raises:
-        InputError: if it is anything else.
+        InputError: if it is not a finite number above 0.
     """
     if not is_number(k) or not 0 < k < math.inf:
         raise InputError(f"k is {shown(k)}; give a number above 0")
@@ -202,7 +203,7 @@ def given_k(k: Any) -> float:
 
 @contextmanager
 def entropy_warnings() -> Iterator[list[str]]:
-    """Collect the warnings about E, which every cell would repeat, instead of showing them."""
+    """Collect warnings about E instead of logging them, so that cells do not repeat them."""
     collected: list[str] = []
     logger = logging.getLogger("calibration.scores.measures")
 

@@ -1,7 +1,7 @@
-"""Every score by name, as the file of `calibration.scores.families` that computes it defines it.
+"""Registry of the scores that the files of `calibration.scores.families` define.
 
-A score has one name wherever it is asked for or given: in `calibration.score`, in the columns of
-tables, in the `measures` of a study.
+A score has the same name in `calibration.score`, in the columns of tables, and in the `measures` of
+a study.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ REGISTRY: Mapping[str, ScoreDefinition] = MappingProxyType(
         for score in importlib.import_module(f"{families.__name__}.{family.name}").FAMILY
     }
 )
-"""Every score by its name."""
+"""All scores by name."""
 
 USUAL_SCORES = tuple(
     sorted(
         (name for name, score in REGISTRY.items() if score.usual), key=lambda n: REGISTRY[n].usual
     )
 )
-"""Those that are shown of probabilities unless it is said which."""
+"""Names of the scores of probabilities that are shown by default."""
 
 MEASURES = (
     *("precision", "f1_at_k", "entropy", "precision_mae", "f1", "brier", "log_loss", "accuracy"),
@@ -44,10 +44,10 @@ MEASURES = (
 """The measures of the papers, in the order of a table of methods."""
 
 DEFAULT_MEASURES = MEASURES[:8]
-"""Those that a table of a study shows unless it is told which."""
+"""Names of the scores that tables of studies show by default."""
 
 SAMPLE_SCORES = tuple(name for name, score in REGISTRY.items() if score.of_sample is not None)
-"""Names of the scores that samples of forecasts have, and responses have not."""
+"""Names of the scores that are defined for samples of forecasts and not by response."""
 
 
 def sample_scores(
@@ -57,8 +57,8 @@ def sample_scores(
 
     Args:
         sample: the sample.
-        settings: what they are computed with.
-        names: some of `SAMPLE_SCORES`.
+        settings: settings of the scores.
+        names: names of the scores, from `SAMPLE_SCORES`.
     """
     scores: dict[str, Estimate] = {}
     for name in names:
@@ -73,10 +73,10 @@ def scores_named(names: Sequence[str], argument: str = "scores") -> tuple[ScoreD
 
     Args:
         names: the names.
-        argument: what an error calls them.
+        argument: name of the argument in errors.
 
     Raises:
-        InputError: for no name, an unknown one, or one given twice.
+        InputError: for no name, an unknown name, or a duplicate name.
     """
     if isinstance(names, str) or not names:
         raise InputError(f"{argument} is {names!r}; give a list of some of {', '.join(REGISTRY)}")
@@ -89,5 +89,5 @@ def scores_named(names: Sequence[str], argument: str = "scores") -> tuple[ScoreD
 
 
 def response_k(k: str | float, grouping: Grouping) -> Floats:
-    """K of F1@K of every response, as `choose_k` chooses it."""
+    """K of F1@K for every response, as chosen by `choose_k`."""
     return choose_k(k, grouping.sizes)

@@ -1,4 +1,4 @@
-"""The measures of every response, which need no labels."""
+"""Measures of every response, which need no labels."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _MEASURES = (*_COUNTS, "precision", "f1_at_k", "entropy", "mean_surprisal", "exp
 
 
 def measure_responses(p: ArrayLike, responses: Any, *, k: str | float = "median") -> Frame:
-    """Measures of `calibration.scores.measures` for every response at once, a row per response.
+    """Measures of `calibration.scores.measures` for every response, as a table.
 
-    Columns: responses, ids in order of first appearance; n_atoms; supported, contradicted and
-    undecided, numbers of atoms with P above, below and at 1/2; precision, Pr = supported / n_atoms;
-    k, the K of F1@K; f1_at_k; entropy, E; mean_surprisal; expected_precision, the mean of P.
+    The table has a row per response and these columns: responses, ids in order of first appearance;
+    n_atoms; supported, contradicted and undecided, numbers of atoms with P above, below and at 1/2;
+    precision, Pr = supported / n_atoms; k, the K of F1@K; f1_at_k; entropy, E; mean_surprisal;
+    expected_precision, the mean of P.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
         responses: response ids (n,).
-        k: how the K of F1@K is chosen, as in `choose_k`.
+        k: choice of the K of F1@K, as in `choose_k`.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or an unknown `k`.
@@ -39,7 +40,7 @@ def measure_responses(p: ArrayLike, responses: Any, *, k: str | float = "median"
         if each.name in _MEASURES and each.ratio is not None
     }
     measures |= {name: measures[name].astype(np.int64) for name in _COUNTS}
-    # One by one, lest numpy make one kind of them.
+    # Convert one by one, so that NumPy does not coerce the ids to a common type.
     ids = np.fromiter(judged.grouping.responses, dtype=object)
     columns = {"responses": ids, "n_atoms": judged.grouping.sizes, "k": judged.k, **measures}
     names = ("responses", "n_atoms", *_MEASURES[:4], "k", *_MEASURES[4:])

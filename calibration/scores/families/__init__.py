@@ -1,4 +1,5 @@
-"""Families of scores, one per file: what computes them, and in `FAMILY` what is known of each.
+"""Families of scores, one per file, with the definitions of their scores in `FAMILY`.
 
-`calibration.scores.registry` reads every file here: a score that stands in one is everywhere.
+`calibration.scores.registry` imports every file in this folder, so that a new score is available
+throughout the package.
 """

@@ -1,10 +1,10 @@
 """Calibration errors over bins: expected (ECE), maximum (MCE), average (ACE), and debiased.
 
 Let d_b be the distance between the mean probability and the share of true atoms of bin b, and w_b
-its part of the weight. Then ECE = sum_b w_b d_b, MCE = max_b d_b, and ACE is the mean of d_b over
-the bins that hold an atom. ECE and MCE are of Naeini, Cooper and Hauskrecht 2015, ACE is of
-Neumann, Zisserman and Vedaldi 2018. What Nixon et al. 2019 call adaptive calibration error is the
-ECE over bins of equal mass.
+its share of the weight. Then ECE = sum_b w_b d_b, MCE = max_b d_b, and ACE is the mean of d_b over
+non-empty bins. ECE and MCE are from Naeini, Cooper and Hauskrecht 2015, ACE from Neumann,
+Zisserman and Vedaldi 2018. The adaptive calibration error of Nixon et al. 2019 is the ECE over bins
+of equal mass.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
 
 NORMS = ("expected", "maximum", "average")
-"""Names of calibration errors: over atoms, of the worst bin, over bins."""
+"""Names of norms: mean over atoms, maximum over bins, mean over bins."""
 
 
 def calibration_error(
@@ -49,20 +49,20 @@ def calibration_error(
 ) -> float:
     """Distance between mean probability and share of true atoms, over bins.
 
-    Bins estimate shares from few atoms, which makes it too large; debiased it is less what a normal
-    share would add in the mean (as the released code of Kumar, Liang and Ma 2019 simulates; here in
-    closed form), and may be below 0.
+    The error is biased upwards, because bins estimate shares from few atoms. The debiased error
+    subtracts the expected bias of normally distributed shares and may be negative. The released
+    code of Kumar, Liang and Ma 2019 simulates this bias; here it is computed in closed form.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         n_bins: number of bins.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal weight.
         norm: ``expected`` for the mean over atoms (ECE), ``maximum`` for the worst bin (MCE),
             ``average`` for the mean over bins (ACE).
         debiased: whether to remove the bias of the expected error.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
@@ -79,12 +79,11 @@ def calibration_error(
 
 
 def _error(deviation: Floats, share: Floats, norm: str) -> Floats:
-    """The calibration error of a name.
+    """Calibration error under a norm.
 
     Args:
-        deviation: mean probability less share of true atoms of each bin, times its part of the
-            weight, (..., b).
-        share: that part, (b,).
+        deviation: mean probability minus share of true atoms, times `share`, (..., b).
+        share: share of the weight in each bin, (b,).
         norm: one of `NORMS`.
     """
     if norm == "expected":
@@ -99,7 +98,7 @@ def _error_of(bins: Binned, norm: str) -> float:
 
 
 def _debiased_error(bins: Binned) -> float:
-    """The expected error less what normal noise of the shares would add to it."""
+    """Expected error minus its bias under normal noise of the shares."""
     distance = np.abs(bins.mean_p - bins.observed)
     spread = np.sqrt(bins.observed * (1 - bins.observed) / bins.weight)
     ratio = np.divide(distance, spread, out=np.full_like(distance, np.inf), where=spread > 0)
@@ -108,7 +107,7 @@ def _debiased_error(bins: Binned) -> float:
 
 
 def _folded(distance: Floats, spread: Floats, ratio: Floats) -> Floats:
-    """Mean of |N(distance, spread^2)|, which is distance itself without spread."""
+    """Mean of |N(distance, spread^2)|; equals `distance` if `spread` is 0."""
     from scipy.special import ndtr
 
     folded = spread * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2)
@@ -132,7 +131,7 @@ def _of_equal_mass(sample: Sample, settings: SampleSettings) -> tuple[Estimate, 
 def _deviations(
     norm: str, starts: Callable[[Sample, int], Integers]
 ) -> Callable[[Forecasts, SampleSettings], DeviationScores]:
-    """The deviations of the calibration error of a name, over bins that start where one says."""
+    """Return the deviations of a calibration error over the bins that `starts` returns."""
 
     def deviations(points: Forecasts, settings: SampleSettings) -> DeviationScores:
         cells = Cells(points, numbered(points, starts(points.sample(), settings.n_bins)))

@@ -1,7 +1,7 @@
-"""CORP: the Brier score parted into miscalibration, discrimination and uncertainty.
+"""CORP decomposition of the Brier score into miscalibration, discrimination and uncertainty.
 
-Dimitriadis, Gneiting and Jordan 2021: forecasts are recalibrated by isotonic regression, without
-bins.
+Forecasts are recalibrated by isotonic regression, without bins (Dimitriadis, Gneiting and Jordan
+2021).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from calibration.validation import Floats, Integers
 
 @dataclass(frozen=True)
 class CorpDecomposition:
-    """score = miscalibration - discrimination + uncertainty, none of the three below 0.
+    """Terms of score = miscalibration - discrimination + uncertainty, all at least 0.
 
     Attributes:
-        score: the Brier score of the forecasts.
-        miscalibration: score minus that of the recalibrated forecasts.
-        discrimination: uncertainty minus that of the recalibrated forecasts.
-        uncertainty: that of the base rate as the forecast of every atom.
+        score: Brier score of the forecasts.
+        miscalibration: `score` minus the Brier score of the recalibrated forecasts.
+        discrimination: `uncertainty` minus the Brier score of the recalibrated forecasts.
+        uncertainty: Brier score of the base rate as the forecast of every atom.
     """
 
     score: float
@@ -48,8 +48,7 @@ class IsotonicFit:
     Attributes:
         value: float64 (b,), share of true atoms in each block, ascending.
         weight: float64 (b,), weight of each block.
-        first: int64 (b,), position of each block's first point among the points of the sample
-            that have weight.
+        first: int64 (b,), position of each block's first point among the points with weight.
     """
 
     value: Floats
@@ -67,7 +66,7 @@ def isotonic_fit(sample: Sample) -> IsotonicFit:
     fit = isotonic_regression(true / weight, weights=weight)
     first = fit.blocks[:-1]
     return IsotonicFit(
-        # Sums over blocks again: a block of true atoms alone is then 1 exactly.
+        # Sum over blocks again, so that a block of true atoms has a value of exactly 1.
         value=np.add.reduceat(true, first) / np.add.reduceat(weight, first),
         weight=np.asarray(fit.weights),
         first=np.asarray(first, dtype=np.int64),
@@ -77,16 +76,16 @@ def isotonic_fit(sample: Sample) -> IsotonicFit:
 def corp_decomposition(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> CorpDecomposition:
-    """Brier = miscalibration - discrimination + uncertainty, by isotonic regression.
+    """Decompose the Brier score as miscalibration - discrimination + uncertainty.
 
-    Recalibrated forecasts are the isotonic regression of the labels on p, which is optimal for
-    every proper score at once.
+    The recalibrated forecasts are the isotonic regression of the labels on p, which is optimal for
+    every proper score.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or no labelled atom.
@@ -96,7 +95,7 @@ def corp_decomposition(
 
 
 def corp_terms(sample: Sample, fit: IsotonicFit) -> CorpDecomposition:
-    """Decomposition of the Brier score, given the isotonic fit of the sample."""
+    """Decompose the Brier score, given the isotonic fit of the sample."""
     score = mean_loss(sample, "brier")
     recalibrated = dot(fit.weight, _brier_of_share(fit.value)) / sample.total
     of_base_rate = float(_brier_of_share(np.array(sample.base_rate)))
@@ -104,7 +103,7 @@ def corp_terms(sample: Sample, fit: IsotonicFit) -> CorpDecomposition:
 
 
 def _brier_of_share(share: Floats) -> Floats:
-    """Brier score of the forecast `share` of atoms of which that share is true."""
+    """Brier score of the forecast `share` if that share of atoms is true."""
     return share * (1 - share) ** 2 + (1 - share) * share**2
 
 
@@ -127,7 +126,7 @@ def _miscalibration(points: Forecasts, _: SampleSettings) -> DeviationScores:
 
 
 def _discrimination(points: Forecasts, settings: SampleSettings) -> DeviationScores:
-    """Populations with the smooth curve of the data, whose isotonic fit is biased as theirs is."""
+    """Deviations from the base rate, in the direction of the data's smooth calibration curve."""
     whole, cells = points.sample(), Cells(points, neighbours(points))
     base_rate = whole.base_rate
 
@@ -140,8 +139,8 @@ def _discrimination(points: Forecasts, settings: SampleSettings) -> DeviationSco
         return _isotonic_direction(deviations, cells.weight, base_rate)
     columns = curve_columns(whole, settings.clip)[: fit.coefficients.size]
     curve = sigmoid(fit.coefficients @ columns)
-    # Discrimination is of the order of the mean square: half a share more of it is that share more
-    # of the distance.
+    # Discrimination is about the mean squared distance, so that increasing the distance by a share
+    # increases the square by twice that share.
     squared = np.repeat((curve - base_rate) ** 2, points.sizes)
     mean = float((points.weights * squared).sum() / points.weights.sum())
     size = points.weights * (squared / max(mean, 1e-12) - 1) / 2
@@ -156,7 +155,7 @@ def _discrimination(points: Forecasts, settings: SampleSettings) -> DeviationSco
 def _isotonic_direction(
     scores: DeviationScores, weight: Floats, forecast: Floats | float
 ) -> DeviationScores:
-    """The score of populations whose shares of true atoms are isotonic as the data's fit."""
+    """The scores, with the direction from the forecasts to the isotonic fit of the data."""
     from scipy.optimize import isotonic_regression
 
     fit = isotonic_regression(forecast + scores.deviation / weight, weights=weight).x
@@ -164,12 +163,12 @@ def _isotonic_direction(
 
 
 def _isotonic_gains(weight: Floats, observed: Floats, forecast: Floats | None) -> Floats:
-    """What isotonic recalibration takes off the Brier score, (...,).
+    """Reduction of the Brier score by isotonic recalibration, (...,).
 
     Args:
-        weight: share of each cell, (n_cells,).
-        observed: shares of true atoms, (..., n_cells), which noise may bring out of [0, 1].
-        forecast: probability of each cell; None for the share of true atoms of all.
+        weight: share of the weight in each cell, (n_cells,).
+        observed: shares of true atoms, (..., n_cells), which noise may move outside [0, 1].
+        forecast: probability of each cell; None for the overall share of true atoms.
     """
     from calibration.scores.kernels.samples import isotonic_gains
 

@@ -1,4 +1,4 @@
-"""Logistic calibration: slope and intercept, and the errors of a flexible calibration curve."""
+"""Slope and intercept of logistic calibration, and errors of a flexible calibration curve."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from calibration.validation import Floats, member_named
 _LINE = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
 
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
-"""Where the knots of the flexible curve are among the atoms (Harrell 2015, section 2.4.6)."""
+"""Quantiles of the atoms at the knots of the flexible curve (Harrell 2015, section 2.4.6)."""
 
 MOST_POINTS = 1 << 17
-"""Up to how many distinct probabilities logistic regressions run on them, and not on a mesh."""
+"""Largest number of distinct probabilities for which logistic regressions do not use a mesh."""
 
 N_CELLS = 1 << 15
 """Number of cells of that mesh of logits."""
@@ -48,14 +48,14 @@ N_CELLS = 1 << 15
 
 @dataclass(frozen=True)
 class CalibrationLine:
-    """Logistic recalibration of labels on logit p; nan where `status` says that it is not defined.
+    """Logistic regression of labels on logit p; undefined numbers are nan.
 
     Attributes:
         slope: b of logit P(true) = a + b logit p; 1 if calibrated, below 1 if p is too extreme.
         intercept: a of the same fit; 0 if calibrated.
-        in_the_large: a of logit P(true) = a + logit p; above 0 if p is too low on the whole.
-        status: of slope and intercept: ``ok``, ``clipped``, ``one_class``, ``constant_forecast``
-            or ``separated``.
+        in_the_large: a of logit P(true) = a + logit p; above 0 if p is too low on average.
+        status: status of slope and intercept: ``ok``, ``clipped``, ``one_class``,
+            ``constant_forecast`` or ``separated``.
         in_the_large_status: ``ok``, ``clipped`` or ``one_class``.
         n_clipped: number of atoms whose p is outside [clip, 1 - clip], moved or left out.
     """
@@ -79,17 +79,17 @@ def calibration_line(
 ) -> CalibrationLine:
     """Slope and intercept of the logistic regression of labels on logit p.
 
-    Cox 1958; Van Calster et al. 2016 on what each of the three numbers means. Probabilities of 0
-    and 1 have no logit: the slope depends on `clip` if they are moved, and no longer speaks of
-    them if they are left out. `n_clipped` says how many there are.
+    The regression is from Cox 1958; Van Calster et al. 2016 interpret the three numbers.
+    Probabilities of 0 and 1 have no logit. If they are moved, the slope depends on `clip`; if they
+    are left out, the slope does not describe them. `n_clipped` is their number.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
-        extremes: what becomes of p outside: ``clip``, or ``leave-out``.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        extremes: treatment of p outside that range: ``clip`` or ``leave-out``.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
@@ -120,7 +120,7 @@ def line_scores(sample: Sample, settings: SampleSettings) -> LineScores:
 
 
 def line_start(points: Forecasts, settings: SampleSettings) -> dict[str, Floats]:
-    """Where fits of a line to samples begin, by name: where those to the data ended."""
+    """Initial coefficients of fits of a line to samples, by name: the coefficients of the data."""
 
     def build() -> dict[str, Floats]:
         line = _line_scores(_whole(points, settings), settings.clip, {})
@@ -134,7 +134,7 @@ def line_start(points: Forecasts, settings: SampleSettings) -> dict[str, Floats]
 
 
 def _whole(points: Forecasts, settings: SampleSettings) -> Sample:
-    """The data that samples are drawn from, as far as they have logits that count."""
+    """Sample of all data, without extremes if the settings leave them out."""
     return points.remember(
         ("whole", settings.clip, settings.extremes), lambda: settings.with_logits(points.sample())
     )
@@ -172,7 +172,7 @@ def _line_scores(sample: Sample, clip: float, start: dict[str, Floats]) -> LineS
 
 
 def _curve_scores(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
-    """E90 (Austin and Steyerberg 2019): the least distance that reaches 90 % of the atoms."""
+    """E90 (Austin and Steyerberg 2019): the 90% quantile of the distance from the curve."""
     sample = settings.with_logits(sample)
     curve, status = curve_of(sample, settings)
     if status not in (ScoreStatus.OK, ScoreStatus.CLIPPED):
@@ -182,11 +182,11 @@ def _curve_scores(sample: Sample, settings: SampleSettings) -> tuple[Estimate, .
 
 
 def curve_of(sample: Sample, settings: SampleSettings) -> tuple[Floats, ScoreStatus]:
-    """Flexible curve of a sample at its points, (m,), nan where the status says why.
+    """Flexible curve of a sample at its points, (m,), with a status that explains nan.
 
-    It is a logistic regression on a restricted cubic spline of logit p with four knots, at the 5,
-    35, 65 and 95 % quantiles of the atoms of the data; where fewer than three of them differ, on
-    logit p alone (Harrell 2015).
+    The curve is a logistic regression on a restricted cubic spline of logit p with four knots, at
+    the 5, 35, 65 and 95% quantiles of the atoms of the data. If fewer than three knots differ, the
+    regression is on logit p alone (Harrell 2015).
     """
     points, clip = sample.forecasts, settings.clip
     whole, start = _whole(points, settings), curve_start(points, settings)
@@ -206,7 +206,7 @@ def curve_of(sample: Sample, settings: SampleSettings) -> tuple[Floats, ScoreSta
 
 
 def curve_start(points: Forecasts, settings: SampleSettings) -> Floats | None:
-    """Coefficients of the flexible curve of the data, with which fits to samples begin; or None."""
+    """Coefficients of the data's flexible curve, at which fits to samples start, or None."""
 
     def build() -> Floats | None:
         whole = _whole(points, settings)
@@ -221,7 +221,7 @@ def curve_start(points: Forecasts, settings: SampleSettings) -> Floats | None:
 def fit_curve(
     sample: Sample, whole: Sample, clip: float, start: Floats | None = None
 ) -> LogisticFit:
-    """Logistic regression on the spline of logit p whose knots `whole` has."""
+    """Fit a logistic regression on the spline of logit p with the knots of `whole`."""
     rows = _rows(sample, clip)
     kind = "points" if rows.weight is sample.weight else "mesh"
     columns = _curve_columns(whole, clip, rows.columns[1], kind)
@@ -237,7 +237,7 @@ def fit_curve(
 
 
 def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
-    """Least value that reaches a share of the weight, in (0, 1].
+    """Smallest value at which the cumulative weight reaches a share, in (0, 1].
 
     Args:
         values: numbers, (m,).
@@ -246,7 +246,7 @@ def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
     """
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
-    # A sum of weights is rounded: an atom that reaches the share exactly must count.
+    # Sums of weights are rounded: an atom that reaches the share exactly must be selected.
     index = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
     return float(values[order[index]])
 
@@ -283,7 +283,7 @@ class _Rows:
     Attributes:
         columns: float64 (2, r), ones and logits.
         weight: float64 (r,), weight of each row.
-        true: float64 (r,), the part of it on true atoms.
+        true: float64 (r,), the part of each weight on true atoms.
     """
 
     columns: Floats
@@ -292,9 +292,9 @@ class _Rows:
 
 
 def _rows(sample: Sample, clip: float) -> _Rows:
-    """Rows to regress on: of many points, a mesh that gives the same sums.
+    """Rows of the regression: the points, or for many points a mesh with the same sums.
 
-    Cubic interpolation at a distance h of mesh points errs by less than 0.03 h^4 times the fourth
+    The error of cubic interpolation with mesh width h is less than 0.03 h^4 times the fourth
     derivative. With h below 28/32768 that is 2e-14 times numbers of order 1.
     """
     points = sample.forecasts
@@ -321,7 +321,7 @@ def curve_columns(whole: Sample, clip: float) -> Floats:
 
 
 def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Floats:
-    """Columns of the flexible curve at logits: ones, logits, the spline's if any."""
+    """Columns of the flexible curve at logits: ones, logits, and those of the spline."""
 
     def build() -> Floats:
         line = np.stack([np.ones_like(logits), logits])
@@ -333,12 +333,12 @@ def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Flo
             return line
         return np.concatenate([line, restricted_cubic_spline(logits, knots)])
 
-    # Without its extremes, the data have other knots.
+    # Data without extremes have different knots.
     return whole.forecasts.remember(("curve", clip, kind, whole.total), build)
 
 
 def threshold_parts(sample: Sample) -> tuple[bool, bool]:
-    """Say whether a threshold on p parts true atoms above from false ones below, and the reverse.
+    """Return whether a threshold on p has all true atoms above it, and whether all below it.
 
     Atoms of either class may tie at the threshold. Both classes must have atoms.
     """
@@ -347,7 +347,7 @@ def threshold_parts(sample: Sample) -> tuple[bool, bool]:
 
 
 def _curve_deviations(points: Forecasts, settings: SampleSettings) -> DeviationScores | None:
-    """Deviations of the coefficients of the flexible curve, linearised."""
+    """Linearized deviations of the coefficients of the flexible curve."""
     coefficients, sample = curve_start(points, settings), _whole(points, settings)
     if coefficients is None:
         return None
@@ -371,7 +371,7 @@ def _curve_deviations(points: Forecasts, settings: SampleSettings) -> DeviationS
     groups = Cells(points, neighbours(points), counted)
     design = groups.mean_of(columns)
 
-    # Not the mean p of the group: without a shift the distance is 0.
+    # Use this curve instead of the groups' mean p, so that the distance is 0 without a shift.
     of_calibrated = sigmoid(calibrated @ design)
 
     def scores(shift: Floats) -> Floats:

@@ -1,9 +1,9 @@
 """Scores of probabilities against labels, pooled over atoms.
 
 Every function takes probabilities `p`, (n,) in [0, 1], and labels `y`, (n,) of True and False (or
-1 and 0), None where unlabelled. Unlabelled atoms are left out, or count as `unlabelled` says
-(`calibration.labels.LabelPolicy`). All raise InputError for bad probabilities, labels other than
-those, no labelled atom, lengths that differ, and empty input.
+1 and 0), None where unlabelled. `unlabelled` is the treatment of unlabelled atoms
+(`calibration.labels.LabelPolicy`); by default they are excluded. All functions raise InputError for
+bad probabilities, bad labels, no labelled atom, different lengths, and empty input.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def brier_losses(p: Floats) -> tuple[Floats, Floats]:
 
 
 def log_losses(p: Floats) -> tuple[Floats, Floats]:
-    """-ln of the probability given to the label, if true and if false; it may be inf."""
+    """-ln of the probability of the label, if true and if false; possibly infinite."""
     with np.errstate(divide="ignore"):
-        # log1p keeps what 1 - p would round away for p near 0; abs turns -0 into 0.
+        # log1p avoids the rounding of 1 - p for p near 0; abs changes -0 to 0.
         return np.abs(np.log(p)), np.abs(np.log1p(-p))
 
 
@@ -43,7 +43,7 @@ LOSSES: Mapping[str, Callable[[Floats], tuple[Floats, Floats]]] = {
     "brier": brier_losses,
     "log_loss": log_losses,
 }
-"""Strictly proper losses by name; each gives the loss of p under a true and a false label."""
+"""Strictly proper losses by name: functions from p to its loss under a true and a false label."""
 
 
 def point_losses(points: Forecasts, name: str) -> tuple[Floats, Floats]:
@@ -52,7 +52,7 @@ def point_losses(points: Forecasts, name: str) -> tuple[Floats, Floats]:
 
 
 def mean_loss(sample: Sample, name: str) -> float:
-    """Mean of a loss over a sample, which may be infinite."""
+    """Mean of a loss over a sample; possibly infinite."""
     if_true, if_false = point_losses(sample.forecasts, name)
     return (_weighted_sum(sample.true, if_true) + _weighted_sum(sample.false, if_false)) / (
         sample.total
@@ -60,9 +60,9 @@ def mean_loss(sample: Sample, name: str) -> float:
 
 
 def _weighted_sum(weight: Floats, loss: Floats) -> float:
-    """Sum of weight times loss, a weight of 0 against an infinite loss being 0.
+    """Sum of weight times loss, where a weight of 0 times an infinite loss is 0.
 
-    Probabilities ascend, so that only the first and the last loss can be infinite.
+    Probabilities are ascending, so that only the first and the last loss can be infinite.
     """
     start, stop, ends = 0, loss.size, 0.0
     if np.isinf(loss[0]):
@@ -76,10 +76,10 @@ def _weighted_sum(weight: Floats, loss: Floats) -> float:
 def brier(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> float:
-    """Brier score, the mean of (p - y)^2: 0 is perfect, 1/4 is p = 1/2 throughout.
+    """Brier score, the mean of (p - y)^2: 0 is perfect, and p = 1/2 for all atoms gives 1/4.
 
-    Half of the sum over both classes in Brier 1950, equation 2. `weights`, (n,), say how many atoms
-    each counts as.
+    It is half of the sum over both classes in Brier 1950, equation 2. `weights`, (n,), are the
+    numbers of atoms that each counts as.
     """
     return _mean_loss("brier", p, y, weights, unlabelled)
 
@@ -87,10 +87,10 @@ def brier(
 def log_loss(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> float:
-    """Mean of -ln of the probability given to the label, in nats: 0 is perfect.
+    """Mean of -ln of the probability of the label, in nats: 0 is perfect.
 
-    Nothing is clipped: one certain and wrong forecast makes the loss infinite. `weights`, (n,), say
-    how many atoms each counts as.
+    Probabilities are not clipped: a certain and wrong forecast makes the loss infinite. `weights`,
+    (n,), are the numbers of atoms that each counts as.
     """
     return _mean_loss("log_loss", p, y, weights, unlabelled)
 
@@ -100,7 +100,7 @@ def _mean_loss(
 ) -> float:
     atoms = labelled_atoms(p, y, unlabelled)
     counts = atoms.weights(weights)
-    # Where a weight is 0 an infinite loss counts nothing.
+    # An infinite loss with weight 0 does not count.
     terms = np.where(counts > 0, _losses(name, atoms.p, atoms.y), 0.0)
     return float(np.dot(terms, counts) / counts.sum())
 

@@ -1,4 +1,4 @@
-"""Ranking: how well probabilities tell true atoms from false ones, whatever their calibration."""
+"""Scores of the ranking of true and false atoms by probability, regardless of calibration."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def auroc(
     folds: Any = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Area under the ROC curve: P(p of a true atom > p of a false one), ties half.
+    """Area under the ROC curve: P(p of a true atom > p of a false atom), with ties counted half.
 
-    Not defined, nan, if all labels agree (of every fold, if there are folds).
+    The area is nan if all labels are equal, or all labels within every fold.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
-        folds: fold of each atom, (n,), if `p` is cross-fitted: then only atoms of one fold are
-            compared. Maps of different folds learn from different labels: a fold with many true
-            atoms leaves few to the others, whose map then puts it low, so that pooled folds would
-            rank even uninformative probabilities below chance.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        folds: fold of each atom, (n,), if `p` is cross-fitted. Only atoms of the same fold are then
+            compared. A fold with many true atoms leaves few to the other folds, so that the map
+            learned from these gives it low probabilities. Pooled folds would therefore rank even
+            uninformative probabilities below chance.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or no labelled atom.
@@ -60,9 +60,9 @@ def auprc(
 ) -> float:
     """Average precision, the area under the precision-recall curve as a step function.
 
-    The sum over thresholds, from the highest p down, of precision times the recall gained, as in
-    scikit-learn's ``average_precision_score``. Not defined, nan, if no atom is true.
-    Arguments and errors are those of `auroc`.
+    It is the sum over descending thresholds of precision times the increase in recall, as in
+    scikit-learn's ``average_precision_score``; nan if no atom is true. Arguments and errors are as
+    in `auroc`.
     """
     return _ranking_scores(pooled(p, y, weights, unlabelled))[1].value
 
@@ -89,21 +89,22 @@ def clustered_auroc(
     folds: Integers | None = None,
     weights: Floats | None = None,
 ) -> tuple[Floats, Floats]:
-    """AUROC of methods on the same claims with its covariance over responses (Obuchowski 1997).
+    """AUROC of methods on the same claims, with covariance over responses (Obuchowski 1997).
 
-    Where every response is one claim it is that of DeLong, DeLong and Clarke-Pearson 1988. Within
-    folds the pairs of every fold are compared and summed, which the same linearisation holds for.
+    If every response has a single claim, the covariance is that of DeLong, DeLong and
+    Clarke-Pearson 1988. With folds, pairs are compared within folds and summed; the same
+    linearization applies.
 
     Args:
         methods: probabilities (n_claims,) of each method.
         y: float64 (n_claims,), labels 1 and 0.
-        grouping: which response each claim belongs to.
+        grouping: grouping of the claims by response.
         folds: int64 (n_claims,), fold of each claim, or None for one fold.
-        weights: how many claims each counts as, float64 (n_claims,), or None for one each.
+        weights: weights, float64 (n_claims,), or None for 1 each.
 
     Returns:
-        float64 (n_methods,), nan if all labels agree; and (n_methods, n_methods), nan where fewer
-        than two responses hold true claims, or false ones.
+        AUROC, float64 (n_methods,), nan if all labels are equal; and its covariance, (n_methods,
+        n_methods), nan if fewer than two responses have true claims or fewer than two false claims.
     """
     true = y == 1
     weight = np.ones(y.size) if weights is None else weights
@@ -118,7 +119,7 @@ def clustered_auroc(
         return nothing, np.outer(nothing, nothing)
     value, parts = [], []
     for p in map(with_ties, methods):
-        # Of each claim: how often it is ordered rightly with claims of the other class.
+        # Weight of the claims of the other class with which each claim is correctly ordered.
         ordered, others = np.zeros(y.size), np.zeros(y.size)
         for in_fold in inside:
             for of_class, sign in ((true, 1.0), (~true, -1.0)):
@@ -148,7 +149,7 @@ def clustered_auroc(
 
 
 def concordance(sample: Sample) -> tuple[float, float]:
-    """Weight of the pairs of a true and a false atom that are ordered rightly, and of all."""
+    """Weight of the correctly ordered pairs of a true and a false atom, and of all such pairs."""
     false_below = sample.weight_below - sample.true_below
     ordered = dot(sample.true, false_below) + dot(sample.true, sample.false) / 2
     return ordered, sample.total_true * sample.total_false

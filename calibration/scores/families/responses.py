@@ -1,6 +1,6 @@
-"""Scores that are means over responses of a number of each: those of FactReasoner's tables.
+"""Scores that are means of a measure over responses, as in FactReasoner's tables.
 
-Each number is that of `calibration.scores.measures`, of many responses at once.
+The measures are those of `calibration.scores.measures`, computed for many responses at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _f1_at_k(judged: JudgedClaims) -> Floats:
 
 
 def _f1_of_each(judged: JudgedClaims) -> Floats:
-    """F1 of the class of true claims of each response; 0 where nothing is true or supported."""
+    """F1 of the class of true claims in each response; 0 if no claim is true or supported."""
     sums = judged.grouping.sums
     both, either = sums(judged.supported & (judged.y == 1)), sums(judged.supported) + sums(judged.y)
     f1: Floats = 2 * both / np.maximum(either, 1)

@@ -1,8 +1,8 @@
-"""Selective prediction: the risk of the atoms that are kept, at every share that is kept.
+"""Selective prediction: the risk among kept atoms, at every coverage.
 
-Two rules say which atoms are kept and what is wrong. ``verdict`` keeps the most confident verdicts
-(true if p > 1/2; confidence max(p, 1 - p)) and counts wrong ones; ``claim`` keeps the claims of
-highest p, as a filter of a response does, and counts false ones.
+A rule defines the order in which atoms are kept, and the errors. ``verdict`` keeps the most
+confident verdicts (true if p > 1/2; confidence max(p, 1 - p)) and counts wrong verdicts. ``claim``
+keeps the claims with the highest p, as a filter of a response does, and counts false claims.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RULES = ("verdict", "claim")
 _EULER_GAMMA = 0.5772156649015329
 
 _TIES_AT_ONCE = 1 << 15
-"""How many ties are worked on together; their temporary arrays fit in a processor's cache."""
+"""Number of ties per block; temporary arrays of a block fit in a processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,10 @@ class Ranking:
     """Points in the order in which they are kept.
 
     Attributes:
-        order: int64 (m,), the points, first kept first.
+        order: int64 (m,), the points in that order.
         last: int64 (k,), position of the last point of each tie.
-        counts_false: bool (m,), whether a false atom of a point is wrong (else a true one).
+        counts_false: bool (m,), whether the errors of a point are its false atoms, not its true
+            atoms.
     """
 
     order: Integers
@@ -44,11 +45,11 @@ class Ranking:
 
 
 def risk_areas(sample: Sample, rule: str) -> tuple[float, float]:
-    """AURC of a sample, and its excess (El-Yaniv and Wiener 2010; Geifman et al. 2019).
+    """AURC of a sample, and excess AURC (El-Yaniv and Wiener 2010; Geifman et al. 2019).
 
-    AURC is the mean of the risk over the first one, two, ... up to all atoms; its excess is what it
-    has above the least that the same errors allow, which ranks them all last. Atoms whose
-    confidences lie within 1e-9 tie: they come in the mean over their orders.
+    AURC is the mean of the risk over the first 1, 2, ..., n atoms. Its excess is the difference
+    from the smallest AURC with the same errors, which ranks all errors last. Atoms whose
+    confidences differ by at most 1e-9 are tied, and the risk is averaged over their orders.
 
     Raises:
         InputError: for another rule.
@@ -59,7 +60,7 @@ def risk_areas(sample: Sample, rule: str) -> tuple[float, float]:
 
 
 def risk_at(sample: Sample, rule: str, coverage: Floats) -> Floats:
-    """Risk of a sample at given coverages in (0, 1], ties broken in the mean, (k,)."""
+    """Risk of a sample at coverages (k,) in (0, 1], averaged over the orders of ties, (k,)."""
     kept, wrong = _kept(sample, _ranking(sample.forecasts, rule))
     wanted = coverage * kept[-1]
     curve: Floats = np.interp(wanted, np.append(0.0, kept), np.append(0.0, wrong)) / wanted
@@ -67,7 +68,7 @@ def risk_at(sample: Sample, rule: str, coverage: Floats) -> Floats:
 
 
 def verdict_ranking(points: Forecasts) -> Ranking:
-    """The order in which the rule ``verdict`` keeps points."""
+    """Order in which the rule ``verdict`` keeps points."""
     return _ranking(points, "verdict")
 
 
@@ -88,7 +89,7 @@ def _ranking(points: Forecasts, rule: str) -> Ranking:
 
 
 def _kept(sample: Sample, ranking: Ranking) -> tuple[Floats, Floats]:
-    """Weight that is kept after each tie, and how much of it is wrong."""
+    """Cumulative weight after each tie, and the part of it that is wrong."""
     kept, wrong = (
         sample.weight[ranking.order],
         np.where(ranking.counts_false, sample.false, sample.true)[ranking.order],
@@ -102,9 +103,9 @@ def _kept(sample: Sample, ranking: Ranking) -> tuple[Floats, Floats]:
 def _areas(kept: Floats, wrong: Floats) -> tuple[float, float]:
     """AURC and its excess.
 
-    Within a tie that brings the weight from a to b and the errors from e at a rate r, the risk
-    at i atoms is (e + r (i - a)) / i, whose sum over i is r (b - a) + (e - r a)(H(b) - H(a)), H the
-    harmonic numbers.
+    Let a tie increase the weight from a to b, and let its errors start at e and increase at a rate
+    r. The risk at i atoms is (e + r (i - a)) / i, and its sum over i is
+    r (b - a) + (e - r a)(H(b) - H(a)), where H denotes harmonic numbers.
     """
     total, errors = float(kept[-1]), float(wrong[-1])
     area = errors
@@ -121,7 +122,7 @@ def _areas(kept: Floats, wrong: Floats) -> tuple[float, float]:
 
 
 def _with_previous(sums: Floats, rows: slice) -> Floats:
-    """Sums of these rows and, first, the one before them."""
+    """Sums of the given rows, preceded by the sum before them."""
     if rows.start:
         return sums[rows.start - 1 : rows.stop]
     return np.append(0.0, sums[rows])
@@ -143,20 +144,21 @@ def harmonic_numbers(x: Floats) -> Floats:
 
 
 def rejection_ratio(sample: Sample) -> float:
-    """Prediction rejection ratio of a sample: 1 at best, 0 as at random, nan where labels agree.
+    """Prediction rejection ratio of a sample: 1 at best, 0 for a random order, nan for one class.
 
-    Claims are rejected one after the other, the least probable first, and what counts is the area
-    under the share of true claims among those that are left. With A that area, R the area of a
-    random order, which is the share of true claims, and B that of the best order, which rejects all
-    false claims first,
+    Claims are rejected one by one, starting with the least probable. Let A be the area under the
+    share of true claims among the remaining claims. Let R be the area of a random order, which is
+    the share of true claims, and B the area of the best order, which rejects all false claims
+    first. Then
 
         PRR = (A - R) / (B - R).
 
-    Malinin and Gales 2021; of claims as LM-Polygraph computes it (`PredictionRejectionArea` with
-    `normalize_metric`), with 1 - p as uncertainty and the label as quality. Its random order is a
-    mean of draws, ours their expectation, and tied claims are the mean over their orders.
+    Malinin and Gales 2021. The computation follows LM-Polygraph (`PredictionRejectionArea` with
+    `normalize_metric`), with 1 - p as uncertainty and the label as quality. LM-Polygraph averages
+    draws of random orders; this function uses their expectation, and averages over the orders of
+    tied claims.
     """
-    # One less the area of the share is the area of the risk.
+    # The area of the risk is 1 minus the area of the share.
     area, excess = risk_areas(sample, "claim")
     if sample.has_one_class:
         return float("nan")

@@ -1,4 +1,4 @@
-"""Smooth calibration error (Blasiok and Nakkiran 2023): residuals smoothed by a kernel, no bins."""
+"""Smooth calibration error from residuals smoothed by a kernel (Blasiok and Nakkiran 2023)."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def smooth_ece(
 ) -> float:
     """Smooth expected calibration error (Blasiok and Nakkiran 2023).
 
-    With a bandwidth s it is the integral over t in [0, 1] of |mean of (p - y) K(t, p)|, K the
-    Gaussian kernel of standard deviation s reflected at 0 and 1. Without one, s is chosen so that
-    the error equals s, which is the error that is returned. It is found on a mesh of 1/16384;
-    errors of at most 1/4096 are given as that of a bandwidth of 1/4096.
+    The error with bandwidth s is the integral over t in [0, 1] of |mean of (p - y) K(t, p)|, where
+    K is the Gaussian kernel with standard deviation s, reflected at 0 and 1. Without a bandwidth,
+    the function returns the error that equals its bandwidth. It is computed on a mesh of width
+    1/16384; errors below 1/4096 are replaced by the error with bandwidth 1/4096.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         bandwidth: standard deviation of the kernel, between 1/4096 and 10, or None to choose it.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, no labelled atom, or a bad bandwidth.
@@ -67,7 +67,7 @@ def _chosen(sample: Sample) -> float:
     if least <= _LEAST_BANDWIDTH:
         return least
 
-    # The error falls as the bandwidth grows and is at most 1: one root.
+    # The error is at most 1 and decreases in the bandwidth, so that there is a single root.
     def gap(bandwidth: float) -> float:
         return _error(cosines, bandwidth) - bandwidth
 
@@ -78,18 +78,18 @@ def _cosines(sample: Sample) -> Floats:
     """Means of (p - y) cos(pi k p) for k = 0 to the number of cells.
 
     The reflected Gaussian is the heat kernel of [0, 1], whose eigenfunctions are these cosines:
-    smoothing multiplies each by exp(-(pi k s)^2 / 2). Residuals go to mesh points by cubic
-    B-splines, whose own factor is divided out.
+    smoothing multiplies each by exp(-(pi k s)^2 / 2). Cubic B-splines distribute residuals to mesh
+    points; the factor of the splines is divided out.
     """
     from scipy.fft import dct
 
     places = sample.forecasts.remember("smooth", lambda: mesh_of(sample.p * _CELLS, _CELLS))
     wide = places.deposit(sample.weighted_p - sample.true, SPLINE)
-    # What falls outside [0, 1] is reflected, like the kernel.
+    # Mass outside [0, 1] is reflected, like the kernel.
     mesh = wide[1:-1]
     mesh[1] += wide[0]
     mesh[-2] += wide[-1]
-    # The transform counts inner points twice, to which a mass is split left and right.
+    # The transform counts inner points twice.
     mesh[1:-1] /= 2
     k = np.arange(_CELLS + 1)
     cosines: Floats = dct(mesh, type=1) / np.sinc(k / (2 * _CELLS)) ** 4 / sample.total
@@ -103,11 +103,11 @@ def _error(cosines: Floats, bandwidth: float) -> float:
     k = np.arange(cosines.size)
     smoothed = cosines * np.exp(-((np.pi * bandwidth * k) ** 2) / 2)
     curve = dct(smoothed, type=1)
-    # The transform counts the last coefficient once, which no bandwidth here leaves above 0.
+    # The transform counts the last coefficient once, but it is 0 at every bandwidth used here.
     left, right = np.abs(curve[:-1]), np.abs(curve[1:])
     area = (left + right) / 2
     crossing = curve[:-1] * curve[1:] < 0
-    # Where the curve changes sign within a cell its absolute value is two triangles.
+    # If the curve changes sign within a cell, its absolute value consists of two triangles.
     left, right = left[crossing], right[crossing]
     area[crossing] = (left**2 + right**2) / (2 * (left + right))
     return float(area.sum() / _CELLS)
@@ -115,12 +115,12 @@ def _error(cosines: Floats, bandwidth: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MeshSmoothing:
-    """Smoothing of residuals on a mesh of [0, 1] by the kernel, at some bandwidths.
+    """Kernel smoothing of residuals on a mesh of [0, 1], at several bandwidths.
 
     Attributes:
         widths: float64 (n_widths,), bandwidths, ascending to 1.
         matrices: float64 (n_widths, n_points, n_points), from residuals on the points of the mesh,
-            both ends among them, to smoothed ones.
+            including both ends, to smoothed residuals.
     """
 
     widths: Floats
@@ -128,7 +128,7 @@ class MeshSmoothing:
 
 
 def mesh_smoothing(n_cells: int) -> MeshSmoothing:
-    """Smoothing on a mesh of so many cells, down to the bandwidth of a cell."""
+    """Smoothing on a mesh of `n_cells` cells, with bandwidths from the width of a cell."""
     from scipy.fft import dct
 
     k = np.arange(n_cells + 1)
@@ -140,22 +140,22 @@ def mesh_smoothing(n_cells: int) -> MeshSmoothing:
 
 
 def smooth_errors(residuals: Floats, smoothing: MeshSmoothing) -> Floats:
-    """Smooth calibration error of each of many samples, (...), within a hundredth of itself.
+    """Smooth calibration error of each of many samples, (...), with a relative error of 1%.
 
-    Errors of at most the least bandwidth are given as those of it, as `smooth_ece` does with its
-    own: that of no residuals is 0.
+    Errors below the smallest bandwidth are replaced by the error with that bandwidth, as in
+    `smooth_ece`. The error of zero residuals is 0.
 
     Args:
-        residuals: sums of (p - y) on the points of the mesh, shared linearly, over the weight of
-            all atoms, (..., n_points).
-        smoothing: what smooths them.
+        residuals: sums of (p - y), distributed linearly to the points of the mesh and divided by
+            the weight of all atoms, (..., n_points).
+        smoothing: the smoothing matrices.
     """
     rows = residuals.reshape(-1, residuals.shape[-1])
     n_cells = rows.shape[1] - 1
     ends = np.concatenate([[0.5], np.ones(n_cells - 1), [0.5]]) / n_cells
     widths = smoothing.widths
-    # The gap between error and bandwidth falls as the bandwidth grows: look for the bandwidths
-    # between which it changes sign by halving, all rows at once, and interpolate.
+    # The error minus the bandwidth decreases in the bandwidth. Bisect to find the two bandwidths
+    # between which it changes sign, for all rows at once, and interpolate.
     above, below = (_gaps(rows, smoothing, at, ends) for at in (0, widths.size - 1))
     least = above + widths[0]
     first, last = np.zeros(len(rows), np.intp), np.full(len(rows), widths.size - 1)
@@ -174,7 +174,7 @@ def smooth_errors(residuals: Floats, smoothing: MeshSmoothing) -> Floats:
 
 
 def _gaps(rows: Floats, smoothing: MeshSmoothing, at: int, ends: Floats) -> Floats:
-    """Error less bandwidth of each row of residuals at one of the bandwidths."""
+    """Error minus bandwidth of each row of residuals, at the bandwidth with index `at`."""
     gaps: Floats = np.abs(rows @ smoothing.matrices[at]) @ ends - smoothing.widths[at]
     return gaps
 
@@ -183,14 +183,14 @@ _LEAST_CELLS, _MOST_CELLS = 64, 512
 
 
 def mesh_cells(points: Forecasts) -> int:
-    """Number of cells of at most a quarter of the bandwidth, which is the error."""
+    """Number of cells whose width is at most a quarter of the data's smooth error."""
     value = points.remember("smooth error", lambda: _chosen(points.sample()))
     wanted: int = 2 ** int(np.ceil(np.log2(4 / max(value, 1e-6))))
     return min(max(wanted, _LEAST_CELLS), _MOST_CELLS)
 
 
 def mesh_deviations(points: Forecasts, n_cells: int) -> DeviationScores:
-    """Residuals on a mesh of so many cells."""
+    """Deviations of the smooth error, from residuals on a mesh of `n_cells` cells."""
     position = points.p * n_cells
     below = np.minimum(position.astype(np.int64), n_cells - 1)
     share = position - below
