@@ -367,10 +367,10 @@ def aligned_table(alignments: Sequence[Alignment]) -> Table:
 
 
 class ScoreSettings(
-    DrawnSettings,
-    ProbabilityColumns,
-    TaughtSettings,
     MeasureConventionSettings,
+    DrawnSettings,
+    TaughtSettings,
+    ProbabilityColumns,
 ):
     """How a table is scored."""
 

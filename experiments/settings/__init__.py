@@ -245,8 +245,12 @@ def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function of the front door, with a keyword for each of its settings."""
+    """Return the signature of a function of the front door, a keyword for each of its settings.
+
+    Usual settings come first, as in `--help`.
+    """
     plain = inspect.signature(function)
+    kind = settings_of(function)
     data = [
         each.replace(default=None) if each.name == "settings" else each
         for each in plain.parameters.values()
@@ -258,8 +262,9 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
             default=field.get_default(call_default_factory=True),
             annotation=field.annotation,
         )
-        for name, field in settings_of(function).model_fields.items()
+        for name, field in kind.model_fields.items()
     ]
+    fields.sort(key=lambda parameter: not option_of(kind, parameter.name).usual)
     return plain.replace(parameters=[*data, *fields])
 
 
