@@ -9,8 +9,7 @@ This package exports the names that are needed most often. Its modules export th
     intervals       intervals over responses
     curves          reliability, risk and coverage, groups
     recalibration   recalibrators of probabilities (they import scikit-learn, which is slow)
-    estimation      estimates from few labels and many probabilities: shares, Brier score, F1@K;
-                    choice of the next responses to label
+    estimation      estimates from few labels and many probabilities; the next to label
     claims          measures of sets of claims: counts, agreement, failures
     significance    paired tests and their corrections
     self_knowledge  a model's judgements of its own claims
