@@ -212,7 +212,7 @@ def forecasts(
         unlabelled: treatment of atoms without a label, as in `calibration.labels.apply_policy`.
 
     Raises:
-        InputError: for bad arrays, no labelled atom, or lengths that differ.
+        InputError: for bad arrays, no labelled atom, or different lengths.
     """
     atoms = labelled_atoms(p, y, unlabelled)
     counts = atoms.weights(weights)

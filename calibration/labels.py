@@ -95,7 +95,7 @@ def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Lab
             assign that label, ``error`` raises an error.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unknown policy, or an unlabelled atom
+        InputError: for bad arrays, different lengths, an unknown policy, or an unlabelled atom
             under ``error``.
     """
     chosen = member_named(LabelPolicy, policy, "label policy")

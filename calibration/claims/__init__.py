@@ -1,4 +1,4 @@
-"""Claims as FaStfact counts them: numbers of claims, their uncertainty, agreement with people's."""
+"""Measures of FaStfact: counts of claims, their uncertainty, and agreement with human counts."""
 
 from __future__ import annotations
 

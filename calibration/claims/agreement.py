@@ -1,4 +1,4 @@
-"""Agreement of verdicts with people's, and claim-set edits, as FaStfact's table 2 counts them."""
+"""Agreement of verdicts with human verdicts, and edits of claim sets (FaStfact, table 2)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LABEL_TYPES: Mapping[str, str] = MappingProxyType(
         "unverifiable": "irrelevant",
     }
 )
-"""The type of each verdict, which alone matters to scores (FaStfact, section 4.3 and table 2).
+"""Type of each verdict, on which scores depend (FaStfact, section 4.3 and table 2).
 
-An unverifiable claim is dropped from the score, as an irrelevant one is.
+Unverifiable claims, like irrelevant ones, are left out of scores.
 """
 
 REVISED_FROM = 0.5
-"""Default of the least similarity at which two different claims are one claim, revised."""
+"""Default similarity from which two different claims count as a revised claim."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Agreement:
     """Shares of claims on which two lists of verdicts agree.
 
     Attributes:
-        exact: the same label.
-        type: the same type of label.
+        exact: share with the same label.
+        type: share with the same type of label.
         n: number of claims.
     """
 
@@ -53,13 +53,13 @@ class Agreement:
 
 @dataclass(frozen=True)
 class ClaimEdits:
-    """What turns one set of claims into another.
+    """Edits that change one set of claims into another.
 
     Attributes:
         unchanged: pairs (index before, index after) of equal claims.
-        revised: pairs of claims that are similar, not equal.
-        removed: indices of claims that are in the first set alone.
-        added: indices of claims that are in the second alone.
+        revised: pairs of claims that are similar but not equal.
+        removed: indices of claims that are only in the first set.
+        added: indices of claims that are only in the second set.
         similarity: sum of the similarities of unchanged and revised pairs, the largest possible.
     """
 
@@ -82,11 +82,11 @@ class ClaimEdits:
 def label_agreement(
     labels: Sequence[str], human: Sequence[str], types: Mapping[str, str] = LABEL_TYPES
 ) -> Agreement:
-    """How often verdicts agree with people's, exactly and by type (FaStfact, table 2).
+    """Agreement of verdicts with human verdicts, exactly and by type (FaStfact, table 2).
 
     Args:
         labels: the verdict on each claim.
-        human: people's verdict on each.
+        human: the human verdict on each claim.
         types: type of each label.
 
     Raises:
@@ -94,9 +94,8 @@ def label_agreement(
     """
     if len(labels) != len(human) or not labels:
         raise InputError(
-            f"there are {counted(len(labels), 'label')} and {len(human)} human ones; give one of "
-            "each per "
-            "claim, for at least one claim"
+            f"there are {counted(len(labels), 'label')} and {counted(len(human), 'human label')}; "
+            "give one of each per claim, for at least one claim"
         )
     for label in (*labels, *human):
         if label not in types:
@@ -110,15 +109,15 @@ def label_agreement(
 
 
 def token_similarity(first: str, second: str) -> float:
-    """Share of words that two texts have in common (Jaccard), in [0, 1]; 1 if equal.
+    """Jaccard similarity of the words of two texts, in [0, 1]; 1 only for equal texts.
 
-    Case, Unicode form and punctuation do not count.
+    Case, Unicode form and punctuation are ignored.
     """
     a, b = _words(first), _words(second)
     if a == b:
         return 1.0
     shared = set(a) & set(b)
-    # Different orders or repetitions of the same words are not the same claim.
+    # The same words in another order, or repeated, form a different claim.
     return min(len(shared) / len(set(a) | set(b)), math.nextafter(1.0, 0.0))
 
 
@@ -131,15 +130,15 @@ def claim_edits(
 ) -> ClaimEdits:
     """Edits between two sets of claims, by an optimal matching.
 
-    Of all ways to pair claims one to one, the one with the greatest sum of similarities is taken; a
-    pair below `revised_from` does not count. A pair of similarity 1 is unchanged. Equal claims are
-    always paired with each other.
+    The one-to-one matching with the largest sum of similarities is used, without pairs below
+    `revised_from`. A pair with similarity 1 is unchanged. Equal claims are always paired with each
+    other.
 
     Args:
-        before: the claims of a method, for instance.
-        after: the claims as people corrected them.
-        similarity: of two texts, in [0, 1]; 1 means that they say the same.
-        revised_from: least similarity of a revised claim, in (0, 1].
+        before: the original claims, such as those of a method.
+        after: the corrected claims.
+        similarity: function of two texts to [0, 1], where 1 means the same claim.
+        revised_from: smallest similarity of a revised claim, in (0, 1].
 
     Raises:
         InputError: if `revised_from` or a similarity is out of range.
@@ -152,7 +151,7 @@ def claim_edits(
     matrix = matrix.reshape(len(before), len(after))
     _check_similarities(matrix)
     worth = np.where(matrix >= revised_from, matrix, 0.0)
-    # An equal pair goes before any number of revised ones.
+    # An equal pair has priority over any number of revised pairs.
     rows, columns = linear_sum_assignment(
         worth + (matrix == 1.0) * (1.0 + min(matrix.shape, default=0)), maximize=True
     )

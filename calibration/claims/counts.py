@@ -1,4 +1,4 @@
-"""F1@K', which measures a response against a human count of its claims, and how counts agree.
+"""F1@K', which compares a response with the human count of its claims, and agreement of counts.
 
 Source: Wan et al., "FaStfact: Faster, Stronger Long-Form Factuality Evaluations in LLMs",
 section 4.4 and tables 1 and 2.
@@ -18,17 +18,17 @@ from calibration.validation import Floats, is_number
 from factormodels.errors import InputError
 
 LARGEST_GAMMA = 1e3
-"""Beyond this, recall at any whole distance from K' is 0 in floating point."""
+"""For a larger gamma, recall at any integer distance from K' is 0 in floating point."""
 
 
 @dataclass(frozen=True)
 class ClaimCounts:
-    """The claims of n responses by verdict, each a float64 array (n,).
+    """Numbers of claims of n responses by verdict, float64 arrays (n,).
 
     Attributes:
-        supported: S of each response.
-        unsupported: N, with claims refuted and without enough evidence.
-        irrelevant: I, which is in neither S nor N.
+        supported: S, number of supported claims.
+        unsupported: N, number of claims that are refuted or lack evidence.
+        irrelevant: I, number of irrelevant claims, which are in neither S nor N.
     """
 
     supported: Floats
@@ -51,19 +51,19 @@ class ClaimCounts:
 
     @property
     def verifiable(self) -> Floats:
-        """S + N of each response: K' where people counted."""
+        """S + N of each response, which is K' for human counts."""
         return self.supported + self.unsupported
 
 
 @dataclass(frozen=True)
 class CountAlignment:
-    """How far counts and scores are from those of people, over responses.
+    """Mean differences of counts and scores from human ones, over responses.
 
     Attributes:
         k: mean over responses of |difference of K'|.
         f1: mean over responses of |difference of F1@K'|.
-        f1_of_means: |difference of the two mean F1@K'|, which is what FaStfact's tables print as
-            |delta F1@K'|: 0.012 beside means of 0.780 and 0.792.
+        f1_of_means: |difference of the two mean F1@K'|, printed as |delta F1@K'| in FaStfact's
+            tables, for example 0.012 for means of 0.780 and 0.792.
         supported, unsupported, irrelevant: mean over responses of |difference of the number|.
         mean_f1: mean F1@K' of the counts.
         human_mean_f1: mean F1@K' of the human counts.
@@ -80,14 +80,14 @@ class CountAlignment:
 
 
 def recall_at_k_prime(supported: ArrayLike, k_prime: ArrayLike, gamma: float) -> Floats:
-    """R_K' = 2 / (1 + exp(gamma |S - K'|)): 1 at S = K', less on either side of it.
+    """Recall R_K' = 2 / (1 + exp(gamma |S - K'|)), which is 1 at S = K' and smaller elsewhere.
 
-    FaStfact, equation 5.
+    Source: FaStfact, equation 5.
 
     Args:
         supported: S of each response.
-        k_prime: the number of claims that people find in each response.
-        gamma: above 0; how fast recall falls per claim.
+        k_prime: human number of claims of each response.
+        gamma: rate at which recall decreases per claim, above 0.
 
     Raises:
         InputError: for negative counts or a gamma that is not above 0.
@@ -102,9 +102,9 @@ def recall_at_k_prime(supported: ArrayLike, k_prime: ArrayLike, gamma: float) ->
 def f1_at_k_prime(
     supported: ArrayLike, unsupported: ArrayLike, k_prime: ArrayLike, gamma: float
 ) -> Floats:
-    """F1@K' of each response, the harmonic mean of S / (S + N) and R_K'; 0 where S = 0.
+    """F1@K' of each response, the harmonic mean of S / (S + N) and R_K'; 0 if S = 0.
 
-    FaStfact, equation 6. R_K' is not 0 at S = 0; precision is, or there are no claims at all.
+    Source: FaStfact, equation 6. At S = 0, R_K' is above 0, but precision is 0 or undefined.
 
     Raises:
         InputError: for negative counts or a gamma that is not above 0.
@@ -121,18 +121,18 @@ def f1_at_k_prime(
 def gamma_like_f1_at_k(
     supported: ArrayLike, unsupported: ArrayLike, k_prime: ArrayLike, k: float | ArrayLike
 ) -> float:
-    """Gamma at which the mean F1@K' is the mean F1@K, "a similar magnitude as SAFE".
+    """Gamma at which the mean F1@K' equals the mean F1@K, "a similar magnitude as SAFE".
 
-    The mean F1@K' falls as gamma grows, so that there is at most one.
+    The mean F1@K' decreases in gamma, so that there is at most one solution.
 
     Args:
         supported: S of each response.
         unsupported: N of each response.
         k_prime: K' of each response.
-        k: K of F1@K, for all responses or each.
+        k: K of F1@K, a number for all responses or one per response.
 
     Raises:
-        InputError: for bad counts, a K that is not above 0, or where no gamma gives that mean.
+        InputError: for bad counts, a K that is not above 0, or if there is no such gamma.
     """
     from scipy.optimize import brentq
 
@@ -156,15 +156,15 @@ def gamma_like_f1_at_k(
 
 
 def count_alignment(counts: ClaimCounts, human: ClaimCounts, gamma: float) -> CountAlignment:
-    """How far counts are from those of people (FaStfact, table 2).
+    """Differences of counts and scores from human ones (FaStfact, table 2).
 
-    Both are scored against the human K' = S' + N', so that F1@K' of the human counts is less than
-    1 where people find unsupported claims.
+    Both are scored against the human K' = S' + N'. F1@K' of the human counts is therefore below 1
+    if people find unsupported claims.
 
     Args:
-        counts: of the method.
-        human: of people, for the same responses.
-        gamma: of F1@K'.
+        counts: counts of the method.
+        human: human counts for the same responses.
+        gamma: gamma of F1@K'.
 
     Raises:
         InputError: for different numbers of responses or none, or a bad gamma.

@@ -1,9 +1,9 @@
 """Uncertainty of a response's measures from the joint posterior of its atoms.
 
-The measures of `calibration.scores.measures` count atoms with P > 1/2, as if the verdicts were
-sure. Here they are random: the number S of true atoms has a distribution, exact from the model, by
-samples of its posterior, or Poisson-binomial where atoms are independent; and precision, F1@K and
-F1@K' have moments and intervals under it.
+The measures of `calibration.scores.measures` count atoms with P > 1/2 and treat the verdicts as
+certain. Here the number S of true atoms is random. Its distribution is exact, estimated from
+posterior samples, or Poisson-binomial for independent atoms. Precision, F1@K and F1@K' have moments
+and intervals under this distribution.
 
 from inference.tasks import count_distribution, pairwise_joints
 summarise_count(count_distribution(graph, atoms).probabilities, k=10).expected_f1_at_k
@@ -25,11 +25,11 @@ from calibration.validation import Floats, open_interval, probability_array
 from factormodels.errors import InputError
 
 NORMALISATION = 1e-6
-"""A distribution whose sum differs from 1 by more is refused: a backend in double precision is a
+"""Largest accepted difference of a distribution's sum from 1; backends in double precision are a
 thousand times closer."""
 
 FRECHET = 1e-6
-"""A pairwise probability may leave what its marginals allow by this, the error of a backend."""
+"""Largest accepted violation of the bounds of a pairwise probability, due to a backend's error."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class PrecisionMoments:
 
 @dataclass(frozen=True, eq=False)
 class CountSummary:
-    """What the distribution of the number of true atoms says of a response.
+    """Summary of the distribution of the number of true atoms of a response.
 
     Attributes:
         n_atoms: number n of atoms.
@@ -61,7 +61,7 @@ class CountSummary:
         precision_variance: Var[Pr] = Var[S]/n^2.
         precision_lower: lower end of the central interval of Pr.
         precision_upper: upper end.
-        level: probability that Pr is within them; at least this, since S is a whole number.
+        level: minimum probability that Pr is within the interval; S is an integer.
         expected_f1_at_k: E[F1@K], nan if no K was given.
         expected_f1_at_k_prime: E[F1@K'], nan if no K' was given.
     """
@@ -97,7 +97,7 @@ def precision_moments(pairs: ArrayLike) -> PrecisionMoments:
     n_atoms = p.size
     return PrecisionMoments(
         mean=float(p.mean()),
-        # Rounding may leave a little less than 0 where every atom is certain.
+        # Rounding can make the sum slightly negative if every atom is certain.
         variance=max(0.0, float(covariance.sum()) / n_atoms**2),
         independent_variance=float((p * (1 - p)).sum()) / n_atoms**2,
         n_atoms=n_atoms,
@@ -115,15 +115,15 @@ def summarise_count(
     """Moments, a central interval of Pr, and expected F1 of a response.
 
     Args:
-        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,): the exact one of a backend, that
-            of samples, or ``scipy.stats.poisson_binom`` where atoms are independent.
+        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,), from a backend, from samples, or
+            from ``scipy.stats.poisson_binom`` for independent atoms.
         k: the K of F1@K (FactReasoner, appendix B, equation 7), or None.
         k_prime: the K' of F1@K' (FaStfact, section 4.4.2, equations 5 and 6), or None.
-        gamma: the gamma of F1@K'; with `k_prime` alone.
+        gamma: the gamma of F1@K', required with `k_prime`.
         level: probability of the central interval of Pr.
 
     Raises:
-        InputError: for what is not such a distribution, or settings outside their ranges.
+        InputError: for a bad distribution, or settings outside their ranges.
     """
     weights, level = distribution_array(distribution), open_interval(level, "level", 0, 1)
     if (k_prime is None) != (gamma is None):
@@ -153,7 +153,7 @@ def summarise_count(
 
 
 def distribution_array(distribution: ArrayLike) -> Floats:
-    """Distribution over s = 0, ..., n as float64 (n + 1,), its sum brought to 1 exactly.
+    """Check and normalize a distribution over s = 0, ..., n, float64 (n + 1,).
 
     Raises:
         InputError: if there is no atom, an entry is not in [0, 1], or the sum is not 1.
@@ -168,8 +168,8 @@ def distribution_array(distribution: ArrayLike) -> Floats:
 
 
 def _central(weights: Floats, level: float) -> tuple[int, int]:
-    """Least and greatest s with a tail of more than (1 - level)/2 from its end."""
-    # A tail that equals the bound but for rounding is within it.
+    """Smallest and largest s whose tail probability exceeds (1 - level)/2."""
+    # A tail that equals the bound up to rounding does not exceed it.
     tail = (1 - level) / 2 * (1 + 1e-12)
     return (
         int(np.argmax(np.cumsum(weights) > tail)),

@@ -1,4 +1,4 @@
-"""The CORP reliability curve: isotonic regression of labels on p, with a band over responses."""
+"""CORP reliability curve: isotonic regression of labels on p, with a band over responses."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class CorpCurve(LabelCurve):
 
     Attributes:
         p: float64 (m,), points of the curve: both ends of each step, ascending.
-        recalibrated: float64 (m,), share of true atoms at each of them.
-        at: float64 (g,), where the band is given, from the least p to the largest.
+        recalibrated: float64 (m,), share of true atoms at each point.
+        at: float64 (g,), positions of the band, from the smallest p to the largest.
         lower: float64 (g,), lower end of the band; empty without a band.
         upper: float64 (g,), upper end of the band; empty without a band.
         decomposition: the CORP terms of the Brier score.
         histogram: int64 (21,), number of atoms with p in each of 21 equal parts of [0, 1].
-        band: ``confidence``, around the curve; ``consistency``, around the diagonal, where the
-            curve of calibrated forecasts would lie; or ``none``.
+        band: ``confidence``, around the curve; ``consistency``, around the diagonal, for the curve
+            of calibrated forecasts; or ``none``.
         n_atoms: number of atoms.
     """
 
@@ -76,24 +76,24 @@ def corp_curve(
 ) -> CorpCurve:
     """CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
 
-    The band joins percentiles at each point. ``confidence`` draws whole responses. ``consistency``
-    keeps the forecasts and draws labels as calibrated ones would be, those of one response being as
-    alike as the data's are (`calibration.curves.label_draws`); without `responses` they are
+    The band consists of pointwise percentiles. ``confidence`` resamples whole responses.
+    ``consistency`` keeps the forecasts and draws calibrated labels, with the correlation of the
+    data within responses (`calibration.curves.label_draws`). Without `responses` the labels are
     independent, as in the paper.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         responses: response ids (n,), or None if atoms are independent.
         band: ``confidence``, ``consistency`` or ``none``.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
+        InputError: for bad arrays, different lengths, no labelled atom, or a bad setting.
     """
     if band not in BANDS:
         raise InputError(f"band is {band!r}; choose one of {', '.join(BANDS)}")

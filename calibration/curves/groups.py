@@ -1,4 +1,4 @@
-"""Calibration by group: mean probability against share of true atoms, with intervals."""
+"""Mean probability and share of true atoms by group, with intervals."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from factormodels.errors import InputError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupCalibration(LabelCurve):
-    """Mean probability against share of true atoms, group by group. Arrays have shape (k,).
+    """Mean probability and share of true atoms by group. Arrays have shape (k,).
 
     Attributes:
-        groups: the groups, in the order asked for.
+        groups: the groups, in the requested order.
         n_atoms: number of atoms.
         mean_predicted: mean of p; nan in a group without atoms.
         observed: share of true atoms.
-        gap: observed - mean_predicted: above 0 where p is too low.
-        lower: lower end of the percentile interval of the gap; nan where fewer than two responses
+        gap: observed - mean_predicted, above 0 if p is too low.
+        lower: lower end of the percentile interval of the gap; nan if fewer than two responses
             have atoms in the group.
         upper: upper end.
     """
@@ -60,17 +60,17 @@ def group_calibration(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        groups: the group of each atom, (n,): its variant, position, rarity or anything else.
-        weights: how many atoms each counts as, (n,), or None.
-        order: the groups in the order wanted, or None for that of first appearance.
+        groups: group of each atom, (n,), such as its variant, position or rarity.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        order: the groups in order; None for the order of first appearance.
         responses: response ids (n,), or None if atoms are independent.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, a group that `order`
+        InputError: for bad arrays, different lengths, no labelled atom, a group that `order`
             lacks, or a bad setting.
     """
     atoms = labelled_atoms(p, y, unlabelled)

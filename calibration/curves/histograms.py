@@ -1,4 +1,4 @@
-"""What curves know of their data, and histograms of probabilities."""
+"""Base class of curves of labels against probabilities, and histograms of probabilities."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
 
 HISTOGRAM_BINS = 21
-"""An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""
+"""Number of bins; it is odd, so that undecided atoms, P = 1/2, are in the middle of a bin."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LabelCurve(Tabular):
-    """What every curve of labels against probabilities has.
+    """Common attributes of curves of labels against probabilities.
 
     Attributes:
         level: nominal coverage of its band at each point, or of its intervals.
         n_responses: number of responses, or None if they were not given.
-        n_unlabelled: number of atoms that had no label.
+        n_unlabelled: number of atoms without a label.
     """
 
     level: float
@@ -31,7 +31,7 @@ class LabelCurve(Tabular):
 
 
 def about(points: Forecasts) -> dict[str, Any]:
-    """What a curve of forecasts says of them."""
+    """Attributes of a curve that describe its forecasts, by name."""
     return {
         "n_atoms": points.y.size,
         "n_responses": points.n_responses if points.clustered else None,
@@ -40,6 +40,6 @@ def about(points: Forecasts) -> dict[str, Any]:
 
 
 def histogram(p: Floats) -> Integers:
-    """Number of p in each of 21 equal parts of [0, 1], (21,); one on an edge is in that below."""
+    """Number of p in each of 21 equal parts of [0, 1], (21,); edges belong to the part below."""
     bounds = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
     return np.bincount(np.searchsorted(bounds, p, side="left"), minlength=HISTOGRAM_BINS)

@@ -1,4 +1,4 @@
-"""Labels as calibrated forecasts would have them, alike within responses as the data's are."""
+"""Draws of labels of calibrated forecasts, with the data's correlation within responses."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from calibration.validation import Floats
 def calibrated(points: Forecasts, n_draws: int, seed: int) -> Iterator[Sample]:
     """Yield samples of the same forecasts whose labels are drawn with probability p.
 
-    An atom is true if a uniform number is below its p. With a probability s that number is its
-    response's, which all its atoms share, else its own: labels of two atoms of one response then
-    correlate, by s^2 exp(-|difference of logits|/2), and each is true with probability p. `s` is
-    that of `shared_share`; it is 0 where no responses were given.
+    An atom is true if a uniform number is below its p. With probability s all atoms of a response
+    use the response's number; otherwise an atom has its own. Each atom is then true with
+    probability p, and the labels of two atoms of a response have the correlation
+    s^2 exp(-|difference of logits|/2). `shared_share` estimates s, which is 0 without responses.
 
     Args:
         points: the forecasts.
@@ -39,11 +39,11 @@ def calibrated(points: Forecasts, n_draws: int, seed: int) -> Iterator[Sample]:
 
 
 def shared_share(points: Forecasts, generator: np.random.Generator) -> float:
-    """The s of `calibrated` that gives the correlation of the data within responses.
+    """Parameter s of `calibrated` that reproduces the data's correlation within responses.
 
     The correlation is the mean product of two atoms' Pearson residuals from the isotonic fit,
-    over pairs of one response. What s = 1 would give is the mean of exp(-|difference of logits|/2)
-    over such pairs, of which one per atom is drawn.
+    over pairs within responses. Its value for s = 1 is the mean of exp(-|difference of logits|/2)
+    over such pairs, estimated from one random pair per atom.
 
     Args:
         points: the forecasts, with responses.
@@ -55,7 +55,7 @@ def shared_share(points: Forecasts, generator: np.random.Generator) -> float:
     lengths = np.diff(np.append(fit.first, whole.present.size))
     share_true[whole.present] = np.repeat(fit.value, lengths)
     expected = np.repeat(share_true, points.sizes)
-    # Where the fit is 0 or 1, labels have no variance that could be shared.
+    # If the fit is 0 or 1, labels have no variance.
     varying = (expected > 0) & (expected < 1) & (points.weights > 0)
     expected, response = expected[varying], points.response[varying]
     residual = (points.y[varying] - expected) / np.sqrt(expected * (1 - expected))
@@ -83,7 +83,7 @@ def _mean_of_pairs(
     size = sizes[of_response]
     begin = (np.cumsum(sizes) - sizes)[of_response]
     position = np.arange(order.size) - begin
-    # One of the other atoms of the response, every one alike.
+    # Choose one of the other atoms of the response uniformly.
     step = 1 + (generator.random(order.size) * (size - 1)).astype(np.int64)
     partner = begin + (position + step) % size
     likeness = np.exp(-np.abs(logits - logits[partner]) / 2)

@@ -1,4 +1,4 @@
-"""Reliability: in bins of the predicted probability, the share of atoms that are true."""
+"""Share of true atoms in bins of the predicted probability."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from factormodels.errors import InputError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReliabilityBins(LabelCurve):
-    """Predicted probability against observed share of true atoms, in the bins that hold atoms.
+    """Predicted probability and observed share of true atoms in non-empty bins.
 
     Attributes:
         mean_predicted: float64 (m,), mean P of the atoms of each bin.
@@ -27,10 +27,10 @@ class ReliabilityBins(LabelCurve):
         count: int64 (m,), number of atoms of each bin, above 0.
         lower: float64 (m,), lower end of the interval of `observed`.
         upper: float64 (m,), upper end of the interval of `observed`.
-        edges: float64 (n_bins + 1,), edges of all bins, empty ones too.
-        position: int64 (m,), which of the n_bins bins each one is.
+        edges: float64 (n_bins + 1,), edges of all bins, including empty bins.
+        position: int64 (m,), index of each bin among the n_bins bins.
         histogram: int64 (21,), number of atoms with P in each of 21 equal parts of [0, 1].
-        interval: ``wilson`` if atoms count as independent, ``bootstrap`` if responses were drawn.
+        interval: ``wilson`` for independent atoms, ``bootstrap`` if responses were resampled.
     """
 
     columns: ClassVar = ("mean_predicted", "observed", "count", "lower", "upper")
@@ -66,14 +66,13 @@ def reliability_bins(
     """Points of a reliability diagram, with an interval for each.
 
     Bins are those of scikit-learn's ``calibration_curve``: a P on an edge belongs to the bin
-    below it. A P within 1e-9 above an edge counts as on it, so that atoms with P = 1/2 share a bin
-    whatever the algorithm rounded. Empty bins are left out.
+    below it. A P up to 1e-9 above an edge counts as on it, so that atoms with P = 1/2 are in the
+    same bin regardless of rounding. Empty bins are left out.
 
-    Without `responses` the intervals are Wilson's, which hold if atoms are independent. With them,
-    intervals are percentiles of a bootstrap that draws whole responses. Where redrawing responses
-    cannot move a bin's share (all its responses have the same share, as where every label agrees or
-    there is only one response) that interval would have no width, and Wilson's is given instead,
-    each response counting as one observation.
+    Without `responses` the intervals are Wilson's, which assume independent atoms. With
+    `responses`, intervals are percentiles of a bootstrap over whole responses. If all responses of
+    a bin have the same share, a bootstrap interval would have width 0; Wilson's interval is used
+    instead, with each response as an observation.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
@@ -81,13 +80,13 @@ def reliability_bins(
         n_bins: number of bins, at least 1.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal count.
         responses: response ids (n,), or None.
-        n_bootstrap: number of bootstrap replicates, at least 1; used with `responses` alone.
+        n_bootstrap: number of bootstrap replicates, at least 1; used only with `responses`.
         seed: seed of the bootstrap.
         level: nominal coverage of the intervals, between 0 and 1.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or settings outside these ranges.
+        InputError: for bad arrays, different lengths, or settings outside these ranges.
     """
     atoms = labelled_atoms(p, y, unlabelled)
     probabilities, labels = atoms.p, atoms.y
@@ -146,7 +145,7 @@ def _edges(p: Floats, n_bins: int, strategy: str) -> Floats:
 
 
 def _bin_sums(y: Floats, index: Integers, n_bins: int, grouping: Grouping) -> RatioSums:
-    """True atoms over atoms of each response in each occupied bin `index`."""
+    """Numbers of true atoms and of atoms for each response and bin."""
 
     cells = grouping.index * n_bins + index
     n_cells = len(grouping.responses) * n_bins

@@ -1,4 +1,4 @@
-"""The risk-coverage curve with a confidence band over responses."""
+"""Risk-coverage curve with a confidence band over responses."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from calibration.validation import Floats
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCurve(LabelCurve):
-    """Risk of the atoms that are kept at every coverage, and a confidence band.
+    """Risk among the kept atoms at every coverage, with a confidence band.
 
     Attributes:
         coverage: float64 (g,), share of atoms that are kept, ascending to 1.
-        risk: float64 (g,), share of the kept atoms that are wrong, ties broken in the mean.
+        risk: float64 (g,), share of kept atoms that are wrong, averaged over the orders of ties.
         lower: float64 (g,), lower end of the band.
         upper: float64 (g,), upper end of the band.
         area: AURC of the data.
-        excess: AURC less the least that the same errors allow.
+        excess: AURC minus the smallest AURC with the same errors.
         rule: ``verdict`` or ``claim``.
         n_atoms: number of atoms.
     """
@@ -60,17 +60,17 @@ def risk_curve(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         responses: response ids (n,), or None if atoms are independent.
-        rule: ``verdict`` keeps the most confident verdicts and counts wrong ones, ``claim`` the
-            claims of highest p and counts false ones.
+        rule: ``verdict`` keeps the most confident verdicts and counts wrong verdicts; ``claim``
+            keeps the claims with the highest p and counts false claims.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
+        InputError: for bad arrays, different lengths, no labelled atom, or a bad setting.
     """
     points = forecasts(p, y, weights, responses, unlabelled)
     area, excess = risk_areas(points.sample(), rule)

@@ -173,7 +173,7 @@ def steps_coincide(first: tuple[Floats, Floats], other: tuple[Floats, Floats]) -
 
 
 def nth_colour(at: int) -> str:
-    """The colour of a line by its place in a panel; the palette begins anew after its end."""
+    """The color of a line by its place in a panel; the palette begins anew after its end."""
     return COLOURS[at % len(COLOURS)]
 
 
@@ -188,7 +188,7 @@ def nth_dash(at: int) -> Any:
 
 
 def nth_look(at: int) -> dict[str, Any]:
-    """Colour, marker and line style of a line by its place; without colour the latter tell."""
+    """Colour, marker and line style of a line by its place; without color the latter tell."""
     return {
         "color": nth_colour(at),
         "marker": nth_marker(at),
@@ -266,7 +266,7 @@ def legend_within(
 
 
 def legible(colour: Any) -> tuple[float, float, float]:
-    """A colour of the palette dark enough for letters."""
+    """A color of the palette dark enough for letters."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(colour)

@@ -26,7 +26,7 @@ _HEIGHT = 2.2
 _DODGE = 0.09
 
 _KINDS = {"supported": 2, "unsupported": 1, "irrelevant": 3}
-"""The colour of each kind of claim, the same in every panel."""
+"""The color of each kind of claim, the same in every panel."""
 
 
 @dataclass(frozen=True, eq=False)

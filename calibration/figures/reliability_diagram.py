@@ -274,7 +274,7 @@ def draw_points(axes: Axes, bins: ReliabilityBins, look: Mapping[str, Any]) -> N
 
 
 def draw_band(axes: Axes, at: Floats, lower: Floats, upper: Floats, colour: str) -> None:
-    """Draw a band in the colour of its curve, below it."""
+    """Draw a band in the color of its curve, below it."""
     axes.fill_between(at, lower, upper, color=colour, alpha=0.16, linewidth=0, zorder=2)
 
 

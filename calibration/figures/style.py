@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, which people with any colour vision tell apart, darker ones first."""
+"""Okabe and Ito's palette, which people with any color vision tell apart, darker ones first."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*")
-"""Shapes of the methods; eleven to seven colours, so that no pair recurs before 77 methods."""
+"""Shapes of the methods; eleven to seven colors, so that no pair recurs before 77 methods."""
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (5, 1.5, 1, 1.5)))
 """Line styles of the methods, as matplotlib takes them."""

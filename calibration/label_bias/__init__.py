@@ -1,4 +1,4 @@
-"""Label bias: what a model answers whatever it is asked, and probabilities without it.
+"""Label bias, a model's preference for some answers regardless of the question, and its correction.
 
 from calibration.label_bias import mean_answer, without_bias
 corrected = without_bias(p, mean_answer(p))

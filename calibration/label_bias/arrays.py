@@ -1,4 +1,4 @@
-"""Probabilities of several labels as arrays, checked."""
+"""Checks of arrays of probabilities of several labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from factormodels.errors import InputError
 from factormodels.nouns import counted
 
 SUM_TOLERANCE = 5e-3
-"""By how much the probabilities of a row may miss one: files round them to two digits and more."""
+"""Tolerance of a row's sum around 1; files may round probabilities to two digits."""
 
 
 def label_probabilities(p: ArrayLike, name: str = "p") -> Floats:
@@ -20,7 +20,7 @@ def label_probabilities(p: ArrayLike, name: str = "p") -> Floats:
 
     Args:
         p: the probabilities, (n, k), k at least 2.
-        name: what an error calls the argument.
+        name: name of the argument in errors.
 
     Raises:
         InputError: if `p` is empty, has another shape, leaves [0, 1], or has a row that does not
@@ -59,10 +59,10 @@ def label_columns(y: Any, n: int, k: int, name: str = "y") -> Integers:
         y: the column of the true label of each answer, (n,), from 0.
         n: number of answers.
         k: number of labels.
-        name: what an error calls the argument.
+        name: name of the argument in errors.
 
     Raises:
-        InputError: if there are not n of them, or one is no column.
+        InputError: if `y` does not have n entries, or an entry is not a column index.
     """
     array = np.asarray(y)
     if array.shape != (n,):

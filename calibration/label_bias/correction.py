@@ -1,9 +1,9 @@
 """Division by a bias: contextual calibration and batch calibration.
 
-A model's answers to questions without content, or its mean answer to many, tell which labels it
-prefers whatever it reads. With p the probabilities of k labels and b the preference, the corrected
-ones are p'_j = (p_j / b_j) / sum over i of p_i / b_i. On the scale of log-probabilities that takes
-away a constant from each label, so that the order of two answers by the odds of two labels stays.
+A model's preference for labels is estimated from its answers to questions without content, or from
+its mean answer to many questions. With p the probabilities of k labels and b the preference, the
+corrected probabilities are p'_j = (p_j / b_j) / sum over i of p_i / b_i. This subtracts a constant
+from the log-probability of each label, and keeps the order of answers by the odds of two labels.
 
 Sources: Zhao et al. 2021, "Calibrate Before Use", section 5, with W = diag(b)^-1 (b from questions
 without content: contextual calibration); Zhou et al. 2024, "Batch Calibration", section 3, equation
@@ -34,10 +34,10 @@ def mean_answer(p: ArrayLike) -> Floats:
 
 
 def smoothed_mean(p: ArrayLike) -> Floats:
-    """Mean probability of each label over n answers and one that is spread evenly, (k,).
+    """Mean probability of each label over n answers and a uniform answer, (k,).
 
-    The even answer bounds how far a few answers can move others: division by the mean of n answers
-    multiplies the odds of two labels by at most k n + 1.
+    The uniform answer limits the correction: division by the mean multiplies the odds of two labels
+    by at most k n + 1.
 
     Args:
         p: probabilities of k labels in n answers, (n, k).
@@ -52,11 +52,11 @@ def smoothed_mean(p: ArrayLike) -> Floats:
 
 
 def left_out_means(p: ArrayLike, groups: ArrayLike | None = None) -> Floats:
-    """`smoothed_mean` for each answer over the answers of other groups, (n, k).
+    """`smoothed_mean` for each answer, over the answers of other groups, (n, k).
 
     Args:
         p: probabilities of k labels in n answers, (n, k).
-        groups: group of each answer, (n,); None makes each answer its own.
+        groups: group of each answer, (n,); None for a separate group per answer.
 
     Raises:
         InputError: as `label_probabilities`, or if `groups` has another length.
@@ -77,18 +77,17 @@ def left_out_means(p: ArrayLike, groups: ArrayLike | None = None) -> Floats:
 def without_bias(p: ArrayLike, bias: ArrayLike) -> Floats:
     """Probabilities divided by a bias and normalized, (n, k).
 
-    Computed from logarithms, so that nothing overflows. A label of probability 0 keeps it. Where
-    every label that an answer gives a chance has a bias of 0, nothing is known of its preference,
-    and the answer stays as it is; beside others such a label would take all, so that a bias of 0
-    is refused there.
+    The computation uses logarithms to avoid overflow. A probability of 0 stays 0. If all labels
+    with positive probability in an answer have a bias of 0, the answer stays unchanged. If only
+    some of them have, they would receive all probability, and the function raises an error.
 
     Args:
         p: probabilities of k labels in n answers, (n, k).
         bias: preference for each label, at least 0: (k,) for all answers, or (n, k).
 
     Raises:
-        InputError: as `label_probabilities`, for a bias of another shape, that is negative or no
-            number, or that is 0 for a label that an answer gives a chance beside others.
+        InputError: as `label_probabilities`, for a bias of another shape, a negative or non-finite
+            bias, or a bias of 0 for only some of the labels with positive probability.
     """
     array = label_probabilities(p)
     preference = np.asarray(bias, dtype=np.float64)

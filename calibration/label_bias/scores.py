@@ -1,4 +1,4 @@
-"""How good probabilities of several labels are, and whether a correction makes them better."""
+"""Scores of probabilities of several labels, and comparison of corrections."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.errors import InputError
 
 LEAST_SHARE = 1e-9
-"""Where two corrections are compared, a true label counts as no less probable: an infinite loss
-would leave no difference. Losses that are reported are not bounded."""
+"""Smallest probability of a true label in comparisons of corrections, which need finite losses.
+Reported losses are not bounded."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class LabelScores:
 
     Attributes:
         n: number of answers.
-        accuracy: share of answers whose likeliest label is the true one; of labels that are equally
-            likely the first counts.
-        confusion: number of answers by true label and likeliest label, (k, k).
-        log_loss: mean of -ln of the probability of the true label, in nats; inf where one has 0.
+        accuracy: share of answers whose most likely label is the true label; ties go to the first
+            label.
+        confusion: number of answers by true label and most likely label, (k, k).
+        log_loss: mean of -ln of the probability of the true label, in nats; inf if one is 0.
         brier: mean over answers of the sum over labels of (p - y)^2, from 0 to 2 (Brier 1950).
     """
 
@@ -69,11 +69,10 @@ def label_scores(p: ArrayLike, y: Any) -> LabelScores:
 def estimate_label_scores(
     p: ArrayLike, y: Any, groups: Any, *, level: float = 0.95
 ) -> dict[str, Estimate]:
-    """`accuracy`, `log_loss` and `brier` of `label_scores` with intervals over groups.
+    """`accuracy`, `log_loss` and `brier` of `label_scores`, with intervals over groups.
 
-    Answers of one group, such as those of a response, are dependent: standard errors are
-    linearised and clustered by group, and intervals take Student's t. A log loss that is infinite
-    has none.
+    Answers of a group, such as a response, are dependent. Standard errors are linearized and
+    clustered by group, and intervals use Student's t. An infinite log loss has no interval.
 
     Args:
         p: probabilities of k labels in n answers, (n, k).
@@ -82,7 +81,7 @@ def estimate_label_scores(
         level: nominal coverage of the intervals.
 
     Raises:
-        InputError: as `label_probabilities` and `label_columns`, or for lengths that differ.
+        InputError: as `label_probabilities` and `label_columns`, or for different lengths.
     """
     array = label_probabilities(p)
     n, k = array.shape
@@ -94,7 +93,7 @@ def estimate_label_scores(
     values = {
         "accuracy": ((array.argmax(axis=1) == columns).astype(float), Scale.PROBABILITY),
         "log_loss": (_log_losses(array, columns, 0.0), Scale.POSITIVE),
-        # At most 2, which the interval cannot leave: no mean of groups does.
+        # The score is at most 2, and so are all means over groups and the interval.
         "brier": (((array - np.eye(k)[columns]) ** 2).sum(axis=1), Scale.POSITIVE),
     }
     settings = IntervalSettings(IntervalMethod.DELTA, level=level)
@@ -119,20 +118,20 @@ def estimate_label_scores(
 
 
 def beats_constant(correct: int, n: int, chance: float, *, level: float = 0.95) -> bool:
-    """Whether an accuracy is above that of the best constant answer.
+    """Return whether an accuracy is significantly above that of the best constant answer.
 
-    It is where the exact one-sided lower bound of the accuracy (Clopper and Pearson 1934) lies
-    above `chance`, that is where so many correct answers or more would have a probability of at
-    most 1 - `level` if each were correct with `chance`.
+    The criterion is that the exact one-sided lower bound of the accuracy (Clopper and Pearson 1934)
+    is above `chance`. Equivalently, at least `correct` correct answers have a probability of at
+    most 1 - `level` if each answer is correct with probability `chance`.
 
     Args:
         correct: number of correct answers.
-        n: number of answers, from 1.
-        chance: accuracy of the best constant answer: the share of the commonest true label.
+        n: number of answers, at least 1.
+        chance: accuracy of the best constant answer, the share of the most common true label.
         level: level of the bound.
 
     Raises:
-        InputError: if the numbers do not fit each other, or `chance` or `level` is outside (0, 1).
+        InputError: if `correct` exceeds `n`, or `chance` or `level` is outside (0, 1).
     """
     n = whole_number(n, "n", 1)
     correct = whole_number(correct, "correct", 0)
@@ -148,21 +147,21 @@ def beats_constant(correct: int, n: int, chance: float, *, level: float = 0.95) 
 def compare_corrections(
     first: ArrayLike, second: ArrayLike, y: Any, groups: Any, *, seed: int = 0, level: float = 0.95
 ) -> Difference:
-    """Mean log loss of one set of probabilities less that of another, with a paired interval.
+    """Difference in mean log loss between two sets of probabilities, with a paired interval.
 
-    Groups of answers are redrawn together (`paired_bootstrap`), since answers about the same
-    texts are alike. A probability of the true label below `LEAST_SHARE` counts as that.
+    Groups of answers are resampled together (`paired_bootstrap`), because answers about the same
+    texts are correlated. Probabilities of the true label are at least `LEAST_SHARE`.
 
     Args:
-        first: probabilities of k labels in n answers, (n, k), such as corrected ones.
-        second: others for the same questions, (n, k), such as those before.
+        first: probabilities of k labels in n answers, (n, k), such as corrected probabilities.
+        second: probabilities for the same questions, (n, k), such as uncorrected probabilities.
         y: the column of the true label of each, (n,).
         groups: group of each answer, (n,).
         seed: seed of the bootstrap.
         level: nominal coverage of the interval.
 
     Raises:
-        InputError: as `label_probabilities` and `label_columns`, or for lengths that differ.
+        InputError: as `label_probabilities` and `label_columns`, or for different lengths.
     """
     of_first, of_second = label_probabilities(first, "first"), label_probabilities(second, "second")
     if of_first.shape != of_second.shape:

@@ -1,7 +1,7 @@
-"""Vector scaling: a weight and a constant for each label, learned from labelled answers.
+"""Vector scaling, with a weight and a constant for each label learned from labelled answers.
 
-The logits of the corrected probabilities are w_j ln p_j + c_j. All weights 1 and constants 0 leave
-an answer as it is; division by a bias b is w = 1 and c = -ln b.
+The logits of the corrected probabilities are w_j ln p_j + c_j. Weights of 1 with constants of 0
+leave an answer unchanged; division by a bias b corresponds to w = 1 and c = -ln b.
 
 Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
 """
@@ -23,7 +23,7 @@ from factormodels.errors import InputError
 from factormodels.nouns import counted
 
 PENALTY = 1.0
-"""Weight of the squared distance from the identity: a prior of variance 1 on each parameter."""
+"""Weight of the squared distance from the identity; 1 is a prior of variance 1 on parameters."""
 
 _MOST_STEPS = 100
 _SMALL = 1e-10
@@ -45,8 +45,7 @@ class VectorScaling:
         """Corrected probabilities, (n, k).
 
         Args:
-            p: probabilities of k labels in n answers, (n, k); those below `LEAST_SHARE` count as
-                that.
+            p: probabilities of k labels in n answers, (n, k), raised to at least `LEAST_SHARE`.
 
         Raises:
             InputError: as `label_probabilities`, or for another number of labels.
@@ -61,11 +60,11 @@ class VectorScaling:
 
 
 def fit_vector_scaling(p: ArrayLike, y: Any, *, penalty: float = PENALTY) -> VectorScaling:
-    """The most likely scaling, drawn towards the identity by a penalty.
+    """Fit a scaling by maximum likelihood with a penalty towards the identity.
 
-    Newton's method on the convex sum of log losses and penalty / 2 times the squared distance of
-    weights from 1 and constants from 0. The penalty makes the solution unique, also where a label
-    never occurs.
+    Newton's method minimizes the convex sum of the log losses and penalty / 2 times the squared
+    distance of weights from 1 and constants from 0. The penalty makes the solution unique even if a
+    label never occurs.
 
     Args:
         p: probabilities of k labels in n answers, (n, k).
@@ -98,7 +97,7 @@ def fit_vector_scaling(p: ArrayLike, y: Any, *, penalty: float = PENALTY) -> Vec
         residual = q - true
         gradient = np.concatenate([(residual * logs).sum(axis=0), residual.sum(axis=0)])
         gradient += penalty * (parameters - identity)
-        # Of each answer the Hessian by logits is diag(q) - q q'; columns are (logs, 1) by label.
+        # The Hessian of an answer by logits is diag(q) - q q'; columns are (logs, 1) by label.
         design = np.concatenate([logs, np.ones((n, k))], axis=1)
         doubled = np.concatenate([q, q], axis=1)
         outer = -(doubled * design).T @ (doubled * design)
@@ -120,12 +119,12 @@ def fit_vector_scaling(p: ArrayLike, y: Any, *, penalty: float = PENALTY) -> Vec
 
 @dataclass(frozen=True)
 class CrossFittedScaling:
-    """Probabilities corrected by scalings that did not see their labels.
+    """Cross-fitted corrected probabilities.
 
     Attributes:
         p: corrected probabilities, (n, k).
         folds: fold of each answer, int64 (n,).
-        scalings: the scaling of each fold, learned from the others.
+        scalings: the scaling of each fold, learned from the other folds.
     """
 
     p: Floats
@@ -147,8 +146,8 @@ def cross_fit_scaling(
     Args:
         p: probabilities of k labels in n answers, (n, k).
         y: the column of the true label of each, (n,).
-        responses: response of each answer, (n,); none is split over folds.
-        n_folds: number of folds; no more than there are responses.
+        responses: response of each answer, (n,); folds keep responses together.
+        n_folds: number of folds, at most the number of responses.
         penalty: as `fit_vector_scaling`.
         seed: seed of the folds.
 

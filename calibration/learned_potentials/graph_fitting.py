@@ -421,7 +421,7 @@ class CrossFitting:
         A weight that occurs only in the omitted responses keeps its initial value.
 
         Raises:
-            InputError: as `fit_potentials` does.
+            InputError: as `fit_potentials`.
             InferenceError: if the backend cannot answer for these responses.
         """
         weights = self.weights
@@ -436,7 +436,7 @@ class CrossFitting:
         """Fits by omitted fold, and every response under the fit that omits its fold.
 
         Raises:
-            InputError: as `fit_potentials` does.
+            InputError: as `fit_potentials`.
             InferenceError: if the backend cannot answer for these responses.
         """
         folds = self.fold.tolist()

@@ -1,13 +1,13 @@
-"""Recalibration: estimators in the manner of scikit-learn that map probabilities to better ones.
+"""Recalibrators of probabilities, with the interface of scikit-learn estimators.
 
 from calibration.recalibration import BestRecalibrator, BetaRecalibrator, cross_fit
 better = cross_fit(BetaRecalibrator(), p, y, responses).p
 chosen = cross_fit(BestRecalibrator(), p, y, responses).p  # in nested folds
 
-They are regressors and transformers, like scikit-learn's ``IsotonicRegression``: X is one column
-of probabilities, (n,) or (n, 1), and y the labels. `predict` returns recalibrated probabilities
-(n,), `transform` the same in the shape of X, so that they chain in a pipeline. `score` is R^2 of
-the labels, which for probabilities is one minus the Brier score over that of the base rate.
+Recalibrators are regressors and transformers, like scikit-learn's ``IsotonicRegression``. X is a
+column of probabilities, (n,) or (n, 1), and y contains the labels. `predict` returns recalibrated
+probabilities (n,); `transform` returns them in the shape of X, for use in a pipeline. `score`
+returns R^2, which is 1 minus the ratio of the Brier score to the Brier score of the base rate.
 
 This package imports scikit-learn; `import calibration` does not import this package.
 """
@@ -35,7 +35,7 @@ RECALIBRATORS: dict[str, type[Recalibrator]] = {
     "venn_abers": VennAbersRecalibrator,
     "best": BestRecalibrator,
 }
-"""The estimators by the names that configurations use."""
+"""Recalibrators by their names in configurations."""
 
 __all__ = [
     "AS_GIVEN",

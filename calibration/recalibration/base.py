@@ -1,4 +1,4 @@
-"""What all recalibrators share: input checks and scikit-learn's estimator interface."""
+"""Base class of recalibrators, with input checks and scikit-learn's estimator interface."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
     """A map from probabilities to probabilities, learned from labels.
 
     Attributes:
-        n_features_in_: 1, the one column of probabilities.
-        n_unlabelled_: number of atoms of the fit that had no label.
+        n_features_in_: 1, for the column of probabilities.
+        n_unlabelled_: number of atoms without a label in the fit.
     """
 
     def fit(
@@ -37,12 +37,15 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         Args:
             X: probabilities in [0, 1], (n,) or (n, 1).
             y: labels (n,), True or False, None where unlabelled.
-            sample_weight: how many atoms each counts as, (n,), or None.
-            unlabelled: what atoms without a label count as, as in `apply_policy`.
+            sample_weight: weights (n,), the number of atoms that each counts as; None for 1 each.
+            unlabelled: treatment of atoms without a label, as in `apply_policy`.
 
         Raises:
-            InputError: for bad arrays, lengths that differ, no labelled atom, bad settings, or
+            InputError: for bad arrays, different lengths, no labelled atom, bad settings, or
                 labels that do not determine the map.
+
+        Returns:
+            The recalibrator.
         """
         p = self._probabilities(X, reset=True)
         sample = pooled(p, self._labels(y), sample_weight, unlabelled)
@@ -51,7 +54,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Recalibrated probabilities, (n,), of probabilities X, (n,) or (n, 1).
+        """Recalibrate probabilities X, (n,) or (n, 1); return them with shape (n,).
 
         Raises:
             InputError: for bad probabilities.
@@ -61,7 +64,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return self._map(self._probabilities(X, reset=False))
 
     def transform(self, X: Any) -> Floats:
-        """Recalibrated probabilities in the shape of X, (n,) or (n, 1).
+        """Recalibrate probabilities X, (n,) or (n, 1); return them in the shape of X.
 
         Raises:
             InputError: for bad probabilities.
@@ -71,29 +74,29 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return recalibrated if np.asarray(X).ndim == 1 else recalibrated[:, np.newaxis]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Name of the one column, as scikit-learn's pipelines ask for it."""
+        """Return the name of the column, for scikit-learn's pipelines."""
         check_is_fitted(self)
         if input_features is not None:
             return np.asarray(input_features, dtype=object)
         return np.asarray(getattr(self, "feature_names_in_", ["p"]), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        """scikit-learn's tags: like IsotonicRegression, one column alone is taken."""
+        """Return scikit-learn's tags; like IsotonicRegression, X is a single column."""
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
-        # R^2 of a calibrated probability is the spread of probabilities, which may be small.
+        # R^2 of calibrated probabilities is the share of variance that they explain; it may be low.
         tags.regressor_tags.poor_score = True
         return tags
 
     @abstractmethod
     def _learn(self, sample: Sample) -> None:
-        """Set the fitted attributes."""
+        """Fit the map and set the fitted attributes."""
 
     @abstractmethod
     def _map(self, p: Floats) -> Floats:
-        """Recalibrated probabilities of checked ones, (n,)."""
+        """Recalibrate checked probabilities, (n,)."""
 
     def _probabilities(self, X: Any, *, reset: bool) -> Floats:
         if np.asarray(X).ndim == 1:
@@ -114,10 +117,10 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
 
 
 def require_both_classes(sample: Sample) -> None:
-    """Check that some atoms are true and some false.
+    """Check that a sample has true and false atoms.
 
     Raises:
-        InputError: if all labels agree.
+        InputError: if all labels are equal.
     """
     if sample.has_one_class:
         which = "true" if sample.total_true > 0 else "false"

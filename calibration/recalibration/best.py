@@ -1,4 +1,4 @@
-"""Recalibration chosen by cross-validation among several maps."""
+"""Choice of a recalibrator by cross-validation."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from factormodels.errors import InputError
 
 
 class BestRecalibrator(Recalibrator):
-    """The recalibrator that does best out of sample, refitted to all atoms.
+    """The recalibrator with the smallest out-of-sample loss, refitted to all atoms.
 
-    Every candidate is cross-fitted over folds of responses and scored on the atoms that it did not
-    see. Ties go to the earlier candidate; one that a fold cannot determine is passed over. In
-    `cross_fit` the choice is made within each outer fold, so that its atoms have no say in what
-    they are judged by.
+    Every candidate is cross-fitted over folds of responses and scored on held-out atoms. Ties go to
+    the earlier candidate. A candidate that cannot be fitted in some fold is skipped. In `cross_fit`
+    the choice is made within each outer fold, so that held-out atoms do not influence it.
 
     Args:
-        candidates: recalibrators by name, as `RECALIBRATORS` has them, or None for all of those
-            but this; ``none`` leaves probabilities as they are.
-        loss: what decides: ``log_loss`` or ``brier``.
-        n_folds: number of inner folds; fewer where there are fewer responses.
+        candidates: names in `RECALIBRATORS`, or None for all except this one; ``none`` leaves
+            probabilities unchanged.
+        loss: loss that determines the choice, ``log_loss`` or ``brier``.
+        n_folds: number of inner folds, reduced to the number of responses if that is smaller.
         seed: seed of the folds.
 
     Attributes:
-        chosen_: name of the best.
-        scores_: mean loss out of sample by name; inf where a fold could not be fitted.
-        best_: the fitted recalibrator; None if probabilities are best left alone.
+        chosen_: name of the chosen candidate.
+        scores_: mean out-of-sample loss by name; inf if the candidate could not be fitted in a
+            fold.
+        best_: the fitted recalibrator; None if probabilities stay unchanged.
     """
 
     takes_responses = True
@@ -67,9 +67,9 @@ class BestRecalibrator(Recalibrator):
         Args:
             X: probabilities in [0, 1], (n,) or (n, 1).
             y: labels (n,), True or False, None where unlabelled.
-            sample_weight: how many atoms each counts as, (n,), or None.
-            responses: response ids (n,), which no fold splits; None if atoms are independent.
-            unlabelled: what atoms without a label count as, as in `apply_policy`.
+            sample_weight: weights (n,), the number of atoms that each counts as; None for 1 each.
+            responses: response ids (n,), kept together in folds; None if atoms are independent.
+            unlabelled: treatment of atoms without a label, as in `apply_policy`.
 
         Raises:
             InputError: as `Recalibrator.fit`, for unknown names, or if no candidate can be fitted.
@@ -119,7 +119,7 @@ class BestRecalibrator(Recalibrator):
 def _loss_out_of_sample(
     maker: Recalibrator | None, p: Floats, y: Floats, weights: Floats, fold: Any, loss: str
 ) -> float:
-    """Mean loss of atoms under maps that did not see their fold; inf where one has none."""
+    """Mean out-of-sample loss of a recalibrator; inf if it cannot be fitted in a fold."""
     predicted = p.copy()
     for number in range(int(fold.max()) + 1):
         inside = fold == number

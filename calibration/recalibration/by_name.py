@@ -1,4 +1,4 @@
-"""Probabilities as given beside their recalibrations by name, each learned on other responses."""
+"""Cross-fitted recalibrations of probabilities, by name."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from calibration.validation import Integers
 from factormodels.errors import InputError
 
 AS_GIVEN = "as given"
-"""Name of probabilities beside their recalibrations."""
+"""Name of the unchanged probabilities."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recalibrations:
-    """What `calibration.score` compares, of one model.
+    """Recalibrations of a model's probabilities, for comparison by `calibration.score`.
 
     Attributes:
-        p: by name, `AS_GIVEN` first, probabilities (n,).
-        folds: int64 (n,), the fold of each claim; None where nothing was learned.
-        missing: what cannot be learned and why, a sentence each.
+        p: probabilities (n,) by name, starting with `AS_GIVEN`.
+        folds: int64 (n,), the fold of each claim; None if nothing was learned.
+        missing: sentences on recalibrators that could not be fitted, with the reason.
     """
 
     p: Mapping[str, Any]
@@ -43,19 +43,20 @@ def recalibrations(
     seed: int = 0,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> Recalibrations:
-    """Probabilities as given and their recalibrations, cross-fitted.
+    """Cross-fit the named recalibrators, and return their probabilities with the original ones.
 
-    ``best`` is chosen within each fold, among those that are named beside it and leaving
-    probabilities alone, or among all, so that no claim decides on the map it is judged by.
+    ``best`` is chosen within each fold, so that held-out claims do not influence it. The choice is
+    among the other names and unchanged probabilities, or among all recalibrators if there is no
+    other name.
 
     Args:
         p: probabilities (n,).
         y: labels (n,), True or False, None where unlabelled.
-        responses: response ids (n,), which no fold splits.
-        names: names of `calibration.recalibration.RECALIBRATORS`, with - for _ if you like.
-        n_folds: folds of responses; fewer where there are fewer responses.
+        responses: response ids (n,), kept together in folds.
+        names: names in `calibration.recalibration.RECALIBRATORS`; - may replace _.
+        n_folds: number of folds, reduced to the number of responses if that is smaller.
         seed: seed of the folds.
-        unlabelled: what claims without a label count as, as in `apply_policy`.
+        unlabelled: treatment of claims without a label, as in `apply_policy`.
 
     Raises:
         InputError: for an unknown name, bad arrays or bad settings.
@@ -84,7 +85,7 @@ def recalibrations(
         try:
             fitted = cross_fit(*arguments, unlabelled=unlabelled)
         except InputError as error:
-            # Too few claims for one map are no reason to lose the others.
+            # A map that cannot be fitted does not prevent the others.
             missing.append(f"{name} cannot be learned ({error}).")
             continue
         probabilities[name], folds = fitted.p, fitted.fold

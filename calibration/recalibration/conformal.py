@@ -1,4 +1,4 @@
-"""Conformal filtering: keep the claims of a response that are sure enough, with a guarantee.
+"""Conformal filtering of a response's claims by probability, with a guaranteed precision.
 
 Source: Mohri and Hashimoto 2024, "Language Models with Conformal Factuality Guarantees"; for the
 guarantee in the mean, Angelopoulos et al. 2024, "Conformal Risk Control".
@@ -30,11 +30,11 @@ from factormodels.errors import InputError
 KEEP_ALL, KEEP_NONE = -math.inf, math.inf
 
 _SLACK = 1e-12
-"""Relative: shares and ranks that differ by less differ by rounding."""
+"""Relative tolerance: shares and ranks that are closer differ by rounding."""
 
 
 class Guarantee(StrEnum):
-    """What holds of a new response that is exchangeable with those of the calibration."""
+    """Guarantee for a new response that is exchangeable with the calibration responses."""
 
     PROBABILITY = "probability"
     """With probability `confidence`, the kept claims have at least the target precision."""
@@ -43,13 +43,13 @@ class Guarantee(StrEnum):
 
 
 class ConformalStatus(StrEnum):
-    """What became of the threshold."""
+    """Status of a threshold."""
 
     OK = "ok"
     KEEPS_ALL = "keeps_all"
-    """Without any filtering the target is met."""
+    """The target is met without filtering."""
     KEEPS_NONE = "keeps_none"
-    """No threshold meets the target, or there are too few responses to tell: nothing is kept,
+    """No threshold meets the target, or there are too few responses to find one. No claim is kept,
     which counts as precision 1."""
 
 
@@ -58,12 +58,12 @@ class ConformalFilter:
     """A threshold with a guarantee.
 
     Attributes:
-        threshold: claims with a probability above it are kept; -inf keeps all, inf none.
-        precision: the target precision of the kept claims of a response.
-        confidence: the probability of reaching it; nan for a guarantee in the mean.
+        threshold: claims with a probability above it are kept; -inf keeps all claims, inf none.
+        precision: target precision of the kept claims of a response.
+        confidence: probability of reaching the target; nan for a guarantee in the mean.
         guarantee: ``probability`` or ``mean``.
-        n_responses: number of responses of the calibration.
-        status: what became of the threshold.
+        n_responses: number of calibration responses.
+        status: status of the threshold.
     """
 
     threshold: float
@@ -74,7 +74,7 @@ class ConformalFilter:
     status: ConformalStatus
 
     def keep(self, p: ArrayLike) -> NDArray[np.bool_]:
-        """Which claims are kept, (n,), of probabilities `p` (n,) in [0, 1].
+        """Mask of the kept claims, (n,), for probabilities `p` (n,) in [0, 1].
 
         Raises:
             InputError: for bad probabilities.
@@ -92,30 +92,31 @@ def conformal_filter(
     guarantee: str = Guarantee.PROBABILITY,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ConformalFilter:
-    """Lowest threshold that holds a precision, calibrated on labelled responses.
+    """Lowest threshold that guarantees a precision, calibrated on labelled responses.
 
-    For ``probability``: the score of a response is the least t such that at every threshold from
-    t on the kept claims have the target precision; the threshold is the ceil((R + 1) confidence)-th
-    smallest of the R scores. A new response then has the precision with probability at least
-    `confidence`, and without ties at most 1/(R + 1) above that, whatever the probabilities are
-    worth: poor ones only cost claims. For ``mean``: the loss of a response at t is its largest
-    1 - precision at any threshold from t on, and the threshold the least t at which
-    (sum of losses + 1)/(R + 1) is at most 1 - precision.
+    For ``probability``, the score of a response is the smallest t such that the kept claims have
+    the target precision at every threshold from t on. The threshold is the
+    ceil((R + 1) confidence)-th smallest of the R scores. A new response then has the target
+    precision with probability at least `confidence` and, without ties, at most 1/(R + 1) above
+    that. This does not depend on the quality of the probabilities; with poor probabilities fewer
+    claims are kept. For ``mean``, the loss of a response at t is its largest 1 - precision over
+    thresholds from t on, and the threshold is the smallest t at which (sum of losses + 1)/(R + 1)
+    is at most 1 - precision.
 
-    The responses must be exchangeable with those that are filtered: another subject or model
-    voids the guarantee. Claims need not be independent within a response.
+    The calibration responses must be exchangeable with the filtered responses: with another subject
+    or model the guarantee does not apply. Claims of a response may be dependent.
 
     Args:
         p: probabilities (n_claims,) that claims are true, or any scores in [0, 1].
         y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
-        precision: target share of true claims among those kept, in (0, 1]; below 1 for ``mean``.
-        confidence: probability of reaching it, in (0, 1); not used for ``mean``.
+        precision: target share of true claims among kept claims, in (0, 1]; below 1 for ``mean``.
+        confidence: probability of reaching the target, in (0, 1); ignored for ``mean``.
         guarantee: ``probability`` or ``mean``.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or settings outside these ranges.
+        InputError: for bad arrays, different lengths, or settings outside these ranges.
     """
     kind = member_named(Guarantee, guarantee, "guarantee")
     if not is_number(precision) or not 0 < precision <= 1:
@@ -142,16 +143,16 @@ def conformal_filter(
 
 
 def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float) -> Floats:
-    """Least threshold of each response from which on it has the precision.
+    """Smallest threshold of each response from which on it has the target precision.
 
     Returns:
-        float64 (n_responses,); -inf for a response that has the precision unfiltered.
+        float64 (n_responses,); -inf for a response that has the precision without filtering.
     """
     order, precisions, next_lower = _prefixes(p, y, grouping)
     short = precisions < precision * (1 - _SLACK)
     scores = np.full(len(grouping.responses), KEEP_ALL)
-    # Keeping the claims down to one of them falls short: the threshold must be at that claim or
-    # above. Only thresholds between distinct probabilities differ, hence the last of each run.
+    # If the claims down to a given one have too low a precision, the threshold must be at that
+    # claim or above. Tied claims are kept together, hence only the last of each run counts.
     fails = short & next_lower
     np.maximum.at(scores, grouping.index[order][fails], p[order][fails])
     return scores
@@ -160,19 +161,19 @@ def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float
 def filtered_precision(
     keep: Any, y: Any, responses: Any, *, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> Floats:
-    """Share of true claims among those kept of each response, 1 where none is kept.
+    """Share of true claims among the kept claims of each response; 1 if none is kept.
 
     Args:
-        keep: which claims are kept, (n_claims,).
+        keep: mask of the kept claims, (n_claims,).
         y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Returns:
         float64 (n_responses,), in order of first appearance.
 
     Raises:
-        InputError: for bad arrays, or lengths that differ.
+        InputError: for bad arrays, or different lengths.
     """
     atoms = labelled_atoms(np.asarray(keep, dtype=np.float64), y, unlabelled)
     grouping = atoms.grouping(responses)
@@ -184,12 +185,12 @@ def filtered_precision(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What a filter's promise was worth on responses that it was not calibrated on.
+    """Performance of a filter on held-out responses.
 
     Attributes:
-        reached: share of new responses whose kept claims have the target precision.
-        precision: their mean precision, 1 where nothing is kept.
-        kept: share of their claims that is kept.
+        reached: share of held-out responses whose kept claims have the target precision.
+        precision: mean precision of held-out responses, counted as 1 if no claim is kept.
+        kept: share of the claims of held-out responses that are kept.
         n_splits: number of random halves.
     """
 
@@ -202,18 +203,18 @@ class HeldOut:
 def held_out(
     p: ArrayLike, y: Any, responses: Any, *, n_splits: int = 200, seed: int = 0, **filtering: Any
 ) -> HeldOut:
-    """Calibrate on a random half of the responses, filter the other half, again and again.
+    """Evaluate a filter in random splits: calibrate on half of the responses, filter the rest.
 
     Args:
         p: probabilities (n_claims,).
-        y: labels (n_claims,), None where unlabelled: these claims are left out.
+        y: labels (n_claims,), None where unlabelled; unlabelled claims are left out.
         responses: response ids (n_claims,).
         n_splits: number of random halves.
         seed: seed of the halves.
         filtering: `precision`, `confidence` and `guarantee`, as in `conformal_filter`.
 
     Raises:
-        InputError: as `conformal_filter` does, or if there are fewer than two responses.
+        InputError: as `conformal_filter`, or if there are fewer than two responses.
     """
     atoms = labelled_atoms(p, y)
     grouping = atoms.grouping(responses)
@@ -238,17 +239,17 @@ def held_out(
 def exchangeability(
     p: ArrayLike, responses: Any, new_p: ArrayLike, new_responses: Any
 ) -> dict[str, float]:
-    """P values of tests that new responses are like those of the calibration, as far as p tells.
+    """P-values of tests that new responses have the distribution of the calibration responses.
 
-    Kolmogorov and Smirnov's two-sample tests of what can be seen without labels, each response
-    once, corrected for being three (Bonferroni). A small value says that they differ, and that the
-    guarantee does not hold; a large one does not say that it does.
+    Two-sample Kolmogorov-Smirnov tests compare three statistics of responses that need no labels,
+    with Bonferroni correction. A small p-value shows that the responses differ, so that the
+    guarantee does not apply. A large p-value does not show that it applies.
 
     Returns:
         By name: mean probability, number of claims, and share of claims above 1/2.
 
     Raises:
-        InputError: for bad arrays, or lengths that differ.
+        InputError: for bad arrays, or different lengths.
     """
     from scipy.stats import ks_2samp
 
@@ -271,8 +272,11 @@ def exchangeability(
 def _prefixes(
     p: Floats, y: Floats, grouping: Grouping
 ) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
-    """Claims by response and falling p, the precision of keeping down to each, and which
-    claims are the last of their probability in their response."""
+    """Order of claims by response and descending p, precisions, and ends of ties.
+
+    The precisions are those of keeping the claims of a response down to each claim. The last result
+    marks the claims that are the last with their probability in their response.
+    """
     order = np.lexsort((-p, grouping.index))
     response = grouping.index[order]
     starts = np.cumsum(grouping.sizes) - grouping.sizes
@@ -293,7 +297,7 @@ def _rank(scores: Floats, confidence: float) -> float:
 
 
 def _mean_threshold(p: Floats, y: Floats, grouping: Grouping, allowed: float) -> float:
-    """Least threshold whose mean loss, and one loss of 1 more, is at most `allowed`."""
+    """Smallest threshold at which the mean loss, with an added loss of 1, is at most `allowed`."""
     order, precisions, last = _prefixes(p, y, grouping)
     response, level = grouping.index[order], p[order]
     # Each response's loss is a falling staircase in the threshold: below a claim's probability
@@ -313,7 +317,7 @@ def _mean_threshold(p: Floats, y: Floats, grouping: Grouping, allowed: float) ->
     steps.sort(reverse=True)
     for threshold, increase in steps:
         total += increase
-        # Claims are kept above the threshold, so that at a step's own place it has no effect yet.
+        # Claims strictly above the threshold are kept, so that a step takes effect below its place.
         if total > budget:
             return threshold
     return KEEP_ALL

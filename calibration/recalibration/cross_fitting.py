@@ -1,4 +1,4 @@
-"""Cross-fitting: recalibrate every atom by a map that was learned without its response."""
+"""Cross-fitting: recalibration of every atom by a map that was learned without its response."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["CrossFitted", "cross_fit", "response_folds"]
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted:
-    """Recalibrated probabilities, each by an estimator that saw no atom of its response.
+    """Cross-fitted recalibrated probabilities.
 
     Attributes:
         p: float64 (n,), recalibrated probabilities.
-        fold: int64 (n,), the fold of each atom, that of its response.
+        fold: int64 (n,), the fold of each atom's response.
         estimators: the fitted estimator of each fold, learned from all other folds.
-        n_unlabelled: number of atoms that had no label.
+        n_unlabelled: number of atoms without a label.
     """
 
     p: Floats
@@ -52,23 +52,24 @@ def cross_fit(
     weights: ArrayLike | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CrossFitted:
-    """Probabilities recalibrated fold by fold, no response being split.
+    """Recalibrate probabilities by cross-fitting over folds of responses.
 
     Args:
-        estimator: a recalibrator, or any estimator or pipeline of scikit-learn whose `predict`
-            returns probabilities; it is cloned, not changed. It is given X of shape (n, 1), and
-            responses if it `takes_responses`, as `BestRecalibrator` does.
+        estimator: a recalibrator, or any scikit-learn estimator or pipeline whose `predict`
+            returns probabilities. It is cloned, not changed. It receives X of shape (n, 1), and
+            responses if it `takes_responses`, like `BestRecalibrator`.
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
         responses: response ids (n,).
         n_folds: number of folds, from 2 to the number of responses.
         seed: seed of the assignment of responses to folds.
-        weights: how many atoms each counts as, (n,), or None; given to `fit` as `sample_weight`.
-        unlabelled: what atoms without a label count as, as in `apply_policy`. Those that are left
-            out teach nothing; they too are recalibrated.
+        weights: weights (n,), the number of atoms that each counts as; None for 1 each. They are
+            passed to `fit` as `sample_weight`.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`. Excluded atoms are not
+            used for fitting, but are recalibrated too.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, too many folds, or a
+        InputError: for bad arrays, different lengths, no labelled atom, too many folds, or a
             fold whose other folds do not determine the map.
     """
     atoms = labelled_atoms(p, y, unlabelled)

@@ -1,4 +1,4 @@
-"""Recalibration by steps: isotonic regression and histogram binning."""
+"""Nonparametric recalibration: isotonic regression and histogram binning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from factormodels.errors import InputError
 class IsotonicRecalibrator(Recalibrator):
     """Isotonic regression of labels on p (Zadrozny and Elkan 2002), by scikit-learn.
 
-    Between the probabilities that it was fitted to, the map is linear; beyond them, constant.
+    The map is linear between the probabilities of the fit and constant beyond them.
 
     Attributes:
         regression_: the fitted ``sklearn.isotonic.IsotonicRegression``.
@@ -38,13 +38,12 @@ class HistogramRecalibrator(Recalibrator):
     """Histogram binning: the share of true atoms of each bin (Zadrozny and Elkan 2001).
 
     Args:
-        n_bins: number of bins; fewer are used where equal probabilities fill several.
+        n_bins: number of bins; fewer are used if equal probabilities fill several bins.
         strategy: ``quantile`` for bins of equal weight, ``uniform`` for bins of equal width.
 
     Attributes:
         edges_: float64 (b - 1,), the inner edges; a p on an edge belongs to the bin below it.
-        values_: float64 (b,), what the p of each bin are mapped to; the middle of the bin where it
-            held no atom.
+        values_: float64 (b,), recalibrated probability of each bin; the center of an empty bin.
     """
 
     def __init__(self, n_bins: int = 10, strategy: str = "quantile") -> None:

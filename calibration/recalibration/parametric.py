@@ -1,4 +1,4 @@
-"""Recalibration by one, two or three parameters: temperature, Platt, beta."""
+"""Parametric recalibration: temperature scaling, Platt scaling, beta calibration."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class PlattRecalibrator(Recalibrator):
     """Platt scaling: logit q = intercept + slope logit p, by maximum likelihood (Platt 1999).
 
     Args:
-        smooth: whether true and false count as (N+ + 1)/(N+ + 2) and 1/(N- + 2), N+ and N- their
-            numbers, as Platt proposes; without it, labels that a threshold on p separates are
-            refused.
+        smooth: whether to replace true and false by (N+ + 1)/(N+ + 2) and 1/(N- + 2), where N+ and
+            N- are their numbers, as Platt proposes. Without smoothing, labels that a threshold on
+            p separates raise an error.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
 
     Attributes:
@@ -60,8 +60,8 @@ class TemperatureRecalibrator(Recalibrator):
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
 
     Attributes:
-        temperature_: the temperature, above 1 if p is too extreme; inf, so that q = 1/2, where
-            labels go against p.
+        temperature_: the temperature, above 1 if p is too extreme; inf, so that q = 1/2, if labels
+            are negatively related to p.
     """
 
     def __init__(self, clip: float = LOGIT_CLIP) -> None:
@@ -72,7 +72,7 @@ class TemperatureRecalibrator(Recalibrator):
         require_both_classes(sample)
         _refuse_right_sides(sample, logits)
         fit = fit_logistic(logits[np.newaxis], sample.weight, sample.true)
-        # Without a maximum, all labels go against p.
+        # There is no maximum if every p is on the wrong side of 1/2 for its label.
         inverse = float(fit.coefficients[0]) if fit.status is ScoreStatus.OK else 0.0
         self.temperature_ = 1 / inverse if inverse > 0 else np.inf
 
@@ -110,10 +110,10 @@ class BetaRecalibrator(Recalibrator):
 
 
 def _monotone(columns: Floats, sample: Sample) -> Floats:
-    """Most likely coefficients of columns (k, m): all but the last of them at least 0, (k,).
+    """Maximum likelihood coefficients (k,) of columns (k, m), all but the last at least 0.
 
-    The likelihood is concave. Where its maximum has a negative coefficient, or none is reached,
-    the largest over coefficients of at least 0 has one of them at 0.
+    The likelihood is concave. If its maximum has a negative coefficient or does not exist, the
+    constrained maximum has a coefficient of 0.
     """
     free = fit_logistic(columns, sample.weight, sample.true)
     if free.status is ScoreStatus.OK and (free.coefficients[:-1] >= 0).all():

@@ -72,7 +72,7 @@ def judged_claims(
         k: choice of the K of F1@K, as in `choose_k`.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or an unknown `k`.
+        InputError: for bad arrays, different lengths, or an unknown `k`.
     """
     probabilities = probability_array(p)
     labels = np.full(probabilities.size, np.nan) if y is None else label_array(y)

@@ -30,7 +30,7 @@ def measure_responses(p: ArrayLike, responses: Any, *, k: str | float = "median"
         k: choice of the K of F1@K, as in `choose_k`.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or an unknown `k`.
+        InputError: for bad arrays, different lengths, or an unknown `k`.
     """
     judged = judged_claims(p, None, responses, k=k)
     warn_where_entropy_misorders(judged.p)

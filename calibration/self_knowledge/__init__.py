@@ -1,4 +1,4 @@
-"""Self-Known and Self-Unknown: what a model says of its own claims, against what people say.
+"""Self-Known and Self-Unknown: a model's judgements of its own claims against human labels.
 
 from calibration.self_knowledge import read_records, self_knowledge
 self_knowledge(read_records("claims.jsonl"))["sigma"].estimate

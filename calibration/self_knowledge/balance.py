@@ -1,9 +1,9 @@
-"""Whether sigma equals factuality in sample, which is whether two kinds of error balance.
+"""Test of the equality of sigma and factuality on the same claims.
 
-The odds of sigma are those of the factuality times FP/FN: unsupported claims judged correct over
-supported claims judged incorrect. Sigma equals factuality in a sample exactly where FP = FN, and in
-a population where both are equally frequent. That compares two yes-or-no judgements of the same
-claims, the people's and the model's, which McNemar's test does.
+The odds of sigma are the odds of factuality times FP/FN, where FP is the number of unsupported
+claims judged correct and FN the number of supported claims judged incorrect. Sigma equals
+factuality in a sample exactly if FP = FN, and in a population if both errors are equally frequent.
+McNemar's test compares the two binary judgements of the same claims, by people and by the model.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from calibration.validation import Floats
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 FEW = 30
-"""So few responses that differ that the chi-square law of the clustered test is not relied on."""
+"""Largest number of differing responses for which the exact test replaces the clustered test."""
 
 
 def in_sample_balance(
@@ -48,23 +48,22 @@ def in_sample_balance(
     n_positions: int = N_POSITIONS,
     neither: str = Neither.INCORRECT,
 ) -> Frame:
-    """Test that sigma equals factuality on the same claims, by position and last overall.
+    """Test that sigma equals factuality on the same claims, by position and overall (last row).
 
-    Columns: position; sigma, of SK and SU; factuality, S/(S + NS) among the same claims;
+    Columns: position; sigma, from SK and SU; factuality, S/(S + NS) among the same claims;
     false_positives, unsupported claims judged correct; false_negatives, supported claims judged
-    incorrect; n_claims; n_responses; exact and asymptotic, p-values of McNemar's exact test and of
-    its chi-square, claims taken as independent; clustered, that of the test that allows for
-    responses; by_response, of the exact test with a sign for each response
-    (`exact_mcnemar_by_response`), where at most `FEW` responses have more of one error than of the
-    other, else nan; p_value, `by_response` where there is one, else `clustered`, whose law holds
-    for many; corrected, `p_value` by Holm over the bins, overall as it is; status, what the data
-    say of sigma.
+    incorrect; n_claims; n_responses; exact and asymptotic, p-values of McNemar's exact and
+    chi-square tests for independent claims; clustered, p-value of the test clustered by response;
+    by_response, p-value of the exact sign-flip test over responses (`exact_mcnemar_by_response`),
+    nan if more than `FEW` responses have unequal numbers of the two errors; p_value, `by_response`
+    if defined, else `clustered`, whose distribution is valid for many responses; corrected,
+    `p_value` corrected by Holm over the bins, and uncorrected overall; status, status of sigma.
 
     Args:
         records: the claims.
-        setting: how the model was asked.
+        setting: setting in which the model was asked.
         n_positions: number of bins.
-        neither: what the judgement "neither" counts as, as in `self_knowledge`.
+        neither: treatment of the judgement "neither", as in `self_knowledge`.
 
     Raises:
         InputError: for no records, or unknown settings.
@@ -113,7 +112,7 @@ def in_sample_balance(
 
 
 def _plain(wrong_no: float, wrong_yes: float, n_claims: float, exact: bool) -> float:
-    """P-value of McNemar's test of independent claims: exact, or by chi-square uncorrected."""
+    """P-value of McNemar's test for independent claims: exact, or chi-square without correction."""
     from statsmodels.stats.contingency_tables import mcnemar
 
     if not wrong_no + wrong_yes:
@@ -125,9 +124,9 @@ def _plain(wrong_no: float, wrong_yes: float, n_claims: float, exact: bool) -> f
 def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: str) -> Floats:
     """Counts of claims by label and judgement, float64 (n_responses, n_cells, 2, 3).
 
-    Over claims labelled S or NS that have a judgement. The third axis is the label, supported and
-    unsupported; the last the judgement, true, false and neither: the first of them is judged
-    correct, the others incorrect.
+    Only claims labelled S or NS that have a judgement are counted. The third axis is the label,
+    supported or unsupported. The last axis is the judgement, true, false or neither; only true
+    counts as judged correct.
     """
     _, present = claims.judged_correct(setting, neither)
     codes = claims.judgements[setting]
@@ -141,13 +140,13 @@ def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: s
 
 
 def laws_of(totals: Floats) -> tuple[Floats, Floats]:
-    """SK and SU of counts (..., 2, n_kinds) as of `judged_counts`, (...)."""
+    """SK and SU, (...), from counts (..., 2, n_kinds) as in `judged_counts`."""
     sizes = totals.sum(axis=-1)
     known = ratio(totals[..., 0, 0], sizes[..., 0])
     return known, ratio(sizes[..., 1] - totals[..., 1, 0], sizes[..., 1])
 
 
 def ratio(above: Any, below: Any) -> Floats:
-    """Above/below elementwise, nan where below is 0."""
+    """Ratio above/below elementwise, nan where below is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, above / below, np.nan)

@@ -1,4 +1,4 @@
-"""Claims as columns: records turned into arrays, grouped by response, sentence and position."""
+"""Claims as arrays, grouped by response, sentence and position."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _MOST_SENTENCES = 10**9
 
 
 class Neither(StrEnum):
-    """What the judgement "neither" counts as."""
+    """Treatment of the judgement "neither"."""
 
     INCORRECT = "incorrect"
-    """Not judged correct, as the paper counts "none of the above" (sections 3 and 4)."""
+    """Count it as judged incorrect, as the paper counts "none of the above" (sections 3, 4)."""
     EXCLUDE = "exclude"
-    """No judgement: the claim is left out of that setting."""
+    """Count it as no judgement, and leave the claim out in that setting."""
 
 
 class Average(StrEnum):
-    """What a share in a bin of positions is an average over."""
+    """Unit over which a share in a bin of positions is averaged."""
 
     SENTENCE = "sentence"
     """The mean over sentences of the share within each sentence (macro average)."""
@@ -62,11 +62,11 @@ class Claims:
     """Claims as columns.
 
     Attributes:
-        grouping: which response each claim belongs to.
-        sentence: int64 (n_claims,), which sentence of all responses it belongs to, from 0.
+        grouping: grouping of the claims by response.
+        sentence: int64 (n_claims,), sentence of each claim, numbered from 0 over all responses.
         sentence_response: int64 (n_sentences,), the response of each sentence that has claims.
-        sentence_index: int64 (n_sentences,), its index i in the response, from 1.
-        sentence_total: int64 (n_sentences,), the number n of sentences of its response.
+        sentence_index: int64 (n_sentences,), index i of each sentence in its response, from 1.
+        sentence_total: int64 (n_sentences,), number n of sentences of its response.
         label: int8 (n_claims,), 0 supported, 1 unsupported, 2 irrelevant.
         judgements: int8 (n_claims,) by setting: 1 true, 0 false, 2 neither, -1 none.
     """
@@ -92,13 +92,13 @@ class Claims:
     def bins(self, n_positions: int) -> Integers:
         """Bin of relative position of each sentence, (n_sentences,), from 0.
 
-        Bin b holds positions i/n in (b/m, (b+1)/m] for m bins, so that the last sentence, at
-        100 %, is in the last bin. Whole numbers decide: no position is rounded over an edge.
+        For m bins, bin b contains positions i/n in (b/m, (b+1)/m], so that the last sentence, at
+        100%, is in the last bin. Integer arithmetic avoids rounding at edges.
         """
         return np.asarray((n_positions * self.sentence_index - 1) // self.sentence_total)
 
     def judged_correct(self, setting: Setting, neither: str) -> tuple[Floats, NDArray[np.bool_]]:
-        """Whether each claim is judged correct, and whether it has a judgement, (n,)."""
+        """Indicator of judged correct, float64 (n,), and mask of claims with a judgement, (n,)."""
         codes = self.judgements[setting]
         present = codes != MISSING
         if member_named(Neither, neither, "neither") is Neither.EXCLUDE:
@@ -107,11 +107,11 @@ class Claims:
 
 
 def as_claims(records: Claims | Iterable[ClaimRecord]) -> Claims:
-    """Records as columns; columns are returned as they are.
+    """Convert records to `Claims`; an instance of `Claims` is returned unchanged.
 
     Raises:
-        InputError: if there is no record, a claim is given twice, or a response has two numbers
-            of sentences, or more than can be numbered.
+        InputError: if there is no record, a claim occurs twice, or a response has inconsistent or
+            too large numbers of sentences.
     """
     if isinstance(records, Claims):
         return records
@@ -158,10 +158,10 @@ def claims_of_columns(
     label: Codes,
     judgements: Mapping[Setting, Codes],
 ) -> Claims:
-    """Claims from columns with the codes of `Claims`, which are not checked again.
+    """Build `Claims` from columns with its codes, which are not checked.
 
     Raises:
-        InputError: if a response has two numbers of sentences.
+        InputError: if a response has inconsistent numbers of sentences.
     """
     grouping = group_by_response(responses)
     index, totals = np.asarray(sentence, dtype=np.int64), np.asarray(sentences, dtype=np.int64)

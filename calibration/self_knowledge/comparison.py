@@ -1,4 +1,4 @@
-"""Two conditions on the same responses, such as with and without retrieved passages (RAG)."""
+"""Comparison of two conditions on the same responses, such as with and without retrieval (RAG)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 JUDGED = "judged_"
-"""What precedes the names of quantities that both tables have: those over judged claims alone."""
+"""Prefix of quantities over judged claims if both tables have a quantity of that name."""
 
 
 def compare_conditions(
@@ -44,34 +44,34 @@ def compare_conditions(
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> Frame:
-    """How the quantities of the paper differ between two conditions (its section 5.3).
+    """Compare the quantities of the paper between two conditions (its section 5.3).
 
-    Columns, a row per quantity and position: quantity; position, last "overall"; first and second,
-    what each condition has; difference, the second less the first, with lower and upper, ends of
-    its interval paired over responses; p_value, of the difference over its standard error clustered
-    by response, by Student's t, nan where it cannot be computed; corrected, the same by Holm: in
-    the bins over all quantities and bins, overall over all quantities; n_responses that both
-    conditions have; n_dropped, responses that one of them alone has.
+    Columns, with a row per quantity and position: quantity; position, last "overall"; first and
+    second, the values of the conditions; difference, second minus first, with lower and upper, the
+    ends of its interval paired over responses; p_value, from Student's t for the difference and its
+    standard error clustered by response, nan if undefined; corrected, the p-value corrected by
+    Holm, over all quantities and bins for bins, and over all quantities for overall; n_responses in
+    both conditions; n_dropped, responses in only one condition.
 
-    Responses of the same id answer the same prompt; their claims and sentences may differ.
-    Quantities are those of `label_positions`, and those of `self_knowledge` unless `setting` is
-    None, where ``factuality`` over judged claims is called ``judged_factuality``. A bootstrap
-    redraws the two responses to a prompt together.
+    Responses with the same id answer the same prompt; their claims and sentences may differ. The
+    quantities are those of `label_positions` and, unless `setting` is None, those of
+    `self_knowledge`, whose ``factuality`` over judged claims is renamed ``judged_factuality``. A
+    bootstrap redraws the two responses to a prompt together.
 
     Args:
         first: claims of one condition, such as without passages.
-        second: claims of the other, such as with passages.
-        setting: how the model was asked, or None to leave judgements out.
-        unpaired: what to do with a response that one condition alone has: ``error`` or ``drop``.
+        second: claims of the other condition, such as with passages.
+        setting: setting in which the model was asked, or None to leave judgements out.
+        unpaired: treatment of a response that only one condition has: ``error`` or ``drop``.
         n_positions: number of bins.
         label_average: average of the shares of kinds of claims, as in `label_positions`.
         judgement_average: average of SK, SU and so on, as in `self_knowledge`.
         neither: what the judgement "neither" counts as.
-        intervals: how intervals are made.
+        intervals: settings of the intervals.
 
     Raises:
-        InputError: for no records, no response in common, one that is unpaired where that is an
-            error, or unknown settings.
+        InputError: for no records, no response in common, an unpaired response under ``error``, or
+            unknown settings.
     """
     if unpaired not in ("error", "drop"):
         raise InputError(f"unpaired is {unpaired!r}; choose 'error' or 'drop'")
@@ -99,7 +99,7 @@ def compare_conditions(
     cells = (*names, OVERALL)
 
     def joined(made: Sequence[Estimates], part: str = "estimate") -> Floats:
-        """What every quantity has in every cell, quantity by quantity."""
+        """An attribute of the estimates, concatenated over quantities."""
         return np.concatenate([getattr(each, part) for each in made])
 
     return Frame(
@@ -167,6 +167,6 @@ def _p_values(difference: Estimates) -> Floats:
 
 
 def _corrected(p_value: Floats) -> Floats:
-    """P-values (n_quantities, n_cells) corrected: those of the bins, and those overall."""
+    """Correct p-values (n_quantities, n_cells), separately for the bins and for overall."""
     bins = adjust(p_value[:, :-1].ravel()).reshape(p_value[:, :-1].shape)
     return np.append(bins, adjust(p_value[:, -1])[:, np.newaxis], axis=1)

@@ -1,7 +1,7 @@
-"""Factuality from judgements: the paper's sigma, and Rogan and Gladen's estimate.
+"""Estimates of factuality from judgements: the paper's sigma, and the Rogan-Gladen estimate.
 
-SK (Self-Known) is the share of supported claims that are judged correct, SU (Self-Unknown) the
-share of unsupported claims that are judged incorrect. All functions work elementwise on arrays.
+SK (Self-Known) is the share of supported claims judged correct, and SU (Self-Unknown) the share of
+unsupported claims judged incorrect. All functions are elementwise.
 """
 
 from __future__ import annotations
@@ -14,37 +14,38 @@ from numpy.typing import ArrayLike
 from calibration.validation import Floats
 
 TOLERANCE = 1e-12
-"""SK + SU closer to 1 than this counts as 1: a sum of two rounded shares, of size 1."""
+"""SK + SU counts as 1 if it is closer to 1 than this, which allows for rounding."""
 
 
 class SigmaStatus(StrEnum):
-    """What the data say of sigma, the degenerate corners by name."""
+    """Status of sigma, with a name for every degenerate case."""
 
     OK = "ok"
     EMPTY = "empty"
-    """No claim: every share is 0/0."""
+    """There is no claim, and every share is 0/0."""
     NO_SUPPORTED = "no_supported"
-    """No supported claim: SK is 0/0, and so is sigma."""
+    """There is no supported claim; SK and sigma are 0/0."""
     NO_UNSUPPORTED = "no_unsupported"
-    """No unsupported claim: SU is 0/0, and so is sigma."""
+    """There is no unsupported claim; SU and sigma are 0/0."""
     PERFECT = "perfect"
-    """SK = SU = 1: sigma is 0/0, since every number solves equation 3."""
+    """SK = SU = 1: sigma is 0/0, because every number solves equation 3."""
     UNINFORMATIVE = "uninformative"
     """SK + SU = 1: judgements do not depend on truth; sigma is the share judged correct, and
     Rogan and Gladen's estimate is not defined."""
     ALWAYS_KNOWN = "always_known"
-    """SK = 1 > SU: sigma is 1 whatever the factuality, without an interval."""
+    """SK = 1 > SU: sigma is 1 for any factuality, without an interval."""
     ALWAYS_UNKNOWN = "always_unknown"
-    """SU = 1 > SK: sigma is 0 whatever the factuality, without an interval."""
+    """SU = 1 > SK: sigma is 0 for any factuality, without an interval."""
 
 
 def sigma(self_known: ArrayLike, self_unknown: ArrayLike) -> Floats:
     """Sigma = (1 - SU) / (2 - SU - SK), nan where SK = SU = 1 or a share is nan.
 
-    It solves sigma = SK sigma + (1 - SU)(1 - sigma): the stationary law of a chain of two states,
-    in which a supported claim stays so with probability SK and an unsupported one with SU. Its
-    odds are those of the factuality times FP/FN, the unsupported claims judged correct over the
-    supported ones judged incorrect. Source: the Self-Known paper, section 4, equation 3.
+    Sigma solves sigma = SK sigma + (1 - SU)(1 - sigma). It is the stationary distribution of a
+    two-state chain in which a supported claim stays supported with probability SK, and an
+    unsupported claim stays unsupported with probability SU. Its odds are the odds of factuality
+    times FP/FN, where FP is the number of unsupported claims judged correct and FN the number of
+    supported claims judged incorrect. Source: the Self-Known paper, section 4, equation 3.
     """
     known = np.asarray(self_known, dtype=np.float64)
     wrong_yes, wrong_no = 1 - np.asarray(self_unknown, dtype=np.float64), 1 - known
@@ -54,7 +55,7 @@ def sigma(self_known: ArrayLike, self_unknown: ArrayLike) -> Floats:
 
 
 def sigma_slopes(self_known: ArrayLike, self_unknown: ArrayLike) -> tuple[Floats, Floats]:
-    """Derivatives of sigma in SK and in SU."""
+    """Derivatives of sigma with respect to SK and SU."""
     wrong_yes = 1 - np.asarray(self_unknown, dtype=np.float64)
     wrong_no = 1 - np.asarray(self_known, dtype=np.float64)
     total = wrong_yes + wrong_no
@@ -69,8 +70,8 @@ def sigma_status(
     """Status of sigma in each cell.
 
     Args:
-        self_known: SK (n_cells,), nan where there is no supported claim.
-        self_unknown: SU (n_cells,), nan where there is no unsupported claim.
+        self_known: SK (n_cells,), nan if there is no supported claim.
+        self_unknown: SU (n_cells,), nan if there is no unsupported claim.
         n_supported: number of supported claims (n_cells,).
         n_unsupported: number of unsupported claims (n_cells,).
     """
@@ -102,16 +103,16 @@ def _status(known: float, unknown: float, n_supported: float, n_unsupported: flo
 def rogan_gladen(
     judged_correct: ArrayLike, self_known: ArrayLike, self_unknown: ArrayLike
 ) -> Floats:
-    """(q + SU - 1)/(SK + SU - 1), the prevalence that explains the share judged correct.
+    """Rogan-Gladen estimate (q + SU - 1)/(SK + SU - 1) of the share of supported claims.
 
-    It may leave [0, 1]. Where SK, SU and q come from the same claims it
-    is their factuality, identically; where q is sigma, so is it. nan where SK + SU = 1. Source:
-    Rogan and Gladen 1978, American Journal of Epidemiology 107.
+    The estimate may be outside [0, 1], and is nan if SK + SU = 1. If SK, SU and q come from the
+    same claims, it equals their factuality; if q is sigma, it equals sigma. Source: Rogan and
+    Gladen 1978, American Journal of Epidemiology 107.
 
     Args:
         judged_correct: q, the share of claims judged correct.
-        self_known: SK, from claims with the same law of judgements given truth.
-        self_unknown: SU, likewise.
+        self_known: SK, from claims with the same distribution of judgements given truth.
+        self_unknown: SU, from the same claims as SK.
     """
     unknown = np.asarray(self_unknown, dtype=np.float64)
     information = np.asarray(self_known, dtype=np.float64) + unknown - 1

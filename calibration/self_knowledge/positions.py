@@ -1,4 +1,4 @@
-"""Tables over relative positions: kinds of claims, self-knowledge, and flips between settings."""
+"""Tables by relative position: kinds of claims, self-knowledge, and flips between settings."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 OVERALL = "overall"
-"""The name of the last cell of every table."""
+"""Name of the last cell of every table."""
 
 N_POSITIONS = 5
-"""The bins of the paper: 0-20 %, 20-40 %, 40-60 %, 60-80 % and 80-100 % (section 2.1)."""
+"""Number of bins in the paper: 0-20%, 20-40%, 40-60%, 60-80% and 80-100% (section 2.1)."""
 
 DEFAULT_INTERVALS = IntervalSettings()
 
@@ -44,17 +44,17 @@ class PositionTable(Tabular):
     """Quantities in each bin of relative position, and overall.
 
     Attributes:
-        positions: names of the bins, and last "overall".
-        quantities: estimates by name, each with an entry per position.
-        statuses: what the data say of each quantity, by name and per position.
-        n_claims: int64 (n_cells,) by kind ("supported", "unsupported", "irrelevant"): the claims
-            that the table is about.
+        positions: names of the bins, then "overall".
+        quantities: estimates by name, with an entry per position.
+        statuses: status of each quantity per position, by name.
+        n_claims: number of claims in the table, int64 (n_cells,), by kind ("supported",
+            "unsupported", "irrelevant").
         n_sentences: int64 (n_cells,), number of sentences with such claims.
         n_responses: int64 (n_cells,), number of responses with such claims.
-        n_missing: int64 (n_cells,), supported and unsupported claims left out for want of a
-            judgement.
+        n_missing: int64 (n_cells,), number of supported and unsupported claims without a judgement,
+            which are left out.
         average: ``sentence`` or ``claim``.
-        setting: the setting, or the two of a flip, or None if there are no judgements in it.
+        setting: the setting, or the two settings of a flip; None for a table without judgements.
     """
 
     positions: tuple[str, ...]
@@ -75,7 +75,7 @@ class PositionTable(Tabular):
             raise InputError(f"there is no quantity {name!r}; choose one of {names}") from None
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per quantity and position, nan where a number is not defined."""
+        """One row per quantity and position; undefined numbers are nan."""
         return [
             {
                 "quantity": name,
@@ -110,12 +110,14 @@ def label_positions(
 ) -> PositionTable:
     """Share and number of supported, unsupported and irrelevant claims by position.
 
-    The paper's procedure (section 2.1): within each sentence take the share (or number) of each
-    kind of claim; place sentence i of n at i/n; put sentences in five bins of equal width; in
-    each bin average over sentences, so that a sentence counts once however many claims it has.
-    The paper leaves open where a position on an edge goes; here it goes to the bin below it, the
-    only choice that leaves i/n = 100 % in a bin. n counts every sentence of the response; one
-    without claims has no share, and is left out of the means.
+    The procedure is that of the paper (section 2.1). Within each sentence, take the share (or
+    number) of each kind of claim. Sentence i of n has position i/n, and is assigned to one of five
+    bins of equal width. In each bin, average over sentences, so that every sentence has the same
+    weight regardless of its number of claims.
+
+    The paper does not specify the bin of a position on an edge. Here it belongs to the bin below,
+    the only choice that assigns i/n = 100% to a bin. n is the number of all sentences of the
+    response. A sentence without claims has no share, and is left out of the means.
 
     Quantities: supported_share, unsupported_share, irrelevant_share (of all claims), factuality
     (S/(S + NS)), supported_number, unsupported_number, irrelevant_number (per sentence).
@@ -123,8 +125,8 @@ def label_positions(
     Args:
         records: the claims.
         n_positions: number of bins.
-        average: ``sentence``, as the paper; ``claim`` pools the claims of a bin for the shares.
-        intervals: how intervals over responses are made.
+        average: ``sentence``, as in the paper; ``claim`` pools the claims of a bin for the shares.
+        intervals: settings of the intervals.
 
     Raises:
         InputError: for no records, or settings outside these ranges.
@@ -145,26 +147,26 @@ def self_knowledge(
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> PositionTable:
-    """SK, SU and sigma by position, with factuality and what it can be compared to.
+    """SK, SU and sigma by position, with factuality and its other estimates.
 
     Quantities, over claims labelled S or NS that have a judgement: factuality; judged_correct
     (q); self_known (SK); self_unknown (SU); sigma (equation 3 from SK and SU of the bin);
-    rogan_gladen and emq (from q of the bin and the law of judgements at all positions).
+    rogan_gladen and emq (from q of the bin and the distribution of judgements at all positions).
 
-    Sigma overall has the odds of the factuality times FP/FN: it repeats how far judgements and
-    labels balance in this sample, and is no prediction. `out_of_sample` is.
+    The odds of overall sigma are the odds of factuality times FP/FN. Sigma therefore reflects the
+    balance of the two errors in this sample and is not a prediction; see `out_of_sample`.
 
     Args:
         records: the claims.
-        setting: how the model was asked. The paper prefers the third (section 3).
+        setting: setting in which the model was asked. The paper prefers the third (section 3).
         n_positions: number of bins.
         average: ``claim`` pools the claims of a bin; ``sentence`` averages over sentences.
-        neither: whether the judgement "neither" is ``incorrect``, as the paper has it, or no
-            judgement (``exclude``).
-        intervals: how intervals over responses are made.
+        neither: treatment of the judgement "neither": ``incorrect``, as in the paper, or
+            ``exclude``, as no judgement.
+        intervals: settings of the intervals.
 
     Raises:
-        InputError: for no records, no judgement in the setting, or settings that are not known.
+        InputError: for no records, no judgement in the setting, or unknown settings.
     """
     chosen = setting_named(setting)
     claims, names = as_claims(records), position_names(n_positions)
@@ -189,11 +191,11 @@ def flip_rates(
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> PositionTable:
-    """How often a claim is judged correct in one setting and incorrect in another.
+    """Share of claims judged correct in one setting and incorrect in another.
 
-    Quantities: supported_flip_rate and unsupported_flip_rate (section 3 and figure 2d). The
-    paper does not say of which claims the rate is a share; here it is of all claims of the kind
-    that have both judgements, or with `among_correct` of those judged correct before.
+    Quantities: supported_flip_rate and unsupported_flip_rate (section 3 and figure 2d). The paper
+    does not state the denominator of the rate. Here it is the number of claims of the kind that
+    have both judgements or, with `among_correct`, that are also judged correct before.
 
     Raises:
         InputError: for no records, no claim with both judgements, or unknown settings.
@@ -262,7 +264,7 @@ def _statuses(
         known, unknown = quantities["self_known"], quantities["self_unknown"]
         return sigma_status(known.estimate, unknown.estimate, supported, unsupported)
     if name in ("rogan_gladen", "emq"):
-        # Their laws come from all positions, whose corner is the last.
+        # SK and SU come from all positions, so that the status is that of the last cell.
         last = sigma_status(
             quantities["self_known"].estimate[-1:],
             quantities["self_unknown"].estimate[-1:],

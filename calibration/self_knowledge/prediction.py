@@ -1,6 +1,7 @@
-"""How well sigma predicts the factuality of other responses.
+"""Errors of sigma as a prediction of the factuality of other responses.
 
-Half of the responses give SK and SU, the other half the factuality, in many splits and both ways.
+SK and SU come from one half of the responses and factuality from the other half, in many splits
+and in both directions.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 from factormodels.nouns import counted
 
 PREDICTORS = ("sigma", "rogan_gladen", "factuality")
-"""What predicts the factuality of the other half: sigma; Rogan and Gladen's estimate, from the law
-of judgements here and the judgements there; the factuality here."""
+"""Predictors of the factuality of the other half: sigma of the first half; the Rogan-Gladen
+estimate from SK and SU of the first half and judgements of the other; factuality of the first."""
 
 RIVALS = (("sigma", "factuality"),)
-"""Pairs of predictors whose errors are compared: the first less the second."""
+"""Pairs of predictors whose errors are compared, first minus second."""
 
 
 def prediction_errors(
@@ -39,12 +40,12 @@ def prediction_errors(
 ) -> Frame:
     """Root mean square errors of `out_of_sample_counts` with intervals, and their differences.
 
-    A row per position: rmse_PREDICTOR, and FIRST_less_SECOND of `RIVALS`, each with the ends of its
-    interval as NAME_lower and NAME_upper. Intervals are of the jackknife over responses, with
-    Student's t with R - 2 degrees.
+    Each row is a position, with columns rmse_PREDICTOR and FIRST_less_SECOND for `RIVALS`, and the
+    ends of their intervals as NAME_lower and NAME_upper. Intervals use the jackknife over R
+    responses and Student's t with R - 2 degrees of freedom.
 
     Args:
-        counts: as there.
+        counts: counts as in `out_of_sample_counts`.
         positions: names of the cells.
         n_splits: number of splits in two halves, each used both ways.
         seed: seed of the splits.
@@ -77,7 +78,7 @@ def prediction_errors(
     )
     half = (student_quantile(level, n_responses - 2) * error).reshape(values.shape)
     lower, upper = values - half, values + half
-    # No root mean square is negative.
+    # A root mean square is not negative.
     lower[: len(PREDICTORS)] = np.maximum(lower[: len(PREDICTORS)], 0.0)
     return _with_ends(positions, names, values, lower, upper)
 
@@ -85,7 +86,7 @@ def prediction_errors(
 def _with_ends(
     positions: tuple[str, ...], names: list[str], values: Floats, lower: Floats, upper: Floats
 ) -> Frame:
-    """Errors whose arrays have a row per name, with their ends."""
+    """Table of errors with the ends of their intervals; arrays have a row per name."""
     columns: dict[str, Floats] = {}
     for row, name in enumerate(names):
         columns |= {name: values[row], f"{name}_lower": lower[row]}
@@ -94,7 +95,7 @@ def _with_ends(
 
 
 def _judged(totals: Floats) -> Floats:
-    """Share judged correct among the claims of counts."""
+    """Share of claims judged correct, from counts."""
     return ratio(totals[..., 0].sum(axis=-1), _sizes(totals))
 
 
@@ -108,28 +109,28 @@ def out_of_sample(
     seed: int = 0,
     level: float = 0.95,
 ) -> Frame:
-    """How sigma of half of the responses compares to the factuality of the other half.
+    """Compare sigma of half of the responses with the factuality of the other half.
 
-    Columns, a row per position and last overall: difference, mean over splits of sigma here less
-    the factuality there; standard_error of that mean, clustered by response; lower and upper, ends
-    of its interval by Student's t with R - 2 degrees, cut where no resample of the responses
-    reaches; p_value, of the test that the mean is 0, two-sided; n_responses with claims;
-    rmse_PREDICTOR, root mean square error of each prediction of the factuality there; n_undefined,
-    number of the 2 n_splits predictions in which sigma or the factuality is not defined, which are
-    left out; n_splits, each used both ways.
+    Columns, with a row per position and overall last: difference, mean over splits of sigma of one
+    half minus factuality of the other; standard_error of that mean, clustered by response; lower
+    and upper, ends of its interval by Student's t with R - 2 degrees of freedom for R responses,
+    clipped to the range of resamples; p_value, of the two-sided test that the mean is 0;
+    n_responses with claims; rmse_PREDICTOR, root mean square error of each prediction;
+    n_undefined, number of the 2 n_splits predictions without a defined sigma or factuality, which
+    are left out; n_splits, each used in both directions.
 
-    The mean difference over splits is tested with the linearised contributions of the responses,
-    averaged over the same splits: more splits make it steadier and do not make it look surer than
-    the responses allow. Its hypothesis is that of `in_sample_balance`, that false positives and
-    false negatives are equally frequent; what only this can tell is the error of the prediction,
-    next to that of an estimate that uses the judgements of the other half.
+    The test of the mean difference uses the linearized contributions of the responses, averaged
+    over the same splits. More splits reduce the noise of the estimate, but do not reduce the
+    standard error below that of the responses. The hypothesis is that of `in_sample_balance`:
+    false positives and false negatives are equally frequent. In addition, this function reports the
+    error of the prediction, and that of an estimate that uses the judgements of the other half.
 
     Args:
         records: the claims of at least four responses.
-        setting: how the model was asked.
+        setting: setting in which the model was asked.
         n_positions: number of bins.
-        neither: what the judgement "neither" counts as, as in `self_knowledge`.
-        n_splits: number of splits in two halves, each used both ways.
+        neither: treatment of the judgement "neither", as in `self_knowledge`.
+        n_splits: number of splits in two halves, each used in both directions.
         seed: seed of the splits.
         level: nominal coverage of the interval.
 
@@ -151,9 +152,9 @@ def out_of_sample_counts(
     seed: int = 0,
     level: float = 0.95,
 ) -> Frame:
-    """`out_of_sample` from counts (n_responses, n_cells, 2, n_kinds) of judgements.
+    """`out_of_sample` from counts of judgements, (n_responses, n_cells, 2, n_kinds).
 
-    The counts are those of `judged_counts`; n_kinds is 2 where there is no third judgement.
+    The counts are those of `judged_counts`; n_kinds is 2 if there is no judgement "neither".
 
     Raises:
         InputError: for fewer than four responses, or settings outside their ranges.
@@ -174,7 +175,7 @@ def out_of_sample_counts(
     half = student_quantile(level, touching - 2) * error
 
     def of_resamples(weights: Floats) -> Floats:
-        """The mean difference, (b, n_cells), where each response counts so many times."""
+        """Mean difference, (b, n_cells), under weights of the responses."""
         return np.stack([_mean_difference(here, each[:, None, None, None] * counts)
                          for each in weights])  # fmt: skip
 
@@ -202,7 +203,7 @@ def out_of_sample_counts(
 
 
 def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:
-    """Which responses are in the first half, (2 n_splits, n_responses), both ways."""
+    """Indicators of the first half, (2 n_splits, n_responses), in both directions."""
     n_splits = whole_number(n_splits, "n_splits", 1)
     seed = whole_number(seed, "seed", 0)
     if n_responses < 4:
@@ -229,7 +230,7 @@ def _factuality(totals: Floats) -> Floats:
 
 
 def _predictions(totals: Floats, judged_correct: Floats) -> dict[str, Floats]:
-    """Each prediction from the counts here and the share judged correct there."""
+    """Predictions from the counts of one half and the share judged correct in the other."""
     laws = laws_of(totals)
     return {
         "sigma": sigma(*laws),
@@ -264,7 +265,7 @@ def _contributions(
 
 
 def _mean_difference(here: Floats, counts: Floats) -> Floats:
-    """Mean over splits of sigma here less the factuality there, (n_cells,)."""
+    """Mean over splits of sigma of one half minus factuality of the other, (n_cells,)."""
     known, unknown = laws_of(_sums(here, counts))
     difference = sigma(known, unknown) - _factuality(_sums(1 - here, counts))
     return _mean(difference, ~np.isnan(difference))

@@ -1,6 +1,6 @@
-"""The quantities of the Self-Known paper as estimands, in each bin of positions and overall.
+"""Estimands for the quantities of the Self-Known paper, in each bin of positions and overall.
 
-Every function returns estimands with n_positions + 1 cells, the last of which is overall.
+All estimands have n_positions + 1 cells; the last cell is overall.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LABELS = (("supported", SUPPORTED), ("unsupported", UNSUPPORTED), ("irrelevant",
 def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Estimand, ...]:
     """Share and number of each kind of claim, and factuality.
 
-    Shares are among all claims; factuality is S/(S + NS), without irrelevant ones. Numbers are
-    means over the sentences that have claims.
+    Shares are among all claims. Factuality is S/(S + NS), without irrelevant claims. Numbers are
+    means over sentences with claims.
     """
     everything = np.ones(claims.label.size)
     estimands: list[Estimand] = []
@@ -50,9 +50,9 @@ def judgement_estimands(
 ) -> tuple[Estimand, ...]:
     """Factuality, share judged correct, SK, SU, sigma and Rogan-Gladen in a setting.
 
-    All are over the claims that are labelled S or NS and have a judgement. Rogan and Gladen's
-    estimate takes the law of judgements given truth from all positions together, and from the bin
-    only what was judged there: overall it repeats the factuality.
+    All quantities use the claims that are labelled S or NS and have a judgement. The Rogan-Gladen
+    estimate uses SK and SU of all positions together and the share judged correct in the bin, so
+    that overall it equals the factuality.
     """
     correct, present = claims.judged_correct(setting, neither)
     judged = present & (claims.label != IRRELEVANT)
@@ -110,11 +110,11 @@ def shares(
 
     Args:
         claims: the claims.
-        numerator: (n_claims,), what each claim counts above the line.
-        denominator: (n_claims,), what it counts below.
+        numerator: contribution of each claim to the numerator, (n_claims,).
+        denominator: contribution of each claim to the denominator, (n_claims,).
         n_positions: number of bins.
-        average: ``claim`` or ``sentence``. For the latter, a sentence with nothing below the
-            line has no share and is left out.
+        average: ``claim`` or ``sentence``. For ``sentence``, sentences with a denominator of 0 are
+            left out.
     """
     above = _per_sentence(claims, numerator)
     below = _per_sentence(claims, denominator)
@@ -151,7 +151,7 @@ def _per_bin(claims: Claims, above: Floats, below: Floats, n_positions: int) -> 
 
 
 def _spread(sums: RatioSums) -> RatioSums:
-    """Overall ratio in every cell."""
+    """Repeat the overall ratio in every cell."""
     return RatioSums(
         np.broadcast_to(sums.numerator[:, -1:], sums.numerator.shape),
         np.broadcast_to(sums.denominator[:, -1:], sums.denominator.shape),

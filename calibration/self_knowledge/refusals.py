@@ -1,11 +1,11 @@
-"""Responses that decline to answer, told sentence by sentence.
+"""Detection of responses that decline to answer.
 
-The Self-Known paper leaves out generations in which a model says that it cannot write what was
-asked (section 5.2.1 and appendix C), and reports their rate (table 1). Words like those that its
-appendix lists stand in many an answer, too: "There is not much information about his childhood, but
-he studied law". So each clause is looked at by itself: it declines, or it says nothing of the
-matter (an apology, an offer, a guess who is meant), or it answers. A response declines if a clause
-of it does, and none answers.
+The Self-Known paper leaves out generations in which a model states that it cannot write the
+requested text (section 5.2.1 and appendix C), and reports their rate (table 1). The phrases in its
+appendix also occur in answers: "There is not much information about his childhood, but he studied
+law". Each clause is therefore classified separately: it declines, it does not address the question
+(an apology, an offer, a guess about the person), or it answers. A response declines if at least one
+clause declines and no clause answers.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ _DECLINING: Mapping[str, str] = {
 }
 
 _EMPTY = (
-    # A question of its own.
+    # A question to the user.
     r"\?\W*$",
-    # What is polite, and what is offered instead.
+    # Polite phrases and alternative offers.
     r"^\W*(?:(?:I(?:'m|\s+am)\s+)?(?:(?:very|so|really|deeply|truly)\s+)?(?:sorry|afraid)|hello|hi|"
     r"thank\s+you|thanks|sure|certainly|of\s+course|unfortunately|regrettably|however|"
     r"I\s+regret\s+to\s+(?:say|inform\s+you))\b[^.]{0,40}$",
@@ -128,7 +128,7 @@ _EMPTY = (
     r"\bimportant\s+to\s+note\b|\byour?\b[^.!]*\?|\bhelp\s+you\b|"
     r"^\W*(?:for\s+[^,]*,\s*)?(?:check|consult|contact|refer|visit|search|look|verify|double)\b",
     r"^\W*(?:please|try|you\s+(?:may|might|could|can|should)|perhaps|maybe)\b",
-    # Guesses who is meant.
+    # Guesses about the person.
     r"\bnot\s+(?:a\s+|be\s+)*(?:\w+\s+)?(?:(?:widely|well)[- ]known|(?:public|notable|famous)\s+"
     r"(?:figure|person|individual))|\b(?:does\s+not|doesn't)\s+appear\s+(?:in|to\s+be)\b",
     r"\b(?:may|might|could)\s+(?:not\s+)?(?:be|have|refer)\b",
@@ -138,7 +138,7 @@ _EMPTY = (
     r"\b(?:appears|seems)\s+to\s+be\s+(?:a\s+)?(?:fictional|private)|\bdid\s+you\s+mean\b|"
     r"\bwhich\s+(?:\w+\s+){1,3}(?:do\s+you|are\s+you)\b|\b(?:question|request|name)\s+is\s+"
     r"(?:unclear|ambiguous|(?:very\s+)?common)",
-    # Why it is not done.
+    # Reasons for a refusal.
     r"\b(?:dangerous|illegal|harmful|unethical|against\s+the\s+law|copyright|protected|privacy|"
     r"guidelines|polic(?:y|ies)|reach\s+out|professional|as\s+an\s+AI|language\s+model|"
     r"training|knowledge\s+(?:cutoff|update)|speculation)\b",
@@ -159,24 +159,24 @@ _REPORTED = re.compile(
     r"\b(?:said|asked|asks|says|wrote|writes)\s+(?:he|she|the|to)\b|,\s+the\s+\w+\s+(?:said|wrote|sang)\b",
     re.I,
 )
-"""What makes a clause somebody else's words."""
+"""Pattern of clauses that report the words of another person."""
 
 _UNTIL_THEN = re.compile(r"\b(?:before|until|till)\s+(?:\w+\s+)?\d", re.I)
-"""What makes a clause of what there was not one of what there was then."""
+"""Pattern of clauses about a past time, such as "before 1990", which are statements of fact."""
 
 _CONCESSION = re.compile(r"^\W*(?:while|although|though|even\s+though)\b[^,]*,\s*", re.I)
 
 _POLICY = "cannot"
-"""The rule for a request that is turned down; one clause more may say why."""
+"""Name of the rule for clauses that turn a request down; a further clause may give the reason."""
 
 
 @dataclass(frozen=True)
 class RefusalFilter:
-    """Which responses were left out, and why.
+    """Responses that answer, and responses that decline.
 
     Attributes:
         kept: ids of the responses that answer, in order.
-        refused: by id, the words in which it declines.
+        refused: clauses in which a response declines, by its id.
     """
 
     kept: tuple[str, ...]
@@ -184,15 +184,14 @@ class RefusalFilter:
 
     @property
     def rate(self) -> float:
-        """The share of responses that were left out."""
+        """Share of responses that decline."""
         return len(self.refused) / (len(self.kept) + len(self.refused))
 
 
 def declining_clauses(response: str) -> tuple[str, ...]:
     """Clauses in which a response declines; none if it answers.
 
-    English alone is understood. Words in double quotation marks are somebody else's, and are not
-    looked at.
+    Only English is supported. Text in double quotation marks is ignored.
 
     Raises:
         InputError: if the response is not text.
@@ -215,14 +214,14 @@ def filter_refusals(
     responses: Mapping[str, str] | Iterable[tuple[str, str]],
     declines: Callable[[str], tuple[str, ...]] = declining_clauses,
 ) -> RefusalFilter:
-    """Which responses answer, and in which words the others decline.
+    """Separate the responses that answer from those that decline.
 
     Args:
         responses: texts by response id.
-        declines: tells in which words a text declines; none if it answers.
+        declines: function that returns the declining clauses of a text; empty if it answers.
 
     Raises:
-        InputError: if there is no response, a response is not text, or an id is given twice.
+        InputError: if there is no response, a response is not text, or an id occurs twice.
     """
     items = list(responses.items() if isinstance(responses, Mapping) else responses)
     if not items:
@@ -241,7 +240,7 @@ def filter_refusals(
 
 
 def _clauses(text: str) -> list[str]:
-    """Clauses of a text that may decline or answer each by itself."""
+    """Split a text into clauses, each of which may decline or answer."""
     clauses = []
     for sentence in _SENTENCE.split(text):
         conceded = _CONCESSION.match(sentence)

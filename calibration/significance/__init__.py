@@ -1,4 +1,4 @@
-"""Significance: paired tests and corrections for claims that come in responses.
+"""Paired tests of methods for claims grouped in responses, and corrections of p-values.
 
 from calibration.significance import score_difference
 score_difference("brier", p, q, y, responses).interval

@@ -1,4 +1,4 @@
-"""One method against another in any measure: the difference, its interval, its tests."""
+"""Comparison of two methods in any measure: the difference, its interval and its test."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from calibration.validation import member_named, whole_number
 from factormodels.errors import InputError
 
 MEANS_OVER_RESPONSES = tuple(score.name for score in OF_RESPONSES)
-"""Measures with one number per response, which Student's test takes."""
+"""Measures that are means of a number per response, as Student's test requires."""
 
 
 class PairedTest(StrEnum):
-    """Which test compares a method with the reference."""
+    """Test that compares a method with the reference."""
 
     PERMUTATION = "permutation"
     BOOTSTRAP = "bootstrap"
     T = "t"
-    """FactReasoner's, on one number per response; for measures that are means over responses."""
+    """Student's test of a number per response (FactReasoner); only for means over responses."""
 
 
 def compare_judged(
@@ -56,15 +56,15 @@ def compare_judged(
     intervals: IntervalSettings | None = None,
     settings: SampleSettings = DEFAULT_SETTINGS,
 ) -> list[Difference]:
-    """One method against another in every measure; they may have judged other claims.
+    """Compare two methods in several measures; their claims may differ.
 
     Args:
         first: labelled claims under one method.
-        second: under the other, of the same responses in the same order.
-        measures: some of `REGISTRY`.
+        second: labelled claims under the other, of the same responses in the same order.
+        measures: names of scores in `REGISTRY`.
         test, alternative, n_resamples: as in `calibration.score`.
-        intervals: level of the intervals, their replicates, and the seed of everything.
-        settings: what scores of samples are computed with.
+        intervals: level and replicates of the intervals, and the seed of all resampling.
+        settings: settings of the scores of samples.
 
     Raises:
         InputError: for unknown names, or responses that differ.
@@ -96,14 +96,14 @@ def compare_judged(
 
 
 def _is_better(measure: ScoreDefinition, difference: Difference) -> bool | None:
-    """Whether the first is better; neither in measures without a good direction."""
+    """Return whether the first method is better; None if the measure has no good direction."""
     if measure.higher_is_better is None:
         return None
     return (difference.value > 0) if measure.higher_is_better else (difference.value < 0)
 
 
 def resamples_used(kind: PairedTest, n_responses: int, asked: int) -> int:
-    """In how many swaps or replicates the p-values of a test are counted; 0 for Student's."""
+    """Number of swaps or replicates of a test; 0 for Student's test."""
     if kind is PairedTest.T:
         return 0
     return asked if kind is PairedTest.BOOTSTRAP else swaps(n_responses, asked)[0]
@@ -119,7 +119,7 @@ def _p_values(
     seed: int,
     settings: SampleSettings,
 ) -> Iterator[tuple[str, float, ScoreStatus]]:
-    """Yield name, p-value and status of the test of every measure, all of which are defined."""
+    """Yield name, p-value and status of the test of every measure; all measures must be defined."""
     others = []
     for measure, side in zip(measures, sides, strict=True):
         if measure.ratio is None:
@@ -159,7 +159,7 @@ def check_alternative(alternative: str, measures: Sequence[ScoreDefinition]) -> 
     """Check that every measure has the alternative, ``two-sided`` or ``better``.
 
     Raises:
-        InputError: for another one, or a measure of which neither way is better.
+        InputError: for another alternative, or a measure without a good direction under ``better``.
     """
     if alternative not in (Alternative.TWO_SIDED, "better"):
         raise InputError(f"alternative is {alternative!r}; choose 'two-sided' or 'better'")
@@ -172,10 +172,10 @@ def check_alternative(alternative: str, measures: Sequence[ScoreDefinition]) -> 
 
 
 def paired_test_named(test: str, measures: Sequence[str]) -> PairedTest:
-    """Paired test of a name.
+    """Paired test with a given name.
 
     Raises:
-        InputError: if there is none, or it does not take one of the measures.
+        InputError: for an unknown name, or a measure that the test does not support.
     """
     kind = member_named(PairedTest, test, "test")
     pooled = [name for name in measures if name not in MEANS_OVER_RESPONSES]

@@ -1,4 +1,4 @@
-"""Corrections of p-values for their number."""
+"""Corrections of p-values for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from factormodels.errors import InputError
 
 
 class Correction(StrEnum):
-    """What the correction holds."""
+    """Correction of p-values, by the error rate that it controls."""
 
     HOLM = "holm"
     """The probability of any false rejection (Holm 1979)."""
@@ -21,15 +21,14 @@ class Correction(StrEnum):
 
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-"""Corrected p-values below these are marked so."""
+"""Upper bounds of corrected p-values, with their stars."""
 
 
 def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
-    """p-values corrected for their number.
+    """Correct p-values for multiple comparisons.
 
     Args:
-        p_values: p-values (n,); nan for a test that could not be done, which stays nan and does
-            not count.
+        p_values: p-values (n,); nan for undefined tests, which stay nan and are not counted.
         method: ``holm`` or ``benjamini-hochberg``.
 
     Raises:
@@ -51,12 +50,12 @@ def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
     return corrected
 
 
-# statsmodels' multipletests gives the same bits (a test says so), but importing it takes longer
-# than everything else that a table of a small study needs.
+# A test checks equality with statsmodels' multipletests. Importing statsmodels would take longer
+# than everything else in a table of a small study.
 
 
 def _holm(values: Floats) -> Floats:
-    """Step down: each p-value times the number of those that are no smaller."""
+    """Multiply each p-value by the number of p-values at least as large, and step down."""
     order = np.argsort(values)
     corrected = np.empty_like(values)
     corrected[order] = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
@@ -64,7 +63,7 @@ def _holm(values: Floats) -> Floats:
 
 
 def _benjamini_hochberg(values: Floats) -> Floats:
-    """Step up: each p-value over its share of those that are no larger."""
+    """Divide each p-value by the share of p-values at most as large, and step up."""
     order = np.argsort(values)
     share = np.arange(1, len(values) + 1) / float(max(1, len(values)))
     corrected = np.empty_like(values)
@@ -73,5 +72,5 @@ def _benjamini_hochberg(values: Floats) -> Floats:
 
 
 def stars(corrected: float) -> str:
-    """Stars of a corrected p-value: *** below 0.001, ** below 0.01, * below 0.05."""
+    """Stars for a corrected p-value: *** below 0.001, ** below 0.01, * below 0.05."""
     return next((mark for bound, mark in STARS if corrected < bound), "")

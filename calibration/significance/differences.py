@@ -1,4 +1,4 @@
-"""The interval of the difference of two methods in any score, over responses."""
+"""Intervals over responses for the difference between two methods in any score."""
 
 from __future__ import annotations
 
@@ -63,23 +63,24 @@ def score_difference(
     seed: int = 0,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> Difference:
-    """Difference of two methods in a score, with its interval paired by response.
+    """Difference between two methods in a score, with an interval paired by response.
 
     Args:
-        score: name of the score, one of `calibration.scores.REGISTRY`.
+        score: name of a score in `calibration.scores.REGISTRY`.
         first: probabilities (n,) of one method.
-        second: those of the other, of the same atoms.
+        second: probabilities (n,) of the other method, for the same atoms.
         y: labels (n,), True or False, None where unlabelled.
         responses: response ids (n,).
-        k: how the K of F1@K is chosen, as in `choose_k`.
-        folds: fold of each atom, (n,), if p are cross-fitted: AUROC is then within folds.
+        k: choice of the K of F1@K, as in `choose_k`.
+        folds: fold of each atom, (n,), if probabilities are cross-fitted. AUROC then compares atoms
+            within folds.
         level: nominal coverage of the interval.
-        n_bootstrap: number of replicates, where the interval is made of some.
+        n_bootstrap: number of replicates, if the interval uses a bootstrap.
         seed: seed of the replicates.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for an unknown score, bad arrays, lengths that differ, or bad settings.
+        InputError: for an unknown score, bad arrays, different lengths, or bad settings.
     """
     if score not in REGISTRY:
         raise InputError(f"score is {score!r}; choose one of {', '.join(REGISTRY)}")
@@ -101,14 +102,14 @@ def difference_of(
     intervals: IntervalSettings,
     settings: SampleSettings = DEFAULT_SETTINGS,
 ) -> Difference:
-    """Difference of two methods in a score with its interval; they may have judged other claims.
+    """Difference between two methods in a score, with an interval; their claims may differ.
 
     Args:
         score: the score.
         first: labelled claims under one method.
-        second: under the other, of the same responses in the same order.
-        intervals: level of the interval, its replicates, and their seed.
-        settings: what scores of samples are computed with.
+        second: labelled claims under the other, of the same responses in the same order.
+        intervals: level, replicates and seed of the interval.
+        settings: settings of the scores of samples.
     """
     of_first, of_second = (score.value(side, settings) for side in (first, second))
     undefined = [each.status for each in (of_first, of_second) if not math.isfinite(each.value)]
@@ -134,7 +135,7 @@ def difference_of(
     if math.isnan(lower):
         return replace(difference, status=ScoreStatus.NO_VARIATION)
     if _same_claims(first, second) and score.was_simulated(settings):
-        # Of different claims of each method no interval was simulated.
+        # Coverage was not simulated for methods with different claims.
         covers = coverage_warning(score.name, difference.n, intervals.level, difference=True)
         difference = replace(difference, coverage=covers)
     return difference
@@ -154,7 +155,7 @@ def _interval(
     intervals: IntervalSettings,
     settings: SampleSettings,
 ) -> tuple[IntervalMethod, Ends]:
-    """How the interval is made, and the interval."""
+    """The method of the interval, and the interval."""
     seed, level = intervals.seed, intervals.level
     n_responses = len(first.grouping.responses)
     if score.ratio is not None:
@@ -179,9 +180,9 @@ def _interval(
 def _paired_deviations(
     score: ScoreDefinition, sides: Sequence[Forecasts], settings: SampleSettings
 ) -> list[DeviationScores] | None:
-    """Deviations of two methods on the same atoms; None of other scores, or without a curve."""
+    """Deviations of two methods on the same atoms; None if the score has none or lacks a curve."""
     if score.name == "smooth_ece":
-        # On one mesh: what it rounds cancels in a difference.
+        # Use the same mesh for both, so that rounding errors cancel in the difference.
         n_cells = max(map(mesh_cells, sides))
         return [mesh_deviations(side, n_cells) for side in sides]
     make = score.deviations
@@ -191,7 +192,7 @@ def _paired_deviations(
 
 
 def _of_sums(first: RatioSums, second: RatioSums, settings: IntervalSettings) -> Ends:
-    """The interval of `paired_bootstrap`, and the linearised error."""
+    """Interval of `paired_bootstrap`, with the linearized standard error."""
     difference = bootstrap_difference(
         *(first, second),
         n_bootstrap=settings.n_bootstrap,
@@ -205,7 +206,7 @@ def _of_auroc(first: JudgedClaims, second: JudgedClaims, difference: float, leve
     _, covariance = clustered_auroc(
         [first.p, second.p], first.y, first.grouping, first.folds, first.weights
     )
-    # Of two methods that rank alike it is 0 but for rounding.
+    # For two methods with the same ranking it is 0 up to rounding.
     variance = float(np.array([1, -1]) @ covariance @ np.array([1, -1]))
     error = math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.nan
     statistic = difference_statistic(first, second, "auroc", DEFAULT_SETTINGS)
@@ -220,10 +221,10 @@ def jackknife_ends(
     """Student's interval of a difference by the jackknife over responses.
 
     Args:
-        statistic: the difference in samples of the responses, of response weights.
+        statistic: function from response weights to the difference.
         difference: its value in the data.
-        n_responses: number of responses, two or more.
-        seed: seed of the groups that many responses are left out in.
+        n_responses: number of responses, at least 2.
+        seed: seed of the assignment to groups, used with many responses.
         level: nominal coverage of the interval.
     """
     error, influence, n_groups = jackknife(statistic, np.array([difference]), n_responses, seed)
@@ -236,10 +237,10 @@ def _by_redraws(
     draws: Sequence[Floats],
     level: float,
 ) -> Ends:
-    """Student's interval of the standard deviation of both scores' redrawn deviations.
+    """Student's interval from the standard deviation of redrawn differences.
 
-    Chance raises either score of the same labels, and alike: nothing is inverted. But samples of
-    redrawn responses add it twice, so that deviations are recentred, as in
+    Chance raises both scores by about the same amount, so that no test is inverted. Redrawn samples
+    contain chance twice; deviations are therefore recentered, as in
     `calibration.intervals.inversion`.
     """
 
@@ -272,7 +273,7 @@ def _student(
     n_groups: float,
     level: float,
 ) -> Ends:
-    """Student's interval, cut where no resample reaches; none without variation."""
+    """Student's interval, clipped to the range of resamples; nan without variation."""
     if not error > NO_VARIATION:
         return _NOTHING
     half = float(student_quantile(level, n_groups - 1)) * error
@@ -280,12 +281,12 @@ def _student(
     lowest, highest = reach(statistic, influence, ends)
     ends = np.maximum(ends[0], lowest), np.minimum(ends[1], highest)
     if not ends[0][0] < ends[1][0]:
-        # No resample moves it: the error is of rounding.
+        # No resample changes the difference: the error is due to rounding.
         return _NOTHING
     return float(ends[0][0]), float(ends[1][0]), error
 
 
 def _statistic(score: str, sides: Sequence[Forecasts], settings: SampleSettings) -> Statistic:
-    """The difference of two methods in samples of the same responses, of response weights."""
+    """Return the difference between two methods as a function of response weights."""
     of_first, of_second = (scores_of_samples(side, settings, (score,)) for side in sides)
     return lambda weights: of_first(weights) - of_second(weights)

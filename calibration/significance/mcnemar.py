@@ -1,6 +1,6 @@
-"""McNemar's test of two yes-or-no judgements of claims that come in responses.
+"""McNemar's test of two binary judgements of claims that are grouped in responses.
 
-The plain test, of independent claims, is statsmodels'.
+For independent claims, use statsmodels.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from calibration.significance.outcome import undecided
 def clustered_mcnemar_counts(
     only_first: ArrayLike, only_second: ArrayLike, sizes: ArrayLike
 ) -> Difference:
-    """McNemar's test of claims that come in responses, from the discordant pairs of each.
+    """McNemar's test clustered by response, from the discordant pairs of each response.
 
-    With d the number of claims of a response that the first alone says yes to, less those that the
-    second alone does, and R the number of responses: (sum d)^2 / (R/(R-1) sum d^2), by chi-square
-    with one degree of freedom (Obuchowski 1998, Statistics in Medicine 17). The variance is that
-    under no difference, summed over responses: the test is conservative.
+    Let d be the number of claims of a response that only the first judgement accepts, minus the
+    number that only the second accepts, and R the number of responses. The statistic
+    (sum d)^2 / (R/(R-1) sum d^2) has a chi-square distribution with one degree of freedom
+    (Obuchowski 1998, Statistics in Medicine 17). The variance is computed under no difference, so
+    that the test is conservative.
 
     Args:
-        only_first: claims of each response that the first alone says yes to, (n_responses,).
-        only_second: claims that the second alone says yes to.
+        only_first: number of claims of each response that only the first accepts, (n_responses,).
+        only_second: number of claims that only the second accepts, (n_responses,).
         sizes: number of claims of each response; a response without claims is left out.
     """
     size = np.asarray(sizes, dtype=np.float64)
@@ -55,15 +56,16 @@ def clustered_mcnemar_counts(
 
 
 def exact_mcnemar_by_response(differences: ArrayLike) -> float:
-    """P-value of the exact test that tosses a coin for each response.
+    """P-value of the exact sign-flip test over responses.
 
-    A response has d, the claims that the first alone says yes to less those that the second alone
-    does. If neither says yes more often, d may as well be -d: the two-sided p-value is the share
-    of the 2^R choices of signs whose sum is at least as far from 0. Sums are whole numbers, so that
-    their law is a convolution, and no sample of the choices is drawn. 1 where every d is 0.
+    Let d be the number of claims of a response that only the first judgement accepts, minus the
+    number that only the second accepts. Under the hypothesis, d and -d are equally likely. The
+    two-sided p-value is the share of the 2^R choices of signs whose sum is at least as far from 0.
+    Because the sums are integers, their distribution is computed exactly by convolution. The
+    p-value is 1 if every d is 0.
 
     Args:
-        differences: d of each response, whole numbers (n_responses,).
+        differences: d of each response, integers (n_responses,).
     """
     sizes = np.abs(np.asarray(differences, dtype=np.int64))
     observed, total = abs(int(np.sum(np.asarray(differences, dtype=np.int64)))), int(sizes.sum())

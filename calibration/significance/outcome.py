@@ -1,4 +1,4 @@
-"""What tests of a difference share: the hypothesis against, and what has no test."""
+"""Alternatives of tests of a difference, and results without a test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calibration.estimate import Difference, ScoreStatus
 
 
 class Alternative(StrEnum):
-    """The hypothesis against no difference, about the first less the second."""
+    """Alternative hypothesis on the first method minus the second."""
 
     TWO_SIDED = "two-sided"
     GREATER = "greater"
@@ -17,7 +17,7 @@ class Alternative(StrEnum):
 
 
 def undecided(method: str, difference: float, n_responses: int) -> Difference:
-    """Result of a test where nothing measures chance."""
+    """Result of a test if chance cannot be measured."""
     few = n_responses < 2
     return Difference(
         "difference",

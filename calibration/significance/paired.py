@@ -1,8 +1,8 @@
 """Paired tests of two methods on the same responses: Student's t, cluster bootstrap, permutation.
 
-What varies independently is the response: claims of one response share a subject, a retrieval and
-a context. The t-test therefore takes one number per response; bootstrap and permutation take claims
-and redraw or swap whole responses.
+The independent unit is the response, because claims of a response share a subject, a retrieval and
+a context. The t-test therefore uses a number per response. Bootstrap and permutation use claims and
+redraw or swap whole responses.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from factormodels.errors import InputError
 
 _MASKS_AT_ONCE = 4_000_000
 _KEPT_SWAPS = 200_000_000
-"""Swaps that are kept for the next test, a bit each: 25 MB."""
+"""Largest number of swaps that are cached for the next test, with a bit each: 25 MB."""
 
 _SAME = 1e-12
-"""Relative: permuted sums that differ by less are the same sum added in another order."""
+"""Relative tolerance: permuted sums that differ by less are equal up to the order of addition."""
 
 
 def paired_t_test(
@@ -55,17 +55,17 @@ def paired_t_test(
 
     FactReasoner (table 4 and appendix C.4) reports one-sided tests of its assessor against
     another: ``greater`` for Pr, F1 and F1@K, ``less`` for the absolute error of Pr. Its p-values
-    are not corrected for their number; `adjust` corrects.
+    are not corrected for multiple comparisons; use `adjust` to correct them.
 
     Args:
-        first: the measure of one method (n_responses,).
-        second: that of the other, in the same order of responses.
-        alternative: that the first is ``greater``, ``less``, or that they differ (``two-sided``).
-        level: nominal coverage of the two-sided interval of the mean difference, which is cut at
-            the least and the largest difference.
+        first: measure of one method, (n_responses,).
+        second: measure of the other method, in the same order of responses.
+        alternative: ``greater`` or ``less``, for the first method, or ``two-sided``.
+        level: nominal coverage of the two-sided interval of the mean difference, which is clipped
+            to the range of the differences.
 
     Raises:
-        InputError: for arrays that are not numbers, lengths that differ, or bad settings.
+        InputError: for arrays that are not numbers, different lengths, or bad settings.
     """
     chosen, level = (
         member_named(Alternative, alternative, "alternative"),
@@ -82,7 +82,7 @@ def paired_t_test(
 
     result = ttest_rel(of_first, of_second, alternative=chosen.value)
     reach = float(student_quantile(level, of_first.size - 1)) * spread / math.sqrt(of_first.size)
-    # No mean of redrawn responses leaves their least and largest difference.
+    # The mean of redrawn responses is within the range of their differences.
     lower = max(mean - reach, float(difference.min()))
     upper = min(mean + reach, float(difference.max()))
     return Difference(
@@ -111,23 +111,23 @@ def paired_bootstrap(
 ) -> Difference:
     """Bootstrap over responses of the mean difference of two methods.
 
-    Both methods are redrawn together. The interval is of percentiles, expanded for few responses
-    (Hesterberg 2015, American Statistician 69), so that a resample reaches both of its ends: a
-    studentised one divides by the standard error of each replicate, which is next to nothing
-    where most responses do not differ. It holds 0 where the two-sided p-value is above 1 - level,
-    but for the 1 that is added to its counts.
+    Both methods are redrawn together. The interval is an expanded percentile interval, which
+    corrects for few responses (Hesterberg 2015, American Statistician 69). A studentized interval
+    would divide by the standard error of each replicate, which is close to 0 if most responses do
+    not differ. The interval contains 0 if the two-sided p-value is above 1 - level, except for the
+    1 that is added to the counts of the p-value.
 
     Args:
-        first: a value of each claim under one method (n_claims,), such as its squared error.
-        second: under the other method, the same claims in the same order.
+        first: value of each claim under one method, (n_claims,), such as its squared error.
+        second: value of each claim under the other method, in the same order.
         responses: response ids (n_claims,).
-        alternative: that the first is ``greater``, ``less``, or that they differ (``two-sided``).
+        alternative: ``greater`` or ``less``, for the first method, or ``two-sided``.
         n_bootstrap: number of replicates.
         seed: seed of the bootstrap.
         level: nominal coverage of the interval.
 
     Raises:
-        InputError: for arrays that are not numbers, lengths that differ, or bad settings.
+        InputError: for arrays that are not numbers, different lengths, or bad settings.
     """
     of_first, of_second = claim_sums(first, second, responses)
     return bootstrap_difference(
@@ -151,12 +151,12 @@ def paired_permutation(
 ) -> Difference:
     """Permutation test that swaps the two methods in whole responses.
 
-    Exact over all 2^R swaps if there are no more than `n_permutations` of them; else over that
-    many drawn ones, with 1 added to both counts. It has no interval. Arguments are those of
+    The test is exact if R responses have at most `n_permutations` swaps, 2^R. Otherwise it draws
+    `n_permutations` swaps and adds 1 to both counts. It has no interval. Arguments are as in
     `paired_bootstrap`.
 
     Raises:
-        InputError: for arrays that are not numbers, lengths that differ, or bad settings.
+        InputError: for arrays that are not numbers, different lengths, or bad settings.
     """
     of_first, of_second = claim_sums(first, second, responses)
     return permute_difference(
@@ -165,7 +165,7 @@ def paired_permutation(
 
 
 def claim_sums(first: ArrayLike, second: ArrayLike, responses: Any) -> tuple[RatioSums, RatioSums]:
-    """Mean of each method's values as ratios of sums over responses, one cell each."""
+    """Mean of each method's values as a ratio of sums over responses."""
     of_first, of_second = measure_array(first, "first"), measure_array(second, "second")
     grouping = group_by_response(responses)
     check_lengths(first=of_first.size, second=of_second.size, responses=grouping.index.size)
@@ -185,12 +185,12 @@ def bootstrap_difference(
     seed: int = 0,
     level: float = 0.95,
 ) -> Difference:
-    """`paired_bootstrap` of the difference of two ratios over the same responses.
+    """`paired_bootstrap` for the difference between two ratios over the same responses.
 
     Args:
-        first: sums (n_responses, 1).
-        second: sums (n_responses, 1).
-        alternative: as in `paired_bootstrap`; so are the others.
+        first: sums (n_responses, 1) of one method.
+        second: sums (n_responses, 1) of the other method.
+        alternative: as in `paired_bootstrap`, like the remaining arguments.
 
     Raises:
         InputError: for bad settings.
@@ -231,7 +231,7 @@ def permute_difference(
     n_permutations: int = 10_000,
     seed: int = 0,
 ) -> Difference:
-    """`paired_permutation` of the difference of two ratios over the same responses.
+    """`paired_permutation` for the difference between two ratios over the same responses.
 
     Raises:
         InputError: for bad settings.
@@ -272,29 +272,30 @@ def swap_test(
     *,
     margin: float,
 ) -> Floats:
-    """P-values of differences among those after swaps, (k,): all swaps, or drawn ones.
+    """P-values (k,) of observed differences among the differences after swaps.
 
     Args:
-        difference: differences (b, k) of which responses are swapped, (b, n_responses).
-        observed: those without a swap, (k,).
-        alternatives: of each.
+        difference: function from masks of swapped responses, (b, n_responses), to differences
+            (b, k).
+        observed: differences without a swap, (k,).
+        alternatives: alternative of each difference.
         n_responses: number of responses.
-        n_permutations: number of swaps; all of them where there are no more.
+        n_permutations: number of swaps; all swaps are used if there are at most that many.
         seed: seed of the swaps.
-        margin: differences that differ by less are the same.
+        margin: differences that are closer count as equal.
     """
     n_resamples, exact = swaps(n_responses, n_permutations)
     extreme = np.zeros(observed.size)
     for swapped in swap_masks(n_responses, n_permutations, seed, exact):
         extreme += extremes(difference(swapped), observed, alternatives, margin).sum(axis=0)
-    # Among drawn swaps the observed one counts as drawn too, lest p be 0.
+    # Count the observed difference among the drawn swaps, so that p is above 0.
     return extreme / n_resamples if exact else (extreme + 1) / (n_resamples + 1)
 
 
 def extremes(
     differences: Floats, observed: Floats, alternatives: Sequence[Alternative], margin: float
 ) -> NDArray[np.bool_]:
-    """Which differences (b, k) are at least as extreme as those observed, or are not defined."""
+    """Mask of differences (b, k) that are undefined or at least as extreme as the observed."""
     tails = {
         Alternative.TWO_SIDED: np.abs(differences) < np.abs(observed) - margin,
         Alternative.GREATER: differences < observed - margin,
@@ -327,7 +328,7 @@ def measure_array(values: ArrayLike, name: str) -> Floats:
 
 
 def paired_difference(first: RatioSums, second: RatioSums) -> tuple[float, float, int]:
-    """Difference of two ratios, its standard error, and how many responses bear on it."""
+    """Difference between two ratios, its standard error, and the number of responses it uses."""
     estimate = float((first.estimate() - second.estimate())[0])
     touching = np.minimum(first.touching(), second.touching())
     error = clustered_standard_error(first.influence() - second.influence(), touching)
@@ -335,23 +336,23 @@ def paired_difference(first: RatioSums, second: RatioSums) -> tuple[float, float
 
 
 def _size(first: RatioSums, second: RatioSums) -> float:
-    """Size of the two ratios, against which rounding is small."""
+    """Magnitude of the two ratios, the scale of rounding errors."""
     return float(max(np.abs(first.estimate()[0]), np.abs(second.estimate()[0])))
 
 
 def _expanded_p_value(drawn: Floats, touching: int, alternative: Alternative) -> float:
-    """P-value whose two-sided form is above 1 - level where the expanded interval holds 0.
+    """P-value that matches the expanded interval: it is above 1 - level if that contains 0.
 
     Args:
         drawn: differences of the replicates, (b, 1).
-        touching: number of responses that bear on the difference.
-        alternative: what is tested.
+        touching: number of responses that contribute to the difference.
+        alternative: the alternative hypothesis.
     """
     from scipy.special import ndtri, stdtr
 
     drawn = drawn[np.isfinite(drawn)]
     tails = np.array([(drawn <= 0).sum(), (drawn >= 0).sum()])
-    # One is added to each count, lest p be 0.
+    # Add 1 to each count, so that p is above 0.
     quantiles = ndtri((tails + 1) / (drawn.size + 1)) * math.sqrt((touching - 1) / touching)
     greater, less = (float(tail) for tail in stdtr(touching - 1, quantiles))
     return {
@@ -362,7 +363,7 @@ def _expanded_p_value(drawn: Floats, touching: int, alternative: Alternative) ->
 
 
 def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:
-    """Difference of the two ratios after swaps, (n_permutations,)."""
+    """Difference between the two ratios after swaps, (n_permutations,)."""
     numerators = [part.numerator[:, 0] for part in (first, second)]
     denominators = [part.denominator[:, 0] for part in (first, second)]
     moved = swapped @ (numerators[1] - numerators[0])
@@ -373,16 +374,16 @@ def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:
 
 
 def swaps(n_responses: int, n_permutations: int) -> tuple[int, bool]:
-    """How many swaps a permutation test takes, and whether they are all there are.
+    """Number of swaps of a permutation test, and whether it uses all 2^R swaps.
 
-    As many as were asked for, of every measure alike; all 2^R where that is no more.
+    All swaps are used if there are at most `n_permutations`.
     """
     exact = 2**n_responses <= n_permutations
     return (2**n_responses if exact else n_permutations), exact
 
 
 def swap_masks(n_responses: int, n_permutations: int, seed: int, exact: bool) -> Iterator[Floats]:
-    """Yield which responses are swapped, float64 (n_permutations_of_block, n_responses)."""
+    """Yield blocks of masks of the swapped responses, float64 (n_of_block, n_responses)."""
     block = max(1, _MASKS_AT_ONCE // n_responses)
     if exact:
         for start in range(0, 2**n_responses, block):
@@ -401,7 +402,7 @@ def swap_masks(n_responses: int, n_permutations: int, seed: int, exact: bool) ->
 
 @lru_cache(maxsize=1)
 def _kept_swaps(n_responses: int, n_permutations: int, seed: int) -> NDArray[np.uint8]:
-    """The swaps as bits: tests of several measures and pairs swap the same responses."""
+    """Drawn swaps as bits, cached for tests of other measures and pairs of methods."""
     blocks = _drawn_swaps(n_responses, n_permutations, seed)
     return np.concatenate([np.packbits(block, axis=1) for block in blocks])
 

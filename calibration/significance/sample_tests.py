@@ -1,8 +1,8 @@
 """Tests of two methods in scores that are not sums over responses, such as AUROC or ECE.
 
-Both methods' claims are ordered together, once. What a method has after its probabilities were
-swapped with the other's in some responses, or in a bootstrap replicate, is then a sample of these
-forecasts in which every response stands twice, once as each method judged it.
+The claims of both methods are ordered together once, with every response represented twice, once
+for each method. A method's claims after a swap of responses, or in a bootstrap replicate, are then
+a sample of these forecasts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from calibration.significance.paired import extremes, swap_test
 from calibration.validation import Floats, Integers
 
 _SAME = 1e-9
-"""Differences of scores that differ by less are the same but for rounding."""
+"""Differences of scores that are closer are equal up to rounding."""
 
 
 Differences = Callable[[Floats, Floats], Floats]
-"""From how often each response counts in either role, (b, 2 n_responses) each, to (b, n_scores)."""
+"""Function from the weights of responses under both methods, (b, 2 n_responses) each, to
+differences (b, n_scores)."""
 
 
 def permute_scores(
@@ -40,20 +41,20 @@ def permute_scores(
     seed: int,
     settings: SampleSettings = DEFAULT_SETTINGS,
 ) -> Floats:
-    """P-values (n_scores,) of swapping the two methods' probabilities in whole responses.
+    """P-values (n_scores,) from swaps of the two methods' probabilities in whole responses.
 
-    Exact over all 2^R swaps if there are no more than `n_permutations` of them; else over that
-    many drawn ones, with 1 added to both counts. A swap in which a score is not defined counts as
-    extreme, which errs on the side of no difference.
+    The test is exact if R responses have at most `n_permutations` swaps, 2^R. Otherwise it draws
+    `n_permutations` swaps and adds 1 to both counts. A swap for which a score is not defined counts
+    as extreme, which makes the test conservative.
 
     Args:
         first: labelled claims under one method.
-        second: under the other, of the same responses in the same order.
+        second: labelled claims under the other, of the same responses in the same order.
         scores: names of scores of samples.
-        alternatives: of each score, about the first less the second.
+        alternatives: alternative for each score, on the first method minus the second.
         n_permutations: number of swaps.
         seed: seed of the swaps.
-        settings: what scores are computed with.
+        settings: settings of the scores.
     """
     n_responses = len(first.grouping.responses)
     difference = _differences(first, second, scores, settings)
@@ -76,9 +77,9 @@ def bootstrap_scores(
     seed: int,
     settings: SampleSettings = DEFAULT_SETTINGS,
 ) -> Floats:
-    """P-values (n_scores,) of redrawn responses, their differences moved to have mean 0.
+    """P-values (n_scores,) from redrawn responses, with differences centered at 0.
 
-    Davison and Hinkley 1997, section 4.4. Arguments are those of `permute_scores`.
+    Source: Davison and Hinkley 1997, section 4.4. Arguments are as in `permute_scores`.
     """
     n_responses = len(first.grouping.responses)
     difference = _differences(first, second, scores, settings)
@@ -95,13 +96,13 @@ def bootstrap_scores(
 def difference_statistic(
     first: JudgedClaims, second: JudgedClaims, score: str, settings: SampleSettings
 ) -> Statistic:
-    """The difference of two methods in a score, (b, 1), of response weights, (b, R)."""
+    """Return a function from response weights, (b, R), to the difference in a score, (b, 1)."""
     difference = _differences(first, second, [score], settings)
     return lambda weights: difference(*_roles(weights, 0.0))
 
 
 def _roles(weights: Floats, swapped: Floats | float) -> tuple[Floats, Floats]:
-    """Weights of the doubled responses in the role of the first method and of the second."""
+    """Weights of the doubled responses for the first method and for the second."""
     unswapped, exchanged = weights * (1 - swapped), weights * swapped
     first_role = np.concatenate([unswapped, exchanged], axis=1)
     return first_role, np.concatenate([exchanged, unswapped], axis=1)
@@ -112,20 +113,20 @@ class _Both:
     """Claims under both methods, ordered together.
 
     Attributes:
-        points: the forecasts, in which every response stands twice.
-        order: int64 (k,), which of the doubled responses each response of `points` is.
+        points: the forecasts, in which every response is represented twice.
+        order: int64 (k,), index of each response of `points` among the doubled responses.
     """
 
     points: Forecasts
     order: Integers
 
     def sample(self, weights: Floats) -> Sample:
-        """Of how often each doubled response counts, (2 n_responses,)."""
+        """Sample with weights of the doubled responses, (2 n_responses,)."""
         return self.points.sample(weights[self.order])
 
 
 def _both(first: JudgedClaims, second: JudgedClaims, kept: Sequence[NDArray[np.bool_]]) -> _Both:
-    """Claims that are kept of both methods, bool (n_claims,) each."""
+    """Combine the claims of both methods that masks `kept`, bool (n_claims,) each, select."""
     n_responses = len(first.grouping.responses)
     kept_first, kept_second = kept
     doubled = np.concatenate(
@@ -157,7 +158,7 @@ def _differences(
             for fold in np.unique(first.folds)
         ]
 
-    # What a fit to a sample begins with, and its knots, are of both methods' claims together.
+    # Initial values and knots of fits come from the claims of both methods together.
     statistic = scores_of_samples(both.points, settings, scores)
 
     def values(weights: Floats) -> Floats:
@@ -174,6 +175,6 @@ def _differences(
 
 
 def _within(strata: Sequence[_Both], weights: Floats) -> float:
-    """AUROC within folds of a sample."""
+    """AUROC of a sample within folds."""
     counts = np.array([concordance(stratum.sample(weights)) for stratum in strata]).sum(axis=0)
     return float(counts[0] / counts[1]) if counts[1] > 0 else float("nan")

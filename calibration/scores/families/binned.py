@@ -65,7 +65,7 @@ def calibration_error(
         unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
+        InputError: for bad arrays, different lengths, no labelled atom, or a bad setting.
     """
     if norm not in NORMS:
         raise InputError(f"norm is {norm!r}; choose one of {', '.join(map(repr, NORMS))}")

@@ -88,7 +88,7 @@ def corp_decomposition(
         unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or no labelled atom.
+        InputError: for bad arrays, different lengths, or no labelled atom.
     """
     sample = pooled(p, y, weights, unlabelled)
     return corp_terms(sample, isotonic_fit(sample))

@@ -92,7 +92,7 @@ def calibration_line(
         unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
+        InputError: for bad arrays, different lengths, no labelled atom, or a bad setting.
     """
     settings = SampleSettings(
         clip=logit_clip(clip), extremes=member_named(Extremes, extremes, "extremes")

@@ -40,7 +40,7 @@ def auroc(
         unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or no labelled atom.
+        InputError: for bad arrays, different lengths, or no labelled atom.
     """
     if folds is None:
         return _ranking_scores(pooled(p, y, weights, unlabelled))[0].value

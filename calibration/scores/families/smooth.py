@@ -46,7 +46,7 @@ def smooth_ece(
         unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad bandwidth.
+        InputError: for bad arrays, different lengths, no labelled atom, or a bad bandwidth.
     """
     sample = pooled(p, y, weights, unlabelled)
     if bandwidth is None:
