@@ -1,4 +1,4 @@
-"""Figures for papers, drawn with matplotlib's objects: no window, no global state."""
+"""Figures for papers, drawn with matplotlib without windows or global state."""
 
 from __future__ import annotations
 

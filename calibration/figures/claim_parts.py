@@ -1,4 +1,4 @@
-"""One response before and after learning: its claims' probabilities, and what moved them."""
+"""Figure of a response's probabilities before and after learning, with the parts of log odds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def claim_parts_figure(frame: pd.DataFrame, parts: tuple[str, ...]) -> Figure:
-    """Probabilities of a response's claims above, and the parts of their log odds below.
+    """Draw probabilities of a response's claims above, and the parts of their log odds below.
 
     Args:
         frame: a row for each claim, in order: claim, label (1, 0 or nan), before and after, and a

@@ -1,4 +1,4 @@
-"""Reliability diagrams by CORP of one or more methods: the curve, bins beside it, P below."""
+"""CORP reliability diagrams of one or more methods, with bins and histograms of P."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ def corp_diagram(
     title: str | None = None,
     panels: Mapping[str, str] = MappingProxyType({}),
 ) -> ShownFigure:
-    """Reliability diagram of one or more methods: CORP curves, bins, and histograms of P below.
+    """Draw a reliability diagram of one or more methods: CORP curves, bins, and histograms of P.
 
     Each name is followed by the CORP terms of the method's Brier score. With `bins`, points with
-    intervals stand beside each curve, in place of its band: they show the raw frequencies that
-    isotonic regression smooths. Confidence bands are around the curves, consistency bands around
-    the diagonal: there a curve that leaves its own band shows that the method is not calibrated.
-    Methods whose curves coincide are drawn once and named together; more than three curves are
-    spread over several panels.
+    intervals replace the band of each curve; they show the raw frequencies that isotonic regression
+    smooths. Confidence bands surround the curves. Consistency bands surround the diagonal, and a
+    curve outside its band shows that the method is not calibrated. Methods whose curves coincide
+    are drawn once and named together. More than three curves are distributed over several panels.
 
     Args:
         methods: curves by the name that the figure shows, drawn in this order.
         bins: bins of the methods by the same names, best of equal count
             (`reliability_bins(..., strategy="quantile")`); none for bands alone.
         title: text above the figure, or None.
-        panels: by method, a text that methods of one panel share; used for more than three curves.
+        panels: text by method; methods with the same text share a panel if there are more than
+            three curves.
 
     Returns:
-        A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
-        are several panels; `save_figure` writes it. Its `caption` states sample sizes and what
-        bands and bars are.
+        A matplotlib Figure with the width of a column (3.4 inches), or of a page (6.9 inches) with
+        several panels; `save_figure` writes it. Its `caption` states sample sizes and describes
+        bands and bars.
 
     Raises:
-        InputError: if there is no method, one is not a CorpCurve, or one has no bins where others
-            have.
+        InputError: if there is no method, a value is not a CorpCurve, or only some methods have
+            bins.
 
     Source: Dimitriadis, Gneiting & Jordan 2021, "Stable reliability diagrams for probabilistic
     classifiers".

@@ -1,4 +1,4 @@
-"""What figures of `calibration.curves` share: their check, and what they say of bands and terms."""
+"""Checks of curves and sentences on their bands and terms, for figures of `calibration.curves`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from factormodels.nouns import counted
 
 
 def check_curves(methods: Mapping[str, Any], kind: type[Any], maker: str) -> None:
-    """Check that there are curves of one kind, which `maker` returns.
+    """Check that there is at least one curve, and that all are of the kind that `maker` returns.
 
     Raises:
-        InputError: if there is none, or one is something else.
+        InputError: if there is no curve, or a value has another type.
     """
     if not methods:
         raise InputError("methods is empty; give at least one method by name")
@@ -26,13 +26,13 @@ def check_curves(methods: Mapping[str, Any], kind: type[Any], maker: str) -> Non
 
 
 def span(values: Sequence[float]) -> str:
-    """A number, or the least and the largest where they differ as printed."""
+    """Format a number, or the smallest and the largest if they differ as printed."""
     ends = dict.fromkeys(f"{end:.4f}" for end in (min(values), max(values)))
     return " to ".join(ends)
 
 
 def band_note(curves: Sequence[CorpCurve | RiskCurve]) -> str:
-    """Say what the bands are, and of how many responses."""
+    """Describe the bands and the number of responses."""
     bands = {curve.band for curve in curves if isinstance(curve, CorpCurve)}
     if bands == {"none"}:
         return "No band"

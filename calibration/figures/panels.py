@@ -1,4 +1,4 @@
-"""What figures of several panels share: sizes, looks, intervals, names beside what they name."""
+"""Helpers for figures with several panels: sizes, looks, intervals, legends and labels."""
 
 from __future__ import annotations
 
@@ -29,50 +29,50 @@ if TYPE_CHECKING:
     from calibration.figures.shown_figure import ShownFigure
 
 COLUMN, PAGE = 3.4, 6.9
-"""Widths of one column of a paper and of both, in inches."""
+"""Width of a column and of a page of a paper, in inches."""
 
 MOST_CURVES = 3
-"""Curves that a panel holds; of more, every few have a panel of their own."""
+"""Largest number of curves in a panel; more curves are distributed over several panels."""
 
 COINCIDE = 0.01
-"""Curves that lie nowhere farther apart are drawn once: less than a marker's radius."""
+"""Curves that differ by at most this are drawn once; it is less than a marker's radius."""
 
 Curve = TypeVar("Curve")
 Named = TypeVar("Named")
 
 _IN_A_ROW = 3
 LETTERS_BESIDE = 20
-"""Letters in a line of a name beside a panel."""
+"""Number of letters per line of a name beside a panel."""
 
 _NAME = "name of a line"
 _LETTER = 0.055
 """Width of a letter of a name below or beside a panel, in inches."""
 
 _BESIDE, _CLOSEST = 0.5, 0.12
-"""Inches beside a panel for its numbers, and between two slanted names that do not touch."""
+"""Space beside a panel for its numbers, and between two slanted names, in inches."""
 
 _TITLE_LETTER = 0.057
 """Width of a letter of a title, in inches."""
 
 _GAP = 4.0
-"""Points between the end of a line and its name."""
+"""Space between the end of a line and its name, in points."""
 
 
 @contextmanager
 def panels(
     n_rows: int, n_columns: int, size: tuple[float, float], **shared: Any
 ) -> Iterator[tuple[ShownFigure, NDArray[Any]]]:
-    """A figure and its panels, (n_rows, n_columns), to be drawn on within the style of papers.
+    """Yield a figure and its panels, (n_rows, n_columns), within the style of papers.
 
     Args:
-        n_rows: rows of panels.
-        n_columns: columns of panels.
+        n_rows: number of rows of panels.
+        n_columns: number of columns of panels.
         size: width and height in inches.
-        shared: what `Figure.subplots` takes besides, such as `sharey`.
+        shared: further arguments of `Figure.subplots`, such as `sharey`.
     """
     from calibration.figures.shown_figure import ShownFigure
 
-    # The style holds where artists are made, which is why the figure is lent and not returned.
+    # Artists must be made within the style, hence a context manager.
     with paper_style():
         figure = ShownFigure(figsize=size, layout="constrained")
         yield figure, figure.subplots(n_rows, n_columns, squeeze=False, **shared)
@@ -81,9 +81,9 @@ def panels(
 
 
 def write_title(figure: ShownFigure, title: str) -> Text:
-    """Write a title above all panels, in lines as long as the figure is wide."""
+    """Write a title above all panels, wrapped to the width of the figure."""
     text = figure.suptitle(title, fontsize=8.5)
-    # Two dollar signs in a name are not mathematics.
+    # Do not interpret dollar signs in a name as mathematics.
     text.set_parse_math(False)
     figure.arranged_by(lambda: figure.wrap(text, int(figure.get_figwidth() / _TITLE_LETTER)))
     return text
@@ -93,13 +93,13 @@ def write_title(figure: ShownFigure, title: str) -> Text:
 def panel_grid(
     count: int, heights: tuple[float, float], *, most: int = _IN_A_ROW, **shared: Any
 ) -> Iterator[tuple[ShownFigure, list[Axes]]]:
-    """A figure of so many panels: one is a column wide, several are a page wide.
+    """Yield a figure with `count` panels; a single panel is a column wide, several are a page wide.
 
     Args:
-        count: how many panels.
-        heights: of a figure of one panel, and of a row of several.
-        most: how many stand in a row.
-        shared: what `Figure.subplots` takes besides.
+        count: number of panels.
+        heights: height of a figure with a single panel, and of a row of several panels, in inches.
+        most: largest number of panels in a row.
+        shared: further arguments of `Figure.subplots`.
     """
     columns = min(count, most)
     rows = -(-count // columns)
@@ -107,7 +107,7 @@ def panel_grid(
     with panels(rows, columns, size, **shared) as (figure, grid):
         for axes in grid.flat[count:]:
             axes.remove()
-        # What stands at the lower edge has its numbers, whatever the other columns hold.
+        # The lowest panel of each column has numbers, even if other columns have more panels.
         for axes in grid.flat[max(count - columns, 0) : count]:
             axes.tick_params(labelbottom=True)
         yield figure, list(grid.flat[:count])
@@ -117,14 +117,14 @@ def panel_grid(
 def small_multiples(
     names: Sequence[str], heights: tuple[float, float]
 ) -> Iterator[tuple[ShownFigure, list[tuple[Axes, list[str]]]]]:
-    """A `panel_grid` of curves, at most `MOST_CURVES` to a panel, each with the names of its."""
+    """Yield a `panel_grid` for curves, with the names of at most `MOST_CURVES` for each panel."""
     groups = parts(names)
     with panel_grid(len(groups), heights, sharex=True, sharey=True) as (figure, places):
         yield figure, list(zip(places, groups, strict=True))
 
 
 def alike(curves: Mapping[str, Curve], same: Callable[[Curve, Curve], bool]) -> list[list[str]]:
-    """Names of curves, those of curves that are the same in one group."""
+    """Group the names of curves that are the same."""
     groups: list[list[str]] = []
     for name, curve in curves.items():
         for names in groups:
@@ -141,13 +141,13 @@ def shared_panels(
     same: Callable[[Curve, Curve], bool],
     together: Mapping[str, str] = MappingProxyType({}),
 ) -> list[list[list[str]]]:
-    """Names of the curves of each panel; curves that are the same stand in one group.
+    """Distribute curves over panels; return groups of the names of equal curves for each panel.
 
     Args:
         curves: curves by name.
-        same: whether two curves are drawn as one.
-        together: by name, a text that the curves of one panel share; used for more curves than a
-            panel holds.
+        same: function that returns whether two curves are drawn as one.
+        together: text by name; curves with the same text share a panel if there are more than
+            `MOST_CURVES` curves.
     """
     groups = alike(curves, same)
     if len(groups) <= MOST_CURVES:
@@ -159,36 +159,36 @@ def shared_panels(
 
 
 def coincide(first: ArrayLike, other: ArrayLike, apart: float = COINCIDE) -> bool:
-    """Whether values lie nowhere farther apart than that."""
+    """Return whether two arrays differ by at most `apart`."""
     return np.allclose(first, other, rtol=0, atol=apart, equal_nan=True)
 
 
 def steps_coincide(first: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> bool:
-    """Whether two curves of steps lie on each other, by the area between them.
+    """Return whether two step functions coincide, by the area between them.
 
-    Where one steps a little earlier than the other they are far apart, but only there.
+    If one steps slightly earlier than the other, their difference is large, but only there.
     """
     at = np.linspace(0.0, 1.0, 501)
     return bool(np.abs(np.interp(at, *first) - np.interp(at, *other)).mean() <= COINCIDE / 2)
 
 
 def nth_colour(at: int) -> str:
-    """The color of a line by its place in a panel; the palette begins anew after its end."""
+    """Color of a line by its index in a panel; the palette repeats after its end."""
     return COLOURS[at % len(COLOURS)]
 
 
 def nth_marker(at: int) -> str:
-    """The marker of a line by its place."""
+    """Marker of a line by its index."""
     return MARKERS[at % len(MARKERS)]
 
 
 def nth_dash(at: int) -> Any:
-    """The line style of a line by its place."""
+    """Dash style of a line by its index."""
     return DASHES[at % len(DASHES)]
 
 
 def nth_look(at: int) -> dict[str, Any]:
-    """Colour, marker and line style of a line by its place; without color the latter tell."""
+    """Color, marker and dash style of a line by its index, distinct even without color."""
     return {
         "color": nth_colour(at),
         "marker": nth_marker(at),
@@ -201,15 +201,15 @@ def nth_look(at: int) -> dict[str, Any]:
 def legend_above(
     axes: Axes, handles: Sequence[Artist], names: Sequence[str], columns: int = 56
 ) -> None:
-    """Name what is drawn in a legend above a panel, in lines of so many letters."""
+    """Add a legend above a panel, wrapped to `columns` letters per line."""
     legend = axes.legend(
         handles, [str(at) for at in range(len(handles))], loc="lower left",
         bbox_to_anchor=(0.0, 1.0), borderaxespad=0.1, handlelength=2.0, labelspacing=0.2,
         borderpad=0.1, fontsize=7.0,
     )  # fmt: skip
-    # Names are set here: matplotlib would leave out one that begins with an underscore.
+    # Set names here, because matplotlib omits names that begin with an underscore.
     for text, name in zip(legend.get_texts(), names, strict=True):
-        # Two dollar signs in a name are not mathematics.
+        # Do not interpret dollar signs in a name as mathematics.
         text.set_parse_math(False)
         text.set_text(textwrap.fill(name, columns))
 
@@ -217,18 +217,18 @@ def legend_above(
 def legend_below(
     figure: ShownFigure, handles: Sequence[Artist], names: Sequence[str], most: int, **look: Any
 ) -> None:
-    """Name what is drawn in a legend below all panels, in as many columns as the width holds.
+    """Add a legend below all panels, with as many columns as fit the width of the figure.
 
     Args:
-        figure: the figure, of `panels` or with a constrained layout.
-        handles: what is named.
-        names: their names.
-        most: columns of the legend.
-        look: what `Figure.legend` takes besides, such as `columnspacing`.
+        figure: the figure, made by `panels` or with a constrained layout.
+        handles: artists of the legend.
+        names: names of the artists.
+        most: largest number of columns.
+        look: further arguments of `Figure.legend`, such as `columnspacing`.
     """
 
     def arrange() -> None:
-        # A legend cannot be given another number of columns: it is made anew.
+        # The number of columns of a legend cannot be changed, so make a new legend.
         shown = list(names)
         for legend in figure.legends:
             shown = [text.get_text() for text in legend.get_texts()]
@@ -242,20 +242,20 @@ def legend_below(
 def legend_within(
     figure: Figure, handles: Sequence[Artist], names: Sequence[str], most: int, **look: Any
 ) -> Legend:
-    """Return a new legend of a figure, in as many columns as the width of the figure holds.
+    """Add a legend to a figure, with as many columns as fit its width, and return it.
 
     Args:
         figure: the figure.
-        handles: what is named.
-        names: their names.
-        most: columns of the legend.
-        look: what `Figure.legend` takes besides.
+        handles: artists of the legend.
+        names: names of the artists.
+        most: largest number of columns.
+        look: further arguments of `Figure.legend`.
     """
     for columns in range(min(most, len(names)), 0, -1):
         legend = figure.legend(
             handles, [str(at) for at in range(len(names))], ncols=columns, **look
         )
-        # Names are set here: matplotlib would leave out one that begins with an underscore.
+        # Set names here, because matplotlib omits names that begin with an underscore.
         for text, name in zip(legend.get_texts(), names, strict=True):
             text.set_parse_math(False)
             text.set_text(name)
@@ -266,7 +266,7 @@ def legend_within(
 
 
 def legible(colour: Any) -> tuple[float, float, float]:
-    """A color of the palette dark enough for letters."""
+    """Darken a color of the palette for text."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(colour)
@@ -274,9 +274,9 @@ def legible(colour: Any) -> tuple[float, float, float]:
 
 
 def name_lines(axes: Axes, lines: Mapping[str, Line2D]) -> None:
-    """Write each line's name beside its last point, at the edge of a panel of `panels`.
+    """Write each line's name beside its last point, at the right edge of a panel of `panels`.
 
-    Names that would lie over each other are moved apart when the figure is finished.
+    Overlapping names are moved apart when the figure is complete.
     """
     for name, line in lines.items():
         points = np.asarray(line.get_xydata(), dtype=np.float64)
@@ -307,14 +307,14 @@ def _names_beside(axes: Axes) -> list[Annotation]:
 
 
 def _part_names(figure: ShownFigure) -> None:
-    """Move names of lines apart, panel by panel, each as little as can be."""
+    """Move the names of lines apart in each panel, by the smallest total squared distance."""
     from scipy.optimize import isotonic_regression
 
     beside = [_names_beside(axes) for axes in figure.axes]
     for name in chain(*beside):
         figure.wrap(name, LETTERS_BESIDE)
         name.xyann = (_GAP, 0.0)
-    # Where lines end is known once the figure is laid out; drawing it as well takes twice as long.
+    # The ends of lines are known after the layout; drawing the figure would take twice as long.
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
     for axes, names in zip(figure.axes, beside, strict=True):
@@ -322,12 +322,12 @@ def _part_names(figure: ShownFigure) -> None:
         middles = np.array([(box.y0 + box.y1) / 2 for box in boxes])
         order = np.argsort(middles, kind="stable")
         heights = np.array([box.height + 1.0 for box in boxes])[order]
-        # Least squares under a least distance is isotonic regression once the distances are off.
+        # Least squares with minimum distances is isotonic regression after subtracting these.
         apart = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])[: len(names)]
         if not names:
             continue
         moved = isotonic_regression(middles[order] - apart).x
-        # All of them within the height of the panel, where that has room for them.
+        # Keep all names within the height of the panel if it has enough room.
         lowest, highest = axes.bbox.y0 + heights[0] / 2, axes.bbox.y1 - heights[-1] / 2
         moved = np.maximum(np.minimum(moved, highest - apart[-1]), lowest) + apart
         for at, wanted in zip(order, moved, strict=True):
@@ -336,21 +336,21 @@ def _part_names(figure: ShownFigure) -> None:
 
 
 def parts(names: Sequence[Named]) -> list[list[Named]]:
-    """Names, or groups of them, in as few parts as there can be, all about equally large."""
+    """Split names into the fewest parts of at most `MOST_CURVES`, of about equal size."""
     count = -(-len(names) // MOST_CURVES)
     ends = [round(len(names) * part / count) for part in range(count + 1)] if count else [0]
     return [list(names[start:end]) for start, end in pairwise(ends)]
 
 
 def reach(value: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:
-    """Lengths of an interval's arms, (2, n), as `errorbar` takes them; 0 where there is none."""
+    """Lengths of error bars below and above values, (2, n), for `errorbar`; 0 without interval."""
     arms = np.asarray([np.subtract(value, lower), np.subtract(upper, value)], dtype=np.float64)
-    # An estimate may lie beyond an end of its bootstrap interval: no arm reaches backwards.
+    # An estimate may be outside its bootstrap interval, but lengths must not be negative.
     return np.maximum(np.nan_to_num(arms), 0.0)
 
 
 def draw_interval(axes: Axes, height: float, ends: Sequence[float], **look: Any) -> None:
-    """Draw a point at a height with its interval across: its value and the interval's ends."""
+    """Draw a point with a horizontal interval; `ends` are its value, lower and upper end."""
     value, lower, upper = ends
     arms = reach([value], [lower], [upper])
     axes.errorbar([value], [height], xerr=arms, elinewidth=0.8, **look)
@@ -359,9 +359,9 @@ def draw_interval(axes: Axes, height: float, ends: Sequence[float], **look: Any)
 def draw_line(
     axes: Axes, across: ArrayLike, line: pd.DataFrame, name: str, floor: float, **look: Any
 ) -> Line2D:
-    """Draw a column with the intervals in NAME_lower and NAME_upper, whatever is less at `floor`.
+    """Draw a column with its intervals NAME_lower and NAME_upper; raise values to `floor`.
 
-    A logarithmic axis has no place for zero, which errors of exact inference are.
+    A logarithmic axis cannot show 0, the error of exact inference.
     """
     values, lower, upper = (
         np.maximum(line[each].fillna(line[name]).to_numpy(np.float64), floor)
@@ -373,16 +373,16 @@ def draw_line(
 
 
 def name_places(figure: ShownFigure, panel: Axes, names: Sequence[str], columns: int) -> None:
-    """Name the places 0, 1, ... below a panel.
+    """Label the positions 0, 1, ... on the horizontal axis of a panel.
 
-    Where the names do not fit side by side they are slanted, and where slanted ones would touch
-    only every second, or third, stands there.
+    Names that do not fit side by side are slanted. If slanted names would touch, only every second
+    or third name is shown.
 
     Args:
         figure: the figure.
         panel: the panel.
         names: the names.
-        columns: how many panels stand in a row.
+        columns: number of panels in a row.
     """
 
     def arrange() -> None:
@@ -405,12 +405,12 @@ def name_places(figure: ShownFigure, panel: Axes, names: Sequence[str], columns:
 
 
 def name_floor(axes: Axes, floor: float, step: int = 1) -> None:
-    """Name the lower edge of a logarithmic axis for what is drawn there: that and all below.
+    """Label the lower edge of a logarithmic axis as "at most" its value.
 
     Args:
         axes: the panel.
         floor: the lower edge, a power of ten.
-        step: how many decades lie between ticks.
+        step: number of decades between ticks.
     """
     top = axes.get_ylim()[1]
     lowest = round(math.log10(floor))

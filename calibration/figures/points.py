@@ -1,4 +1,4 @@
-"""Whether a figure shows anything."""
+"""Tests of figures for data."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def has_points(figure: Figure) -> bool:
-    """Whether any panel of a figure shows a number."""
+    """Return whether any panel of a figure shows data."""
     return any(map(panel_has_points, figure.axes))
 
 
 def panel_has_points(axes: Axes) -> bool:
-    """Whether a panel shows a number, beside its axes and lines of reference.
+    """Return whether a panel shows data, apart from its axes and reference lines.
 
-    What has no axes, such as a drawn graph, counts as shown.
+    A panel without axes, such as a drawing of a graph, counts as data.
     """
     from matplotlib.collections import PathCollection
     from matplotlib.patches import Rectangle
 
     bars = [patch.get_bbox().get_points() for patch in axes.patches if isinstance(patch, Rectangle)]
-    # A bar of no height is a number, one whose height is not known is none.
+    # A bar with height 0 is data, but a bar with height nan is not.
     if not axes.axison or axes.images or any(np.isfinite(ends).all() for ends in bars):
         return True
     drawn: list[Any] = [line.get_xydata() for line in axes.lines if not _is_reference(line)]
@@ -46,7 +46,7 @@ def panel_has_points(axes: Axes) -> bool:
 
 
 def _is_reference(line: Line2D) -> bool:
-    """Whether a line joins two ends without a marker, as a diagonal or the line at zero does."""
+    """Return whether a line has two ends and no marker, like the diagonal or the zero line."""
     return len(np.asarray(line.get_xydata())) <= 2 and line.get_marker() in (
         "None",
         "none",

@@ -1,4 +1,4 @@
-"""The figure of quantities over relative positions, for a paper."""
+"""Figure of quantities by relative position."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _HEIGHT = 2.2
 _DODGE = 0.09
 
 _KINDS = {"supported": 2, "unsupported": 1, "irrelevant": 3}
-"""The color of each kind of claim, the same in every panel."""
+"""Index in the palette of each kind of claim, equal in all panels."""
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One panel: some quantities of a table.
+    """Panel with some quantities of a table.
 
     Attributes:
         table: the table.
-        quantities: what the legend calls each quantity, by its name in the table.
-        label: what the vertical axis says.
-        colours: which of the palette each quantity has, in order.
-        is_share: whether the axis runs from 0 to 1; else from 0 to what the intervals need.
-        title: whose the quantities are, above the panel.
+        quantities: names in the legend, by the names in the table.
+        label: label of the vertical axis.
+        colours: index in the palette of each quantity, in order.
+        is_share: whether the axis ends at 1; otherwise it ends above the intervals.
+        title: title of the panel.
     """
 
     table: PositionTable
@@ -73,17 +73,17 @@ def knowledge_panels(table: PositionTable, title: str = "") -> tuple[Panel, Pane
 
 
 def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Figure:
-    """Quantities over bins of relative position, with their intervals.
+    """Draw quantities by bin of relative position, with intervals.
 
-    Panels stand two in a row. A point without an interval has none (see its status in the table),
-    and a bin where a quantity is not defined has no point.
+    There are two panels in a row. A point without an error bar has no interval (see its status in
+    the table). A bin has no point if the quantity is not defined.
 
     Args:
-        panels: what each panel shows.
+        panels: the panels.
         title: text above the figure, or None.
 
     Returns:
-        A matplotlib Figure, a column wide, or a page where there are several panels;
+        A matplotlib Figure with the width of a column, or of a page with several panels;
         `calibration.save_figure` writes it.
 
     Raises:
@@ -141,13 +141,13 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_ylim(0, 1 if panel.is_share else highest * 1.05 or 1)
     axes.set_xlabel("Relative position of the sentence")
     axes.set_ylabel(panel.label)
-    # Two dollar signs in a name are not mathematics.
+    # Do not interpret dollar signs in a name as mathematics.
     axes.set_title(panel.title, pad=7.0).set_parse_math(False)
     name_lines(axes, lines)
 
 
 def _note(panels: Sequence[Panel]) -> str:
-    """What the intervals are and how much data they rest on."""
+    """Sentence on the sample size and the intervals."""
     table = panels[0].table
     estimates = next(iter(table.quantities.values()))
     how = "bootstrap" if estimates.method == IntervalMethod.BOOTSTRAP else "delta method"

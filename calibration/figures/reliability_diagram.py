@@ -31,23 +31,23 @@ _RUG = 0.055
 """Height of a row of the rug, in units of the vertical axis."""
 
 _LETTER, _HANDLE = 0.05, 0.36
-"""Widths of a letter, and of the handle before a name, in inches."""
+"""Width of a letter, and of the handle before a name, in inches."""
 
 _LEFT, _RIGHT, _GAP = 0.48, 0.1, 0.24
-"""Inches left of the first panel, right of the last, and between two."""
+"""Space left of the first panel, right of the last, and between panels, in inches."""
 
 _LEAST = 1.7
-"""Inches of the side of a panel, if others stand beside it."""
+"""Side of a panel in a row of several, in inches."""
 
 _FEWEST = 6
-"""Letters that a line of a name has at least."""
+"""Smallest number of letters per line of a name."""
 
 _TICKS = 0.36
-"""Inches below a panel for the numbers at its ticks, with what parts them from other text."""
+"""Space below a panel for the numbers at its ticks, with a margin, in inches."""
 
 
 class Rugged(Protocol):
-    """A curve over probabilities that knows how many atoms have each."""
+    """A curve over probabilities with a histogram of its atoms."""
 
     @property
     def histogram(self) -> Integers:
@@ -63,26 +63,27 @@ def reliability_diagram(
     title: str | None = None,
     panels: Mapping[str, str] = MappingProxyType({}),
 ) -> ShownFigure:
-    """Reliability diagram of one or more methods by bins alone, with histograms of P below.
+    """Draw a reliability diagram of one or more methods from bins, with histograms of P.
 
-    Points lie at the mean predicted probability and the observed share of true atoms of each bin,
-    bars are their intervals; on the diagonal a method is calibrated. Below, each method has a
-    histogram of its P over 21 equal parts of [0, 1]. Methods
-    whose points nowhere lie farther apart than 0.01 are drawn once and named together; more than
-    three curves are spread over several panels. `corp_diagram` draws bins beside the CORP line.
+    A point shows the mean predicted probability and the observed share of true atoms of a bin, and
+    a bar shows its interval. The points of a calibrated method are on the diagonal. Below, each
+    method has a histogram of P over 21 equal parts of [0, 1]. Methods whose points differ by at
+    most 0.01 are drawn once and named together. More than three curves are distributed over several
+    panels. `corp_diagram` draws bins with the CORP line.
 
     Args:
         methods: reliability bins by the name that the figure shows, drawn in this order.
         title: text above the figure, or None.
-        panels: by method, a text that methods of one panel share; used for more than three curves.
+        panels: text by method; methods with the same text share a panel if there are more than
+            three curves.
 
     Returns:
-        A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
-        are several panels; `save_figure` writes it. Its `caption` states the numbers of claims and
-        what the bars are.
+        A matplotlib Figure with the width of a column (3.4 inches), or of a page (6.9 inches) with
+        several panels; `save_figure` writes it. Its `caption` states the numbers of claims and
+        describes the bars.
 
     Raises:
-        InputError: if there is no method, or one is not given as ReliabilityBins.
+        InputError: if there is no method, or a value is not ReliabilityBins.
     """
     if not methods:
         raise InputError("methods is empty; give at least one method's reliability bins by name")
@@ -111,14 +112,15 @@ def square_panels(
     caption: str,
     title: str | None,
 ) -> ShownFigure:
-    """Panels of frequencies against probabilities: the diagonal, curves, and histograms of p below.
+    """Draw panels of frequencies against probabilities, with the diagonal and histograms of p.
 
-    The names of the curves stand above each panel, where they cover nothing.
+    The legend of each panel is above it, outside the data.
 
     Args:
-        parts: the curves of each panel by the text that names them.
-        draw: draws a curve, given its name, in a color and line style, and returns its line.
-        caption: sentences on sample sizes, bands and bars, for below the figure.
+        parts: the curves of each panel, by their names in the legend.
+        draw: function that draws a curve, given the panel, its name and its look, and returns its
+            line.
+        caption: sentences on sample sizes, bands and bars.
         title: text above the figure, or None.
     """
     from calibration.figures.shown_figure import ShownFigure
@@ -161,17 +163,17 @@ def _arrange(
     texts: tuple[Text, Text, Text],
     ratio: float,
 ) -> None:
-    """Place panels, and the texts around them, by the width of a figure, and set its height.
+    """Place panels and the texts around them for the width of a figure, and set its height.
 
-    Where panels stand follows from the few texts around them: to have a layout found, every text
-    would be measured twice, which takes as long as drawing them.
+    The positions of panels are computed from the few texts around them. A layout engine would
+    measure every text twice, which takes as long as drawing.
 
     Args:
         figure: the figure.
         panels: its panels.
-        legends: those above each of them.
-        texts: those below all panels, beside them and above.
-        ratio: height of a panel, of its width.
+        legends: legend above each panel.
+        texts: texts below, beside and above all panels.
+        ratio: height of a panel divided by its width.
     """
     width = figure.get_figwidth()
     room = width - _LEFT - _RIGHT + _GAP
@@ -190,7 +192,7 @@ def _arrange(
         row, column = divmod(at, columns)
         left, base = _LEFT + column * (side + _GAP), bottom + (rows - 1 - row) * step
         axes.set_position((left / width, base / height, side / width, high / height))
-        # What stands at an edge has numbers there.
+        # Panels at an edge of the figure have numbers there.
         axes.tick_params(labelleft=column == 0, labelbottom=at + columns >= len(panels))
     below.set_position(((_LEFT + (width - _LEFT - _RIGHT) / 2) / width, 0.05 / height))
     beside.set_position((0.05 / width, (bottom + height - top) / 2 / height))
@@ -198,13 +200,13 @@ def _arrange(
 
 
 def _inches(figure: Figure, artist: Text | Legend, along: str = "height") -> float:
-    """Return the height or width of a text or legend."""
+    """Return the height or width of a text or legend, in inches."""
     extent: float = getattr(artist.get_window_extent(), along)
     return extent / figure.dpi
 
 
 def _wrap_names(figure: ShownFigure, legend: Legend, side: float) -> float:
-    """Break the names above a panel so that they are no wider than it; return their height."""
+    """Wrap the legend above a panel to the width of the panel; return its height in inches."""
     most = max(int((side - _HANDLE) / _LETTER), _FEWEST)
     for letters in range(most, _FEWEST - 1, -2):
         for text in legend.get_texts():
@@ -225,7 +227,7 @@ def _coincide(first: ReliabilityBins, second: ReliabilityBins) -> bool:
 
 
 def _caption(methods: Mapping[str, ReliabilityBins]) -> str:
-    """Sentences on the numbers of claims and on the bars; what all methods share stands once."""
+    """Sentences on the numbers of claims and on the bars, without repetition for equal methods."""
     sizes = {each.n_atoms for each in methods.values()}
     kinds = {(each.level, each.interval, each.n_responses) for each in methods.values()}
     bars = "Bars: intervals."
@@ -238,7 +240,7 @@ def _caption(methods: Mapping[str, ReliabilityBins]) -> str:
 
 
 def kind_of_intervals(bins: ReliabilityBins) -> str:
-    """The level and the method of the intervals of bins, in words."""
+    """Describe the level and the method of the intervals of bins."""
     how = "Wilson, claims independent"
     if bins.interval == "bootstrap" and bins.n_responses is not None:
         how = f"bootstrap over {counted(bins.n_responses, 'response')}"
@@ -250,13 +252,13 @@ def _draw_bins(axes: Axes, _: str, bins: ReliabilityBins, look: dict[str, Any]) 
     (line,) = axes.plot(
         bins.mean_predicted, bins.observed, clip_on=False, zorder=3, **look | {"linewidth": 0.8}
     )
-    # The points lie over the line; it keeps a marker for the legend.
+    # `draw_points` drew the points; the line keeps its marker for the legend.
     line.set_markevery([])
     return line
 
 
 def draw_points(axes: Axes, bins: ReliabilityBins, look: Mapping[str, Any]) -> None:
-    """Draw bins as points with their intervals, in the color and with the marker of a look."""
+    """Draw bins as points with intervals, with the color and marker of `look`."""
     axes.errorbar(
         bins.mean_predicted,
         bins.observed,
@@ -280,7 +282,7 @@ def draw_band(axes: Axes, at: Floats, lower: Floats, upper: Floats, colour: str)
 
 def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
     bottom = -0.03 - _RUG * (row + 1)
-    # One outline: a patch for every bar takes most of the time of the figure.
+    # Draw a single outline, because a patch per bar would take most of the time.
     axes.stairs(
         bottom + histogram / max(int(histogram.max()), 1) * 0.85 * _RUG,
         np.arange(HISTOGRAM_BINS + 1) / HISTOGRAM_BINS,
@@ -291,7 +293,7 @@ def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
 
 
 def _name(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> Legend:
-    """Name curves above their panel, and return the legend."""
+    """Add a legend of curves above their panel, and return it."""
     legend = axes.legend(
         lines,
         [str(row) for row in range(len(lines))],
@@ -302,7 +304,7 @@ def _name(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> Legend:
         labelspacing=0.25,
         fontsize=7.0,
     )
-    # Names are set here: matplotlib would leave out one that begins with an underscore.
+    # Set names here, because matplotlib omits names that begin with an underscore.
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)

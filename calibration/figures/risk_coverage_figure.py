@@ -1,4 +1,4 @@
-"""Risk-coverage curves of one or more methods, in one figure."""
+"""Figure of the risk-coverage curves of one or more methods."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _AXES = {
     True: "Coverage: share of verdicts kept. Selective risk: share of the kept that are wrong.",
     False: "Coverage: share of claims kept. Selective risk: share of the kept that are false.",
 }
-"""Sentences on the axes, by whether verdicts are kept."""
+"""Sentences that define the axes, by whether the rule is ``verdict``."""
 
 
 def risk_coverage_figure(
     methods: Mapping[str, RiskCurve], *, title: str | None = None
 ) -> ShownFigure:
-    """Risk-coverage curves of one or more methods, with their bands.
+    """Draw risk-coverage curves of one or more methods, with bands.
 
-    A curve's name stands beside its end, with its area (AURC) and how much of that is in excess of
-    the least that its errors allow. Methods whose curves coincide are drawn once and named
-    together; more than three curves are spread over several panels.
+    The name of a curve is at its end, with its area (AURC) and the excess over the smallest area
+    with the same errors. Methods whose curves coincide are drawn once and named together. More than
+    three curves are distributed over several panels.
 
     Args:
-        methods: curves by the name that the figure shows, drawn in this order, all of one rule.
+        methods: curves with the same rule, by the name that the figure shows, in drawing order.
         title: text above the figure, or None.
 
     Returns:
-        A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
-        are several panels; `save_figure` writes it. Its `caption` defines the axes and the bands.
+        A matplotlib Figure with the width of a column (3.4 inches), or of a page (6.9 inches) with
+        several panels; `save_figure` writes it. Its `caption` defines the axes and the bands.
 
     Raises:
-        InputError: if there is no method, one is not a RiskCurve, or their rules differ.
+        InputError: if there is no method, a value is not a RiskCurve, or the rules differ.
     """
     check_curves(methods, RiskCurve, "risk_curve")
     rules = {curve.rule for curve in methods.values()}
@@ -98,7 +98,7 @@ def risk_coverage_figure(
 
 
 def _lines(name: str) -> int:
-    """Return how many lines a name beside a curve takes."""
+    """Return the number of lines of a name beside a curve."""
     return sum(len(textwrap.wrap(line, LETTERS_BESIDE)) for line in name.split("\n"))
 
 

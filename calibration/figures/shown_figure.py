@@ -1,4 +1,4 @@
-"""A figure that a notebook shows as the last expression of a cell, and that fits any width."""
+"""Figure class that notebooks display and that adapts its texts to any width."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _WIDTH_OF_AN_INCH = 100
 
 
 class ShownFigure(Figure):
-    """A figure outside pyplot, which notebooks show only if it says how: as a paper gets it.
+    """A figure outside pyplot that displays itself in notebooks in the style of papers.
 
     Attributes:
-        caption: sentences for below the figure: sample sizes, and what bands and bars are.
-        named: returns a text with the names that readers know, for what draws texts anew.
+        caption: sentences on sample sizes, bands and bars, for below the figure.
+        named: function that replaces names in a text by their names for readers, for arrangements
+            that write texts again.
     """
 
     caption: str = ""
@@ -33,20 +34,20 @@ class ShownFigure(Figure):
         self._whole: dict[Text, str] = {}
 
     def arranged_by(self, arrangement: Callable[[], None]) -> None:
-        """Add what places texts and panels by the width of the figure, and do it now.
+        """Register a function that places texts and panels for the figure's width, and call it.
 
-        It is done again before the figure is drawn at another width or with other names.
+        It is called again before the figure is drawn at another width or with other names.
         """
         self._arrangements.append(arrangement)
         arrangement()
 
     def arrange(self) -> None:
-        """Place everything by the width that the figure has."""
+        """Place all texts and panels for the current width of the figure."""
         for arrangement in self._arrangements:
             arrangement()
 
     def wrap(self, text: Text, letters: int) -> None:
-        """Break each line of a text of the figure at words, whatever was broken before."""
+        """Wrap each line of a text at words, starting from its original lines."""
         whole = self._whole.setdefault(text, text.get_text())
         lines = [textwrap.fill(line, max(letters, 1)) for line in whole.split("\n")]
         text.set_text("\n".join(lines))
@@ -55,8 +56,8 @@ class ShownFigure(Figure):
         """Replace names in all texts and in the caption.
 
         Args:
-            named: takes a label and returns it with other names.
-            caption_with: takes sentences and returns them with other names.
+            named: function that replaces the names in a label.
+            caption_with: function that replaces the names in sentences.
         """
         for text in self.findobj(Text):
             whole = self._whole.get(text, text.get_text())
@@ -69,7 +70,7 @@ class ShownFigure(Figure):
         self.arrange()
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        """Bytes of a PNG file and the width in pixels at which it is shown, as IPython asks."""
+        """Return a PNG file and its display width in pixels, for IPython."""
         picture = io.BytesIO()
         with paper_style(), laid_out(self):
             self.savefig(picture, format="png", dpi=_DOTS_PER_INCH)

@@ -1,4 +1,4 @@
-"""How figures for papers look, and the files they are saved in; no window, no global state."""
+"""Style of figures for papers, and their files, without windows or global state."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, which people with any color vision tell apart, darker ones first."""
+"""Okabe and Ito's palette for all types of color vision, darker colors first."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*")
-"""Shapes of the methods; eleven to seven colors, so that no pair recurs before 77 methods."""
+"""Markers of methods: eleven markers and seven colors give 77 different pairs."""
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (5, 1.5, 1, 1.5)))
-"""Line styles of the methods, as matplotlib takes them."""
+"""Dash styles of methods, in matplotlib's format."""
 
 PAPER_STYLE: Mapping[Any, Any] = {
-    # Named, not "serif": what that stands for would be looked up when the figure is drawn, which
-    # may be after these settings are gone. The second has letters that the first lacks.
+    # Fonts by name, because "serif" would be resolved when the figure is drawn, which may be after
+    # these settings were restored. The second font has letters that the first lacks.
     "font.family": ["STIXGeneral", "DejaVu Sans"],
     "mathtext.fontset": "stix",
     "font.size": 8.0,
@@ -52,20 +52,19 @@ PAPER_STYLE: Mapping[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "factormodels",
 }
-"""Settings of a figure that is one column wide; fonts come with matplotlib and are embedded."""
+"""Settings of a figure with the width of a column; fonts come with matplotlib and are embedded."""
 
 _FORMATS = ("pdf", "png", "svg")
 _RUNS = 3
-"""What zlib calls Z_RLE: of equal pixels in a row, of which a figure has many."""
+"""zlib's strategy Z_RLE, run-length encoding; figures have many runs of equal pixels."""
 _DOCUMENT_KEYS = ("Title", "Author", "Subject", "Keywords")
 
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Set matplotlib's defaults and `PAPER_STYLE` within the block; restore what was set after.
+    """Apply matplotlib's defaults and `PAPER_STYLE` within the block, then restore the settings.
 
-    A reader's own matplotlib configuration does not reach the figure, so that it looks the same
-    everywhere.
+    The user's matplotlib configuration does not affect the figure, which looks the same everywhere.
     """
     import matplotlib
 
@@ -82,20 +81,20 @@ def save_figure(
     formats: Sequence[str] = ("pdf", "png"),
     metadata: Mapping[str, str] | None = None,
 ) -> tuple[Path, ...]:
-    """Write a figure in each format, whole or not at all, and return the paths.
+    """Write a figure atomically in each format, and return the paths.
 
-    The files hold no time: the same figure, written again, gives the same bytes.
+    The files contain no time stamp: writing the same figure again gives the same bytes.
 
     Args:
         figure: the figure.
-        path_without_suffix: where to write; ``.pdf`` and so on are appended.
+        path_without_suffix: path to which ``.pdf`` and so on are appended.
         formats: some of ``pdf``, ``png`` and ``svg``.
-        metadata: texts to keep in the files. Title, Author, Subject and Keywords go in the
-            fields of those names; others, such as study and hash, become keywords.
+        metadata: texts to save in the files. Title, Author, Subject and Keywords fill the fields of
+            these names; other entries, such as study and hash, become keywords.
 
     Raises:
-        InputError: for an unknown format, a path that ends in one, metadata that are not texts,
-            or a folder that cannot be written.
+        InputError: for an unknown format, a path with the suffix of a format, metadata that are not
+            texts, or a folder that cannot be written.
     """
     if isinstance(formats, str) or not formats or not set(formats) <= set(_FORMATS):
         raise InputError(f"formats is {formats!r}; give some of {', '.join(_FORMATS)} in a list")
@@ -110,14 +109,14 @@ def save_figure(
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
-        # What no font can show would end in an error or a blank.
+        # Characters that no font has would raise an error or leave a blank.
         if (shown := printable(text.get_text())) != text.get_text():
             text.set_text(shown)
-    # Packed in two thirds of the time that it takes by default, and a tenth larger.
+    # This takes two thirds of the default's time, and the file is a tenth larger.
     packing: dict[str, dict[str, Any]] = {"png": {"pil_kwargs": {"compress_type": _RUNS}}}
     with paper_style(), laid_out(figure):
         for suffix, path in zip(formats, paths, strict=True):
-            # In memory first: matplotlib does not survive a disk that is full amid a stream.
+            # Write to memory first: matplotlib fails badly if the disk is full during writing.
             drawn = io.BytesIO()
             fields = _metadata(suffix, entries)
             figure.savefig(drawn, format=suffix, metadata=fields, **packing.get(suffix, {}))
@@ -128,10 +127,10 @@ def save_figure(
 
 @contextmanager
 def laid_out(figure: Figure) -> Iterator[None]:
-    """Lay a figure out once; within the block whatever is drawn of it keeps that layout.
+    """Compute the layout of a figure once, and keep it for all drawing within the block.
 
-    Labels and titles that would leave the figure are broken into lines that fit. Afterwards the
-    figure has its own texts and layout again, so that it can be drawn at another width.
+    Labels and titles that would exceed the figure are wrapped. After the block, the figure has its
+    original texts and layout engine, so that it can be drawn at another width.
     """
     from calibration.figures.shown_figure import ShownFigure
 
@@ -144,7 +143,7 @@ def laid_out(figure: Figure) -> Iterator[None]:
     if engine is not None:
         if broken:
             engine.execute(figure)
-        # None, not "none": a placeholder would have every file drawn twice.
+        # Use None instead of "none", whose placeholder engine would draw every file twice.
         figure.set_layout_engine(None)
     try:
         yield
@@ -156,12 +155,12 @@ def laid_out(figure: Figure) -> Iterator[None]:
 
 
 def _break_texts_that_leave(figure: Figure) -> list[tuple[Text, str]]:
-    """Break axis labels and titles at words where they leave the figure or touch one another.
+    """Wrap axis labels and titles that exceed the figure or touch each other.
+
+    Constrained layout makes room for the height of a label along an axis, but not for its length.
 
     Returns:
-        Those that are broken, with their own texts.
-
-    Constrained layout makes room for the height of a label along an axis, never for its length.
+        The wrapped texts, with their original strings.
     """
     broken = []
     titles = [axes.title for axes in figure.axes]
@@ -187,7 +186,7 @@ def _break_texts_that_leave(figure: Figure) -> list[tuple[Text, str]]:
 
 
 def _touches(text: Text, others: Sequence[Text]) -> bool:
-    """Whether a text is over another one."""
+    """Return whether a text overlaps another text."""
     box = text.get_window_extent()
     return any(
         other is not text and other.get_text() and box.overlaps(other.get_window_extent())
@@ -196,16 +195,16 @@ def _touches(text: Text, others: Sequence[Text]) -> bool:
 
 
 def _leaves(text: Text, figure: Figure, along: int) -> bool:
-    """Whether a text leaves a figure along an axis (0: horizontal, 1: vertical)."""
+    """Return whether a text exceeds a figure along an axis (0: horizontal, 1: vertical)."""
     first, last = text.get_window_extent().get_points()[:, along]
     start, end = figure.bbox.get_points()[:, along]
-    # Letters are a little wider at the resolution of some files.
+    # Letters are slightly wider at the resolution of some files.
     slack = 0.01 * (end - start)
     return bool(first < start + slack or last > end - slack)
 
 
 def _metadata(suffix: str, entries: Mapping[str, str]) -> dict[str, str | None]:
-    """What matplotlib is told to write, without the time that it adds by itself."""
+    """Metadata for matplotlib, without the time stamp that it would add."""
     fields: dict[str, str | None] = {key: entries[key] for key in _DOCUMENT_KEYS if key in entries}
     others = [f"{key}={value}" for key, value in entries.items() if key not in _DOCUMENT_KEYS]
     if suffix == "png":

@@ -156,7 +156,7 @@ def _bounds(known: Floats, here: Floats) -> _Bounds:
         )
         size = here[:, 0].sum(axis=1)
         each_bin = here / size[:, None, None]
-        count, p, if_false, if_true, best, worst, said = each_bin.swapaxes(0, 1)
+        count, p, if_false, if_true, best, worst, claimed = each_bin.swapaxes(0, 1)
         # The nearest mixture in the distance between distribution functions.
         apart, ahead = np.cumsum(true - false, axis=1), np.cumsum(count - false, axis=1)
         along = (apart * ahead).sum(axis=1) / np.square(apart).sum(axis=1)

@@ -300,8 +300,8 @@ def _mean_threshold(p: Floats, y: Floats, grouping: Grouping, allowed: float) ->
     """Smallest threshold at which the mean loss, with an added loss of 1, is at most `allowed`."""
     order, precisions, last = _prefixes(p, y, grouping)
     response, level = grouping.index[order], p[order]
-    # Each response's loss is a falling staircase in the threshold: below a claim's probability
-    # the loss is at least that of keeping down to it.
+    # Each response's loss is a decreasing step function of the threshold: below a claim's
+    # probability it is at least the loss of keeping claims down to it.
     steps: list[tuple[float, float]] = []
     worst = np.zeros(len(grouping.responses))
     for position in np.flatnonzero(last):
