@@ -376,7 +376,7 @@ class _Problem:
     def _whitening(self, sizes: Tensor, penalties: Tensor) -> Tensor:
         """Matrix of search directions for each row, (b, k + 2 levels, k + 2 levels).
 
-        The curvature of a linear potential is approximated by that of logistic regression.
+        The curvature of a linear potential is approximated by the curvature of logistic regression.
         Correlated columns then move together, and the steepness hardly depends on the penalty.
         """
         import torch

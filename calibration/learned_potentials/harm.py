@@ -172,7 +172,7 @@ def _bounds(known: Floats, here: Floats) -> _Bounds:
     def total(of_explained: Floats, of_others: Floats) -> Floats:
         return np.asarray((explained * of_explained + open_part * of_others).sum(axis=1))
 
-    shares, briers = (truth * count, p), (losses, said)
+    shares, briers = (truth * count, p), (losses, claimed)
     lower = [(shares, np.zeros_like(count)), (briers, best)]
     upper = [(shares, count), (briers, worst)]
     return _Bounds(

@@ -46,20 +46,20 @@ class Frustration:
 
     @property
     def attractive(self) -> bool:
-        """Whether no pair is negative."""
+        """True if no pair is negative."""
         return self.negative == 0
 
     @property
     def balanced(self) -> bool:
-        """Whether no cycle is frustrated."""
+        """True if no cycle is frustrated."""
         return self.frustrated == 0
 
 
 def frustration(graph: FactorGraph) -> Frustration:
     """Frustration of a graph of pairs of binary variables, given its evidence.
 
-    Constants and factors of one variable do not matter, nor does a larger factor of which the
-    evidence leaves two variables; several factors on one pair are multiplied.
+    Constants and factors of a single variable have no effect. A larger factor is accepted if the
+    evidence leaves at most two of its variables. Factors on the same pair are multiplied.
 
     Raises:
         InputError: if a factor joins more than two variables, or one of more than two states.

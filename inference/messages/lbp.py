@@ -162,7 +162,7 @@ class LoopyBeliefPropagation(Backend):
         threads: int,
         end: Callable[[int, int], int] | None = None,
     ) -> list[Result]:
-        """Posteriors of so many graphs, of which `stack` returns a range."""
+        """Results of `count` graphs, of which `stack` returns a range."""
         results: list[Any] = [None] * count
 
         def run(first: int, last: int) -> None:

@@ -51,15 +51,16 @@ class TreeReweighted(Backend):
     the probabilities of the factors are valid, and the bound is computed from the forests' own
     log Z. It is certified wherever the run stops.
 
-    Then the probabilities are improved: the bound is convex in them, and falls as that of a factor
-    rises by the total correlation of its belief (of a pair, the mutual information). So a forest of
-    greatest total correlation is added, with a share that is halved until the bound falls: the
-    conditional gradient on the spanning tree polytope. Factors of three or more variables count as
-    hyperedges: a forest holds whole factors that close no cycle.
+    Then the probabilities are improved. The bound is convex in them, and its derivative with
+    respect to the probability of a factor is minus the total correlation of the factor's belief
+    (the mutual information of a pair). Each step therefore adds a forest with the largest total
+    correlation, and halves its share until the bound decreases. This is the conditional gradient
+    method on the spanning tree polytope. Factors of three or more variables count as hyperedges: a
+    forest consists of whole factors that form no cycle.
 
-    The bound is exact on forests, good where interactions are weak, and loose where they are
-    strong and frustrated, because it cannot see that not all of them can be satisfied; there
-    `wmb` is much tighter. The marginals are estimates.
+    The bound is exact on forests, tight for weak interactions, and loose for strong and frustrated
+    interactions, because it ignores that not all of them can be satisfied; `wmb` is much tighter
+    there. The marginals are estimates.
 
     Attributes:
         forests: least number of spanning forests to begin with; more even out the factors'
@@ -142,7 +143,7 @@ class TreeReweighted(Backend):
         )
 
     def _affordable(self, model: Reduced, stop: Stop) -> int:
-        """How many forests to begin with: fewer where time is short for a graph so large."""
+        """Initial number of forests, reduced if the time is short for the size of the graph."""
         if not np.isfinite(stop.remaining):
             return self.forests
         each = _SECONDS_PER_ENTRY * len(model.log_values)
@@ -246,7 +247,7 @@ def _forest(graph: Reduced, order: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """What `solve_reweighted` returned for some forests."""
+    """Result of `solve_reweighted` for some forests."""
 
     forests: Forests
     code: int

@@ -38,10 +38,10 @@ class JoinGraphPropagation(Backend):
     `lbp`; at the induced width it is exact, as it is wherever no bucket is split. Log Z is the
     estimate of clusters less separators, of the kind of Bethe's.
 
-    It is kept because no other algorithm here replaces it. On 49 networks of the UAI 2014
-    competition that come with marginals, with 2 s each, the mean error of its marginals (i-bound 6)
-    is below that of `lbp` on 32 of the 44 networks that tables of that size do not solve exactly,
-    and the smallest of `lbp`, `trw`, `wmb`, `wmb_is` and `ais` on 12 (docs/guide/wide-graphs.md).
+    On 49 networks of the UAI 2014 competition with reference marginals and 2 s each, 44 cannot be
+    solved exactly by tables of that size. On 32 of these, the mean error of its marginals (i-bound
+    6) is smaller than the mean error of `lbp`. On 12 it is the smallest among `lbp`, `trw`, `wmb`,
+    `wmb_is` and `ais` (docs/guide/wide-graphs.md).
 
     Attributes:
         i_bound: most variables of a message; narrowed where `memory_limit` asks for it.

@@ -41,10 +41,10 @@ def certified_intervals(
 ) -> Mapping[str, Interval]:
     """Intervals that contain P(variable = state) for certain, by clamping.
 
-    The variable is observed in the state and in each other state; weighted mini-buckets bound
-    every partition function from both sides, and P lies in [L/(L + U'), U/(U + L')] where L, U
-    bound that of the state and L', U' the sum of the others. Bounds that coincide within rounding
-    are widened by it.
+    The variable is observed in the state and in each other state, and weighted mini-buckets bound
+    every partition function from both sides. P is in [L/(L + U'), U/(U + L')], where L and U bound
+    the partition function of the state, and L' and U' the sum over the other states. Bounds that
+    coincide up to rounding are widened by the rounding error.
 
     Args:
         graph: the factor graph, with or without evidence.

@@ -29,7 +29,7 @@ def elimination(
 ) -> tuple[NDArray[np.int64], int]:
     """Elimination order of a graph without evidence, and its induced width.
 
-    Restarts end after about so many seconds, or about one.
+    Restarts end after about `seconds`, or after about 1 s if that is less.
     """
     scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
     steps = min(_SEARCH_STEPS, seconds * STEPS_PER_SECOND)
@@ -87,7 +87,7 @@ def planned(
     heuristic: int,
     stop: NDArray[np.int64],
 ) -> tuple[float, float, int]:
-    """What mini-buckets would take.
+    """Predict the cost of mini-buckets.
 
     Args:
         order: an elimination order.

@@ -153,7 +153,7 @@ class WeightedMiniBuckets(Backend):
             return -np.inf
 
     def predict(self, graph: FactorGraph) -> WeightedMiniBucketsCost:
-        """What `infer` would cost if no side settles before its last pass.
+        """Predict the cost of `infer` if neither bound converges before its last pass.
 
         Raises:
             TooLargeError: as `solve`.
@@ -230,13 +230,13 @@ class WeightedMiniBuckets(Backend):
 
 @dataclass(frozen=True)
 class WeightedMiniBucketsCost(PredictedCost):
-    """What weighted mini-buckets would cost.
+    """Predicted cost of weighted mini-buckets.
 
     Attributes:
         seconds: order of magnitude of the time of all passes, on one core.
-        bytes: memory of tables, messages and all that goes with them.
-        table_limit: most entries of a table, after memory has narrowed it.
-        split_buckets: how many buckets are split; with none the answer is exact.
+        bytes: memory of tables, messages and related arrays.
+        table_limit: largest number of entries of a table, after reduction by the memory limit.
+        split_buckets: number of split buckets; if it is 0, the answer is exact.
     """
 
     bytes: float
@@ -265,7 +265,7 @@ class _Side:
 
 
 def coarse_bound(graph: FactorGraph, side: Side) -> float:
-    """What the largest entries of the factors say, which takes no time: of an upper bound alone."""
+    """Immediate bound on log Z: the largest entry of each factor above, -inf below."""
     if side == "lower":
         return -np.inf
     largest = (

@@ -71,10 +71,10 @@ class AnnealedImportance(JudgedSampler):
 
     Attributes:
         seed: seed of blocks and draws, a whole number not below 0.
-        groups: how many independent groups; they run in threads, and the result does not depend
-            on how many.
-        particles: particles of each group; at most so many with a limit of time.
-        share: of the effective number of particles that each step keeps.
+        groups: number of independent groups. They run in threads; the result does not depend on
+            the number of threads.
+        particles: number of particles of each group; an upper limit if `seconds` is set.
+        share: share of the effective number of particles that each step keeps.
         resample: share of effective particles below which a group draws them anew by weight
             (sequential Monte Carlo); 0: never (annealed importance sampling).
         sweeps: how often all blocks are drawn at each step.
@@ -159,7 +159,7 @@ class AnnealedImportance(JudgedSampler):
         witness: Witness | str,
         stats: dict[str, Any],
     ) -> Posterior:
-        """What groups say, held against the witness."""
+        """Posterior from the groups, checked against the witness."""
         sizes = np.array([group.log_z for group in groups])
         log_z, spread, interval = log_mean(sizes, CONFIDENCE)
         shares, effective, agreeing, status = self._worth(groups)
@@ -326,7 +326,7 @@ class AnnealedImportance(JudgedSampler):
     def _groups(
         self, path: AnnealingPath, schedule: _Schedule, stop: Stop, keep: bool = False
     ) -> list[_Group]:
-        """What independent groups found that end in time."""
+        """Results of the independent groups that finish in time."""
         steps = schedule.steps
 
         def run(number: int) -> _Group | None:
@@ -360,7 +360,7 @@ class AnnealedImportance(JudgedSampler):
         return groups
 
     def _failed(self, support: Support, stats: dict[str, Any]) -> Posterior:
-        """What is certain where no particle, or only one group, came to an end."""
+        """Posterior with a certain lower bound, if no particle or only one group finished."""
         graph = support.graph
         states = assignment(graph, np.random.SeedSequence([self.seed, 3]))
         uniform = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
@@ -380,13 +380,13 @@ class AnnealedImportance(JudgedSampler):
 
 @dataclass(frozen=True, eq=False)
 class _Schedule:
-    """How groups go from equal potentials to those of the graph.
+    """Annealing schedule of groups, from equal potentials to the potentials of the graph.
 
     Attributes:
         steps: float64, inverse temperatures from 0 to 1.
-        groups: how many there are at first.
-        particles: of each group.
-        least_seconds: a group that has no more time is not begun.
+        groups: initial number of groups.
+        particles: number of particles of each group.
+        least_seconds: remaining time that is required to start a group.
     """
 
     steps: NDArray[np.float64]
@@ -396,17 +396,17 @@ class _Schedule:
 
 
 def _agree(effective: float, groups: int) -> bool:
-    """Whether groups' estimates of Z agree, by their effective number: of two, 1 says nothing."""
+    """Return whether groups' estimates of Z agree, by their effective number."""
     return effective >= 0.5 * (groups + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """What a group of particles found.
+    """Result of a group of particles.
 
     Attributes:
-        log_z: its estimate of log Z, less that of the start; -inf where no particle is left.
-        weights: float64 (n_particles,), the weights at the end, which add up to 1.
+        log_z: estimate of log Z minus log Z of equal potentials; -inf if no particle is left.
+        weights: float64 (n_particles,), final weights, which sum to 1.
         sums: float64 (n_states,), weighted sums of conditional probabilities.
         states: int64 (n_sweeps * n_particles, n_variables), sweep by sweep, if they were kept.
     """

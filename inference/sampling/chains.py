@@ -1,4 +1,4 @@
-"""What Markov chains say: marginals with standard errors, convergence, samples for other tools."""
+"""Results of Markov chains: marginals with standard errors, convergence, samples for export."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def posterior_of_chains(
     *,
     independent: bool = False,
 ) -> Posterior:
-    """What chains say of the graph whose support they sampled.
+    """Posterior from chains that sampled the support of a graph.
 
     The status is converged if the largest split R-hat is below 1.01, the smallest effective sample
     size at least `min_effective`, the moves of the chain are known to connect all states, no

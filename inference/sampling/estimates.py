@@ -39,11 +39,11 @@ def jackknife(
     sums: NDArray[np.float64],
     effective: float | NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What is estimated from sums over groups, and its standard error by leaving each out.
+    """Jackknife estimate from sums over groups, with its standard error.
 
     Args:
-        estimate: from the sum over groups, of the shape of one group's.
-        sums: float64 (n_groups, ...), what each group adds, at least 2 groups.
+        estimate: function of the sum over groups, which has the shape of a group's sum.
+        sums: float64 (n_groups, ...), the sum of each group, at least 2 groups.
         effective: effective number of draws, n, or those of several estimates: no standard error
             is below 1 / n.
     """
@@ -74,10 +74,10 @@ def log_mean(
 ) -> tuple[float, float, tuple[float, float]]:
     """Logarithm of the mean of independent positive numbers, its standard error and an interval.
 
-    The error is the larger of the jackknife's, which grows where one number outweighs all others,
-    and that of numbers whose logarithms are normal with the variance s^2 that they show,
-    (s^2 / n + s^4 / (2 (n - 1)))^(1/2), which counts the large numbers that few have, and these
-    may lack. The interval takes it by Student's distribution.
+    The standard error is the larger of two. The jackknife error is large if one number outweighs
+    all others. The error for log-normal numbers with sample variance s^2 of the logarithms,
+    (s^2 / n + s^4 / (2 (n - 1)))^(1/2), accounts for rare large numbers that the sample may lack.
+    The interval uses Student's distribution.
 
     Args:
         logarithms: float64 (n,), logarithms of the numbers, not all -inf, at least 2.

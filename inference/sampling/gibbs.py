@@ -200,9 +200,10 @@ def blocks_of(
     """Forests that cover a graph, whether they connect all states, and factors by variable.
 
     Args:
-        graph: a graph that `possible_states` left.
+        graph: a graph reduced by `possible_states`.
         seed: seed of the choice.
-        grown: whether each forest is as large as it can be, or holds what no other has yet.
+        grown: whether each forest is as large as possible; otherwise it contains only variables
+            that no earlier forest has.
     """
     by_variable = factors_by_variable(graph.n_variables, graph.scope_starts, graph.scope_variables)
     groups = hard_groups(graph)
@@ -221,12 +222,12 @@ def blocks_of(
 
 @dataclass(frozen=True, eq=False)
 class _Tempering:
-    """How copies of the chains exchanged places.
+    """Exchanges between copies of the chains at different temperatures.
 
     Attributes:
         inverse: float64 (chains, temperatures), inverse temperatures from 1 to 0.
         accepted: float64 (chains, temperatures - 1), mean probability of an exchange.
-        round_trips: int64 (chains,), how often a copy came to 1 that had been at 0.
+        round_trips: int64 (chains,), number of times that a copy returned from 0 to 1.
     """
 
     inverse: NDArray[np.float64]
@@ -236,14 +237,14 @@ class _Tempering:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """What the chains left.
+    """Result of the chains.
 
     Attributes:
-        blocks: the forests that were drawn in turn.
-        states: (chains, draws, n_variables).
+        blocks: the forests that are sampled in turn.
+        states: sampled states, (chains, draws, n_variables).
         sums: float64 (chains, batches, n_states), sums of conditional probabilities.
         connected: whether the moves are known to connect all possible states.
-        tempering: how copies exchanged places; None: there were none.
+        tempering: exchanges between copies; None without tempering.
     """
 
     blocks: Blocks

@@ -184,13 +184,13 @@ class MiniBucketSampling(Backend):
         )
 
     def witness(self, support: Support, stop: Stop) -> Witness:
-        """What these draws say of a graph, for other samplers; log Z is that of the whole graph.
+        """Witness for other samplers from draws of this one; log Z is that of the whole graph.
 
-        The same witness on every machine, unless `stop` intervenes.
+        The witness is equal on every machine, unless `stop` ends the draws.
 
         Args:
-            support: what `possible_states` left of the graph.
-            stop: the time.
+            support: the graph reduced by `possible_states`.
+            stop: the time limit.
 
         Raises:
             InferenceError: if there is no memory, or no time, for mini-buckets and two parts of
@@ -211,7 +211,7 @@ class MiniBucketSampling(Backend):
         return drawn.witness(self._certain_lower(graph, stop)).moved(constant)
 
     def _buckets(self, graph: FactorGraph, stop: Stop, seconds: float) -> _Buckets:
-        """Mini-buckets that were tightened in about so many seconds.
+        """Mini-buckets, tightened for about `seconds`.
 
         Raises:
             TooLargeError: if even tables of two variables would not fit the memory limit.
@@ -339,7 +339,7 @@ class _Drawn:
 
     @classmethod
     def of(cls, graph: FactorGraph, bound: float, parts: list[_Part]) -> _Drawn:
-        """What parts of the draws from a graph say; marginals are uniform where that is nothing."""
+        """Combine parts of the draws from a graph; marginals are uniform without information."""
         sizes = np.array([np.logaddexp.reduce(part.log_weights) for part in parts])
         if len(parts) < 2 or not np.isfinite(sizes).any():
             uniform = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
@@ -355,15 +355,15 @@ class _Drawn:
 
     @property
     def seen(self) -> bool:
-        """Whether there are two parts or more, and a draw of positive weight."""
+        """True if there are at least two parts and a draw with positive weight."""
         return self.effective > 0.0
 
     @cached_property
     def staked(self) -> StakedDraws:
-        """The weights of all draws, divided by the bound, as bounds of their mean take them."""
+        """Weights of all draws divided by the bound, for bounds on their mean."""
         log_weights = np.concatenate([part.log_weights for part in self.parts])
         return StakedDraws.of(log_weights - self.bound)
 
     def witness(self, certain_lower: float) -> Witness:
-        """What other samplers are held against."""
+        """Witness against which other samplers are checked."""
         return Witness.of_draws(self.staked, self.bound, certain_lower, self.values, self.errors)

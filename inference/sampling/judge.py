@@ -1,9 +1,9 @@
-"""What "converged" promises of an estimate from draws: one judge for every sampler.
+"""Convergence criterion of estimates from draws, common to all samplers.
 
-The spread of draws says nothing of a mode that no draw reached. So the judge asks a witness: draws
-from weighted mini-buckets, whose weights f / q lie between 0 and the certain upper bound U. Hence
-q(x) >= f(x) / U for every assignment x: the proposal is defensive by its nature (Hesterberg 1995;
-Owen & Zhou 2000), no state can hide from it, and what n draws may have missed has a bound:
+The spread of draws gives no information on a mode that no draw reached. The criterion therefore
+uses a witness: draws from weighted mini-buckets, whose weights f / q are between 0 and the certain
+upper bound U. Hence q(x) >= f(x) / U for every assignment x: the proposal is defensive (Hesterberg
+1995; Owen & Zhou 2000), every state can be drawn, and the mass missed by n draws is bounded:
 
 - The mean of the weights, which is Z on average, has bounds L and H that hold with a stated
   probability on every graph (`bounds_of_mean`). The standard error of log Z that is stated is the
@@ -140,7 +140,7 @@ class StakedDraws(NamedTuple):
 
 
 def _boundary(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Where a statement that is false at first becomes true, `low` if it is true there already."""
+    """Bisect for the point where a statement becomes true; `low` if it is already true there."""
     if holds(low):
         return low
     for _ in range(_HALVINGS):
@@ -154,7 +154,7 @@ def _boundary(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """What draws whose weights have a bound say of a graph.
+    """Bounds and marginals of a graph from draws with bounded weights.
 
     Attributes:
         lower, upper: bounds on log Z that hold with `TWO_ERRORS`, or for certain.
@@ -204,7 +204,7 @@ class Witness:
         return cls(lower, bound + high, certain_lower, bound, unseen, values, errors)
 
     def stats(self) -> dict[str, float]:
-        """What a sampler reports of its witness."""
+        """Entries of a sampler's `stats` that describe its witness."""
         return {
             "certain_lower": self.certain_lower,
             "certain_upper": self.certain_upper,

@@ -33,7 +33,7 @@ class JudgedSampler(Backend):
         memory_limit: int | None = None,
         threads: int | None = None,
     ) -> Witness | str:
-        """What mini-buckets and their draws say of a graph, or why they say nothing.
+        """Witness of a graph from mini-buckets and their draws, or the reason why there is none.
 
         Args:
             support: what `possible_states` left of the graph.

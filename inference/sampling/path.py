@@ -133,11 +133,11 @@ class Particles:
 
     @property
     def alive(self) -> bool:
-        """Whether a particle has a positive weight."""
+        """True if a particle has a positive weight."""
         return bool(self._log_weights.max() > -np.inf)
 
     def shares(self) -> NDArray[np.float64]:
-        """Weights of the particles, which add up to 1, or are all 0."""
+        """Weights of the particles, which sum to 1 or are all 0."""
         if not self.alive:
             return np.zeros(len(self._log_weights))
         weights = np.exp(self._log_weights - self._log_weights.max())

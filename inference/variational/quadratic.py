@@ -6,13 +6,14 @@ sums over all states at once. With spins s of -1 and 1, the potential is exp(h.s
 
 1. Variables C of which no two are tied are summed over: each gives 2 cosh(u), u = h_c + J_c s,
    and log cosh u <= log cosh x + l(x) (u^2 - x^2), l(x) = tanh(x) / 2x, for any x.
-2. What is left is quadratic in the others. With K = couplings + diagonal D positive semidefinite,
-   exp(s'Ks / 2) is the mean of exp(z's) over z ~ N(0, K); the sum over s is a product of cosh, and
-   each is bounded as in 1. The mean over z is then a Gaussian integral.
+2. The remaining function is quadratic in the other spins. With K = couplings + diagonal D positive
+   semidefinite, exp(s'Ks / 2) is the mean of exp(z's) over z ~ N(0, K). The sum over s is a product
+   of cosh, each bounded as in 1. The mean over z is then a Gaussian integral.
 
-3. Of any three spins, or two and a fixed one, s s' + s s'' + s' s'' >= -1, whichever of them are
-   turned. What the Gaussian says of their products may break that; so where it does, a multiple
-   of the left side less the right is added to the exponent, which no state makes smaller.
+3. Any three spins, or two spins and a fixed one, satisfy s s' + s s'' + s' s'' >= -1, also with
+   signs of spins changed. The products under the Gaussian may violate this inequality. If so, a
+   multiple of the left side minus the right side is added to the exponent, which does not decrease
+   for any state.
 
 Every choice of x, D and the multiples gives a bound; a gradient descent tightens it, with a barrier
 for K. It is exact without ties. Tables with zeros are bounded by tables without.
@@ -202,9 +203,9 @@ class _Triangles(NamedTuple):
     """Inequalities sign_0 s s' + sign_1 s s'' + sign_2 s' s'' >= -1.
 
     Attributes:
-        pairs: int64 (m, 3), where the products stand in a flat matrix of those of all joined spins
-            and, as the last, one that is always 1.
-        signs: float64 (m, 3), of which an even number is negative.
+        pairs: int64 (m, 3), indices of the products in a flat matrix of the products of all joined
+            spins and a last spin that is always 1.
+        signs: float64 (m, 3), with an even number of negative signs per row.
     """
 
     pairs: NDArray[np.int64]
@@ -269,7 +270,7 @@ class _Search:
         return np.asarray(result.x)
 
     def with_triangles(self, at: Floats) -> Floats:
-        """Parameters with those triangles that count, and those that are broken there."""
+        """Parameters with the active triangles, and with the triangles violated at `at`."""
         self(at)
         n_others = len(at) - len(self.triangles.signs)
         count = at[n_others:] > 0.0
