@@ -136,7 +136,7 @@ def test_the_tables_of_keys_have_every_key_of_a_study(helper: Any) -> None:
 
 def test_a_key_is_told_with_its_type_default_and_meaning(helper: Any) -> None:
     keys = helper("study_keys")
-    text = keys.study_keys() + keys.analysis_keys()
+    text = keys.study_keys() + keys.network_keys() + keys.analysis_keys()
     for row in (
         "| `variants` | list of `given`, `FR1`, `FR2` or `FR3`, or one alone | `[FR2]` | views of",
         "| `backends[].backend` | name of a backend | required | its name, as",
@@ -144,7 +144,7 @@ def test_a_key_is_told_with_its_type_default_and_meaning(helper: Any) -> None:
         "| `relation_models[].replay` | true or false | `false` | take every answer",
         "| `datasets[].subset` | mapping | `{}` | which of the responses |",
         "| `settings.datasets` | list of mappings, as `datasets[]` | required | ",
-        "| `settings.shapes.*.density` | number from 0 to 1 | `0.1` | probability that",
+        "| `datasets[].shape.density` | number from 0 to 1 | `0.1` | probability that",
     ):
         assert f"\n{row}" in text, row
 

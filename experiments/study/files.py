@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from factormodels.errors import InputError
 from factormodels.io.json import decode
@@ -79,6 +79,17 @@ class _Networks(_Part):
     variables: Size
 
 
+def _kind_of_data(data: Any) -> str:
+    """Return the tag of the data of a manifest: networks, or responses with claims."""
+    return "networks" if isinstance(data, Mapping) and "networks" in data else "claims"
+
+
+_AnyData = Annotated[
+    Annotated[_Data, Tag("claims")] | Annotated[_Networks, Tag("networks")],
+    Discriminator(_kind_of_data),
+]
+
+
 class _Code(_Part):
     version: str = "unknown"
     commit: str = ""
@@ -97,7 +108,7 @@ class Manifest(_Part):
     study: str = "unknown"
     config: dict[str, Any] = Field(description="the study, every default written out")
     config_sha256: Digest
-    data: dict[str, _Data | _Networks]
+    data: dict[str, _AnyData]
     models: dict[str, dict[str, dict[str, Any]]] = Field(
         {},
         description="the models that were asked, by key of the study (language_models: those of an "
@@ -147,7 +158,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         made = Manifest.model_validate(known)
     except ValidationError as error:
-        location = ".".join(map(str, error.errors()[0]["loc"]))
+        parts = error.errors()[0]["loc"]
+        # Below `data.NAME` pydantic inserts the tag of the kind of data, which no file contains.
+        parts = (*parts[:2], *parts[3:]) if parts[0] == "data" else parts
+        location = ".".join(map(str, parts))
         raise InputError(f"{path}: {location} is missing or damaged; run the study again") from None
     silent = {*OF_ANALYSES, "code_of_units", *(() if judges_claims(made.config) else OF_UNITS)}
     lost = [field for field in Manifest.model_fields if field not in made.model_fields_set | silent]

@@ -75,7 +75,7 @@ def test_answers_are_those_of_the_program_in_the_graph_s_order(program: Path) ->
         ("sys.exit('cannot read it')", "exit code 1.*cannot read it"),
         ("sys.exit(0)", "ended without an answer .exit code 0.: it printed nothing"),
         ("solution = ''", "lacks what it should have"),
-        ("solution = solution.replace('0.', 'NaN, 0.', 1)", "NaN is no JSON number"),
+        ("solution = solution.replace('0.', 'NaN, 0.', 1)", "NaN is not a JSON number"),
         (
             "solution = solution.replace('[0.', '[0.1, 0.', 1)",
             "marginals that are no distributions",

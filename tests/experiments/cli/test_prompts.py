@@ -124,7 +124,7 @@ def test_a_study_asks_with_a_users_prompts_and_says_so(prepared: Path) -> None:
 )
 def test_a_wrong_slot_is_one_sentence(prepared: Path, text: str, message: str) -> None:
     (prepared / "mine" / "assess_factscore.yaml").write_text(text)
-    (prepared / "study.yaml").write_text(STUDY)
+    (prepared / "study.yaml").write_text(STUDY.replace("URL", "http://127.0.0.1:9/v1"))
     for command in (
         ("assess", "answer.txt", "--documents", "notes.txt", "--prompts", "mine"),
         ("run", "study.yaml", "--out", "out"),

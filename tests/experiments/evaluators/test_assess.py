@@ -501,7 +501,8 @@ def test_a_stated_language_decides_on_sentences_and_stays_with_the_response() ->
     assert [atom.text for atom in sentences_in["de-AT"].atoms] == ["Am 19. Maria kam.", "Er ging."]
     assert [atom.text for atom in sentences_in["en"].atoms] == ["Am 19.", "Maria kam.", "Er ging."]
     assert sentences_in["de-AT"].metadata["language"] == "de"
-    refused("'german' is no code", assess, texts, documents=["Maria kam."], language="german")
+    message = "'german' is not a language code"
+    refused(message, assess, texts, documents=["Maria kam."], language="german")
 
 
 def test_one_order_of_two_passages_moves_no_verdict_of_the_demonstration() -> None:

@@ -173,7 +173,8 @@ def test_a_dry_run_knows_what_a_model_takes() -> None:
         reasons = [25_000 * calls, 0.05 * calls] if result is stated else []
         assert thoughts == pytest.approx(reasons)
     (total,) = re.findall(r"^all +(.*)$", stated.stdout, re.M)
-    rows = re.findall(r"^(?:atomizer|reviser|relations FR2) +(?:about )?(.*)$", stated.stdout, re.M)
+    stages = "probe|atomizer|reviser|relations FR2"
+    rows = re.findall(rf"^(?:{stages}) +(?:about )?(.*)$", stated.stdout, re.M)
     # What is not chosen is not in the sum.
     columns = zip(*(row.replace(",", "").split()[1:] for row in rows), strict=True)
     sums = [sum(map(float, column)) for column in columns]

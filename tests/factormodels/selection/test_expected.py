@@ -144,9 +144,9 @@ def test_redundancy_joins_both_directions() -> None:
     [
         ([1.0], [[0.0, 1.0]], "give n weights"),
         ([1.0, 1.0], [[0.0, 0.5], [0.4, 0.0]], "symmetric"),
-        ([1.0], [[0.5]], "zeros on its diagonal"),
+        ([1.0], [[0.5]], "a zero diagonal"),
         ([float("nan")], [[0.0]], "weights must be finite"),
-        ([1.0, 1.0], [[0.0, 2.0], [2.0, 0.0]], "hold probabilities"),
+        ([1.0, 1.0], [[0.0, 2.0], [2.0, 0.0]], "have probabilities"),
     ],
 )
 def test_bad_arrays_are_named(weights: list[float], r: list[list[float]], message: str) -> None:
