@@ -90,7 +90,7 @@ class PotentialBatch:
             rows.append(torch.cat([value.detach().reshape(-1) for value in made.parameters()]))
         return torch.stack(rows)
 
-    def penalised(self) -> Tensor:
+    def penalized(self) -> Tensor:
         """Factor of the penalty for each parameter, (k,): 0 for a bias, larger within layers."""
         import torch
 
