@@ -151,7 +151,7 @@ def self_knowledge(
 
     Quantities, over claims labelled S or NS that have a judgement: factuality; judged_correct
     (q); self_known (SK); self_unknown (SU); sigma (equation 3 from SK and SU of the bin);
-    rogan_gladen and emq (from q of the bin and the distribution of judgements at all positions).
+    rogan_gladen (from q of the bin, and SK and SU of all positions).
 
     The odds of overall sigma are the odds of factuality times FP/FN. Sigma therefore reflects the
     balance of the two errors in this sample and is not a prediction; see `out_of_sample`.
@@ -263,7 +263,7 @@ def _statuses(
     if name == "sigma":
         known, unknown = quantities["self_known"], quantities["self_unknown"]
         return sigma_status(known.estimate, unknown.estimate, supported, unsupported)
-    if name in ("rogan_gladen", "emq"):
+    if name == "rogan_gladen":
         # SK and SU come from all positions, so that the status is that of the last cell.
         last = sigma_status(
             quantities["self_known"].estimate[-1:],
