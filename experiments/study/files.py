@@ -80,8 +80,9 @@ class _Networks(_Part):
 
 
 def _kind_of_data(data: Any) -> str:
-    """Return the tag of the data of a manifest: networks, or responses with claims."""
-    return "networks" if isinstance(data, Mapping) and "networks" in data else "claims"
+    """Return the tag of the data of a manifest, as JSON or as a model: networks or claims."""
+    fields = data if isinstance(data, Mapping) else vars(data) if isinstance(data, _Part) else ()
+    return "networks" if "networks" in fields else "claims"
 
 
 _AnyData = Annotated[

@@ -338,7 +338,7 @@ def test_a_row_that_cannot_be_read_is_named_with_its_line(
 
 
 def test_columns_that_are_named_twice_are_refused() -> None:
-    with pytest.raises(InputError, match="the column 'support 1' is there twice; name every fam"):
+    with pytest.raises(InputError, match="the column 'support 1' occurs twice; name every fam"):
         fit(biographies(0, 5), folds=0, columns=("evidence", "evidence"))
 
 

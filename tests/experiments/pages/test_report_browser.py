@@ -80,6 +80,8 @@ def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -
     assert box.locator("article .id").all_inner_texts() == ["a2"]
     shown.select_option("all")
     box.get_by_text("Graph", exact=True).click()
+    # The page draws a graph when its block has been opened, which the browser reports later.
+    box.locator("svg.graph").wait_for()
     assert box.locator("svg.graph").count() == 1
     # Three claims, two passages of which one is copied and one alone, as FR1 has them.
     assert box.locator("svg.graph path.edge").count() == 4
