@@ -79,7 +79,10 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
                 row_of_panels[0].set_ylabel(title)
                 for axes in row_of_panels[len(part) :]:
                     axes.remove()
-        _draw_legend(figure, grid[0][0], looks)
+        # A backend without a point, such as an absent program, has no entry.
+        drawn = {name for _, _, rows in kinds for name in rows["backend"]}
+        shown = {name: look for name, look in looks.items() if name in drawn}
+        _draw_legend(figure, grid[0][0], shown or looks)
         return figure
 
 
