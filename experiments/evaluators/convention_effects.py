@@ -270,7 +270,9 @@ def claims_table(
 def changed_most(effects: Sequence[ClaimEffects], number: int) -> list[ClaimEffects]:
     """The claims that changed most, in the order of the cells."""
     most = sorted(effects, key=lambda each: -abs(each.after - each.before))[:number]
-    places = {cell: place for place, cell in enumerate(dict.fromkeys(e.cell for e in effects))}
+    places = {
+        cell: position for position, cell in enumerate(dict.fromkeys(e.cell for e in effects))
+    }
     return sorted(most, key=lambda each: places[each.cell])
 
 

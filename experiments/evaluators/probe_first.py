@@ -133,14 +133,14 @@ def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
     """
     if not (probed.results or probed.unrecorded):
         return findings
-    found = probe_tables(probed.results)
+    probe = probe_tables(probed.results)
     last = {name: table for name, table in findings.tables.items() if name == "cost"}
     others = {name: table for name, table in findings.tables.items() if name not in last}
     return replace(
         findings,
         sentences=(*probed.sentences, *findings.sentences),
-        tables={**others, **found, **last},
-        unshown=(*findings.unshown, *(name for name in found if name != "probe")),
+        tables={**others, **probe, **last},
+        unshown=(*findings.unshown, *(name for name in probe if name != "probe")),
         incomplete=findings.incomplete or not probed.usable,
     )
 

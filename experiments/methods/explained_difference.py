@@ -111,8 +111,8 @@ def explained_findings(
     effects: list[ClaimEffects] = []
     names: dict[str, None] = {}
     remarks: list[str] = []
-    for (variant, one, other), pairs in groups.items():
-        differ = names_that_differ(one, other, [variant])
+    for (variant, conventions, other), pairs in groups.items():
+        differ = names_that_differ(conventions, other, [variant])
         names |= dict.fromkeys(differ)
         tell(f"conventions of {variant}: {', '.join(TITLES[name] for name in differ)}")
         kept = pairs[:MOST_SOLVED]
@@ -124,11 +124,11 @@ def explained_findings(
             {(pair[side].graph.id, claim): p for pair in kept for claim, p in pair[side].p.items()}
             for side in (0, 1)
         ]
-        effects += claim_effects(sides[0], sides[1], one, other, differ, solve, variant)[0]
+        effects += claim_effects(sides[0], sides[1], conventions, other, differ, solve, variant)[0]
     if not names:
         return {}, []
-    (_, one, other), _ = next(iter(groups.items()))
-    return _told(effects, one, other, tuple(names), remarks)
+    (_, conventions, other), _ = next(iter(groups.items()))
+    return _told(effects, conventions, other, tuple(names), remarks)
 
 
 def _declared(findings: Findings) -> Conventions:
@@ -261,13 +261,15 @@ def explained_runs(
         if keys[0] not in first.cells or keys[1] not in second.cells:
             continue
         of_cells = first.cells[keys[0]], second.cells[keys[1]]
-        one, two = first.conventions(of_cells[0]), second.conventions(of_cells[1])
+        declared, declared_after = first.conventions(of_cells[0]), second.conventions(of_cells[1])
         view = of_cells[0].view
-        of_graphs = names_that_differ(one, two, [view.variant]) if view != NO_VIEW else ()
+        of_graphs = (
+            names_that_differ(declared, declared_after, [view.variant]) if view != NO_VIEW else ()
+        )
         of_measures = [
             name
-            for name in differing(one, two)
-            if name in measure_names(scores_under(first.measures, one))
+            for name in differing(declared, declared_after)
+            if name in measure_names(scores_under(first.measures, declared))
         ]
         if not of_graphs and not of_measures:
             continue
@@ -291,14 +293,16 @@ def explained_runs(
             tell(f"conventions of {title}: {', '.join(TITLES[name] for name in of_graphs)}")
             solve = partial(_solved_cell, known.graphs[:MOST_SOLVED], of_cells[0])
             p, its = (_posteriors(side) for side in sides)
-            of_cell, alone = claim_effects(p, its, one, two, of_graphs, solve, title)
+            of_cell, alone = claim_effects(
+                p, its, declared, declared_after, of_graphs, solve, title
+            )
             effects += of_cell
             if len(known.graphs) > MOST_SOLVED:
                 continue
         both = (*of_graphs, *of_measures)
         names |= dict.fromkeys(both)
-        ends = ends or (one, two)
-        measures += _measures(title, sides, (one, two), both, alone, first.measures)
+        ends = ends or (declared, declared_after)
+        measures += _measures(title, sides, (declared, declared_after), both, alone, first.measures)
     if ends is None:
         return {}, list(dict.fromkeys(remarks))
     shown = tuple(names)
@@ -418,11 +422,11 @@ def _with_posteriors(judgements: Judgements, p: Posteriors | None) -> Judgements
 
     if p is None:
         return judgements
-    own = _posteriors(judgements)
+    posteriors = _posteriors(judgements)
     responses, claims = judgements.responses, judgements.atoms.to_pylist()
     of_rows = map(responses.__getitem__, judgements.index.tolist())
     keys = list(zip(of_rows, claims, strict=True))
-    values = [p.get(key, own.get(key, math.nan)) for key in keys]
+    values = [p.get(key, posteriors.get(key, math.nan)) for key in keys]
     return replace(judgements, p=np.array(values, dtype=np.float64))
 
 

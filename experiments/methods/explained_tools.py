@@ -108,11 +108,11 @@ def related_responses(
     A tool's counts where its claims have the ids and texts of those of the response.
     """
     related: dict[str, FactGraph] = {}
-    own = {graph.id: dict(zip(graph.atom_ids, graph.column("atoms", "text"), strict=True))
+    texts_of = {graph.id: dict(zip(graph.atom_ids, graph.column("atoms", "text"), strict=True))
            for graph in graphs}  # fmt: skip
     for graph in (graph for each in (graphs, *outputs) for graph in each):
         texts = dict(zip(graph.atom_ids, graph.column("atoms", "text"), strict=True))
-        if graph.contexts and graph.relations and own.get(graph.id) == texts:
+        if graph.contexts and graph.relations and texts_of.get(graph.id) == texts:
             related.setdefault(graph.id, graph)
     return related
 

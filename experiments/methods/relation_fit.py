@@ -199,10 +199,10 @@ def _sentences(
 ) -> Iterator[str]:
     """What the correction is worth, and what it was learned without."""
     counts = np.bincount(pairs.y, minlength=len(JUDGED_KINDS)).tolist()
-    found = ", ".join(f"{count:,} {kind}" for kind, count in zip(JUDGED_KINDS, counts, strict=True))
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in zip(JUDGED_KINDS, counts, strict=True))
     yield (
         f"{counted(len(pairs.y), 'labelled pair')} of "
-        f"{counted(len(set(pairs.responses)), 'response')}: {found}."
+        f"{counted(len(set(pairs.responses)), 'response')}: {kinds}."
     )
     *others, last = rows
     if last["correction"] == LEARNED:

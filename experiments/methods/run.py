@@ -171,10 +171,10 @@ def run(
 
 def _declared(settings: RunSettings) -> dict[str, Any]:
     """What options declare in place of the study's keys, by place."""
-    own = {name: getattr(settings, name) for name in ("k", "unlabelled")}
-    declared = {"venue": settings.venue, **own}
+    keys_of_cells = {name: getattr(settings, name) for name in ("k", "unlabelled")}
+    declared = {"venue": settings.venue, **keys_of_cells}
     for name in ConventionSettings.model_fields:
-        if name not in own:
+        if name not in keys_of_cells:
             declared[f"conventions.{name}"] = getattr(settings, name)
     return {key: value for key, value in declared.items() if value is not None}
 

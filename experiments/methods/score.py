@@ -138,11 +138,13 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
         (file, [as_verdicts(each, str(file)) for each in others])
         for file, others in zip(files, written, strict=True)
     ]
-    own = dict.fromkeys(name for graph in graphs for name in posteriors_by_model(graph, source))
+    given_models = dict.fromkeys(
+        name for graph in graphs for name in posteriors_by_model(graph, source)
+    )
     conventions = tool_conventions(graphs)
     related = related_responses(graphs, written)
     for (file, others), stated, called in zip(
-        outputs, map(tool_conventions, written), _names(own, outputs, data), strict=True
+        outputs, map(tool_conventions, written), _names(given_models, outputs, data), strict=True
     ):
         aligned = with_verdicts_of(graphs, others, str(file), language, called)
         conventions |= {called[name]: each for name, each in stated.items() if name in called}
@@ -152,7 +154,7 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     by_response = {graph.id: posteriors_by_model(graph, source) for graph in graphs}
     judges = [name for by_model in by_response.values() for name in by_model]
     # Those of the responses themselves come first: others are compared with them.
-    models = tuple(dict.fromkeys([*(name for name in own if name in judges), *judges]))
+    models = tuple(dict.fromkeys([*(name for name in given_models if name in judges), *judges]))
     rows: list[dict[str, Any]] = []
     marked: dict[str, None] = {}
     n_labelled = 0

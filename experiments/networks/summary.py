@@ -128,10 +128,10 @@ def warnings(measured: pd.DataFrame) -> list[str]:
     Args:
         measured: rows of `with_brackets`.
     """
-    said = []
+    sentences = []
     for backend, group in measured[measured["violated"]].groupby("backend", sort=False):
         first = group.iloc[0]
-        said.append(
+        sentences.append(
             f"{backend}: {counted(len(group), 'certified bound')} "
             f"{'does' if len(group) == 1 else 'do'} not hold the reference, first on "
             f"{first['dataset']}, {first['network']}: [{first['lower']:.6g}, {first['upper']:.6g}] "
@@ -139,20 +139,20 @@ def warnings(measured: pd.DataFrame) -> list[str]:
         )
     for backend, group in measured[measured["outside"]].groupby("backend", sort=False):
         first = group.iloc[0]
-        said.append(
+        sentences.append(
             f"{backend}: log Z lies outside the best certified bracket of "
             f"{counted(len(group), 'network')}, first of {first['dataset']}, {first['network']}."
         )
-    said += failures(measured)
+    sentences += failures(measured)
     networks = measured.drop_duplicates(["dataset", "network"])
     without = networks[networks["reference_log_z"].isna() & networks["least"].notna()]
     if len(without):
-        said.append(
+        sentences.append(
             f"{counted(len(without), 'network')} of {len(networks)} "
             f"{'has' if len(without) == 1 else 'have'} no reference log Z: the best certified "
             "bracket stands in its place."
         )
-    return said
+    return sentences
 
 
 def failures(measured: pd.DataFrame) -> list[str]:

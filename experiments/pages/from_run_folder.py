@@ -176,7 +176,7 @@ def _found_again(path: str, folder: Path) -> str | None:
     """
     start = folder.resolve()
     places = (Path(), start, *start.parents)
-    return next((str(place / path) for place in places if (place / path).is_file()), None)
+    return next((str(root / path) for root in places if (root / path).is_file()), None)
 
 
 def _tests(path: Path) -> pd.DataFrame:

@@ -1108,8 +1108,10 @@ def differing_from_default(
         kind: which of them: those of this class.
     """
     # These are keys of a study by themselves.
-    own = ("k", "encoding", "unlabelled")
-    return {name: value for name, value in stated(conventions, kind).items() if name not in own}
+    elsewhere = ("k", "encoding", "unlabelled")
+    return {
+        name: value for name, value in stated(conventions, kind).items() if name not in elsewhere
+    }
 
 
 def without_access(plain: dict[str, Any]) -> None:

@@ -258,8 +258,8 @@ def _cell_rows(cell: _Cell, truths: dict[str, float]) -> list[dict[str, Any]]:
     outcomes: dict[str, list[_Outcome]] = {name: [] for name in cell.quantities}
     world = WORLDS[cell.world]
     for draw in range(cell.draws):
-        place = [*WORLDS].index(cell.world)
-        generator = np.random.default_rng((cell.seed, 2, place, cell.n, draw))
+        world_number = [*WORLDS].index(cell.world)
+        generator = np.random.default_rng((cell.seed, 2, world_number, cell.n, draw))
         p, y, responses = drawn(world, cell.responses, generator)
         for name, outcome in _outcomes(cell, p, y, responses):
             outcomes[name].append(outcome)

@@ -98,11 +98,11 @@ def read(value: Any, source: Source) -> GroupedCounts:
     groups = {"overall": stated.overall} | {
         f"grouped.{by}.{name}": group for by, of in grouped.items() for name, group in of.items()
     }
-    for place, group in groups.items():
+    for key, group in groups.items():
         numbers = [group.count, *group.annotator_labels.values(), *group.operations.values()]
         if group.count < 1 or min(numbers) < 0:
             raise InputError(
-                f"{location(source, None)}: $.{place} counts {group.count} responses, or a number "
+                f"{location(source, None)}: $.{key} counts {group.count} responses, or a number "
                 "below 0; give the counts of responses that were annotated"
             )
     return GroupedCounts(

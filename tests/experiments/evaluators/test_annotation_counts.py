@@ -55,13 +55,13 @@ def test_counts_become_numbers_per_response_and_shares(file: Path) -> None:
     assert table["longfact"]["supported, %"] == pytest.approx(100.0)
     assert findings["counts-by-model"].columns.tolist() == ["statistic", "Overall", "m"]
     assert findings["tokens"].to_dict("records") == [{"stage": "search", "tokens": 100.5}]
-    for said in (
+    for text in (
         "10 annotated responses: 1 removed, 2 added",
         "no claims",
         "7 redundant",
         "2 verd",
     ):
-        assert any(said in sentence for sentence in findings.sentences), said
+        assert any(text in sentence for sentence in findings.sentences), text
 
 
 def test_the_study_of_table_7_reads_them(file: Path, tmp_path: Path) -> None:

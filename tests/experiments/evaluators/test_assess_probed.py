@@ -322,9 +322,9 @@ def test_responses_that_taught_the_correction_are_named_and_marked() -> None:
     marks = [relations_mark(graph) for graph in findings.graphs]
     others = [LearnedFrom.OTHER_RESPONSES] * (len(marks) - 1)
     assert marks == [LearnedFrom.THIS_RESPONSE, *others]
-    told = " ".join(findings.sentences)
-    assert "Labels of 1 response here taught the correction c.json (r0)" in told
-    assert "was learned from answers of another model, and is applied to those of" in told
+    sentences = " ".join(findings.sentences)
+    assert "Labels of 1 response here taught the correction c.json (r0)" in sentences
+    assert "was learned from answers of another model, and is applied to those of" in sentences
 
 
 def test_an_edited_correction_is_refused_or_named(folder: Path) -> None:

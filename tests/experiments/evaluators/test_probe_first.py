@@ -140,9 +140,9 @@ def test_one_answer_to_everything_is_no_evidence_and_ends_with_1(name: str) -> N
     findings = evaluate(ignorant(rest))
     assert not findings["probe"]["evidence"].any()
     assert findings.incomplete
-    told = [line for line in findings.sentences if line.startswith("Probe: ")]
-    assert len(told) == len(probed)
-    assert all("no evidence" in line for line in told)
+    lines = [line for line in findings.sentences if line.startswith("Probe: ")]
+    assert len(lines) == len(probed)
+    assert all("no evidence" in line for line in lines)
     # No option of these corrects relations, so that none is named.
     assert not any("relation_correction" in line for line in findings.sentences)
     assert any("Name another model with" in line for line in findings.sentences)
@@ -174,8 +174,8 @@ def test_fastfact_is_probed_once_and_the_dry_run_counts_it(keyed: Path) -> None:
         invoke("fastfact", "batch.jsonl", *options, "--out", "again", "--probe")
         assert len(server.requests) == asked
     assert "finds 36 of 36 verdicts of fastfact" in first.stdout
-    found = json.loads((keyed / "o" / "findings.json").read_text(encoding="utf-8"))
-    assert found["tables"]["probe"][0]["correct"] == 36
+    written = json.loads((keyed / "o" / "findings.json").read_text(encoding="utf-8"))
+    assert written["tables"]["probe"][0]["correct"] == 36
 
 
 @pytest.mark.service

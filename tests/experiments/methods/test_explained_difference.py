@@ -28,18 +28,18 @@ def chosen() -> list[FactGraph]:
     One strong passage of a claim; a passage that is shared by two claims, at a prior that is a
     statement of its own; a weak relation, at such a prior.
     """
-    c0, own = Context("c0", retrieved_for=("a0",)), 0.95
+    c0, stated_prior = Context("c0", retrieved_for=("a0",)), 0.95
     alone = FactGraph("prior", (Atom("a0"),), (c0,), (Relation("c0", "a0", ENTAILMENT, 0.9),))
     shared = FactGraph(
         "shared",
         (Atom("a0"), Atom("a1")),
-        (Context("c0", prior=own, retrieved_for=("a0", "a1")),),
+        (Context("c0", prior=stated_prior, retrieved_for=("a0", "a1")),),
         (Relation("c0", "a0", ENTAILMENT, 0.9), Relation("c0", "a1", CONTRADICTION, 0.8)),
     )
     weak = FactGraph(
         "weak",
         (Atom("a0"),),
-        (replace(c0, prior=own),),
+        (replace(c0, prior=stated_prior),),
         (Relation("c0", "a0", ENTAILMENT, 0.3),),
     )
     return [alone, shared, weak]

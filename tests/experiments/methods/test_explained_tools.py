@@ -29,8 +29,8 @@ def labelled(seed: int) -> FactGraph:
         id=f"r{seed}",
         query=f"Question {seed}?",
         atoms=tuple(
-            replace(atom, text=f"Claim {place} of {seed}.", label=place != 1)
-            for place, atom in enumerate(graph.atoms)
+            replace(atom, text=f"Claim {number} of {seed}.", label=number != 1)
+            for number, atom in enumerate(graph.atoms)
         ),
         contexts=tuple(replace(each, text=f"Passage {each.id}.") for each in graph.contexts),
     )
@@ -69,9 +69,9 @@ def test_the_releases_output_is_explained_by_its_conventions(
     graphs = [labelled(seed) for seed in range(4)]
     ours = [assessed(graph, Conventions()) for graph in graphs]
     write_fact_graphs(ours, tmp_path / "graphs.jsonl")
-    theirs = [release_output(graph, with_priors=with_priors) for graph in graphs]
+    outputs = [release_output(graph, with_priors=with_priors) for graph in graphs]
     output = tmp_path / "factreasoner_output.jsonl"
-    output.write_text("\n".join(map(json.dumps, theirs)) + "\n", encoding="utf-8")
+    output.write_text("\n".join(map(json.dumps, outputs)) + "\n", encoding="utf-8")
     findings = score(tmp_path / "graphs.jsonl", beside=[output], language="en", **QUICK)
     rows = findings["explained"].to_dict("records")
     assert len(rows) == 12
@@ -80,8 +80,8 @@ def test_the_releases_output_is_explained_by_its_conventions(
     assert names == {"prior of passages", "relations below 1/2", *(["encoding"] * with_priors)}
     assert any(each.startswith("factreasoner against FR2: the ") for each in findings.sentences)
     # One number changed is put down to no convention.
-    theirs[0]["results"]["marginals"][0]["probabilities"] = [0.99, 0.01]
-    output.write_text("\n".join(map(json.dumps, theirs)) + "\n", encoding="utf-8")
+    outputs[0]["results"]["marginals"][0]["probabilities"] = [0.99, 0.01]
+    output.write_text("\n".join(map(json.dumps, outputs)) + "\n", encoding="utf-8")
     changed = score(tmp_path / "graphs.jsonl", beside=[output], language="en", **QUICK)
     by_claim = changed["explained"].set_index(["response", "claim"])["explained_by"].to_dict()
     assert [key for key, by in by_claim.items() if by == "something else"] == [("r0", "a0")]
@@ -103,9 +103,9 @@ def test_two_assessments_have_names_and_conventions_of_their_own(tmp_path: Path)
     ]
     # The relations are those of the first assessment, and the file of labels has none.
     assert set(both["conventions"]["tools"]) == {"FR2 (theirs) against FR2 (mine)"}
-    own = score(files[0], beside=files[1:], language="en", **QUICK)
-    assert own["tools"]["model"].tolist() == ["FR2", "FR2 (theirs)"]
-    assert own["tools"]["brier_less"].isna().tolist() == [True, False]
+    scored = score(files[0], beside=files[1:], language="en", **QUICK)
+    assert scored["tools"]["model"].tolist() == ["FR2", "FR2 (theirs)"]
+    assert scored["tools"]["brier_less"].isna().tolist() == [True, False]
     same = score(files[0], beside=[files[0]], language="en", **QUICK)
     assert "conventions" not in same.tables
 
@@ -117,8 +117,8 @@ def test_conventions_that_differ_between_responses_explain_nothing(tmp_path: Pat
     ]
     mixed = [make(labelled(seed)) for seed, make in enumerate(presets)]
     write_fact_graphs(mixed, tmp_path / "mixed.jsonl")
-    one = [assessed(labelled(seed), PRESETS["paper"]) for seed in range(2)]
-    write_fact_graphs(one, tmp_path / "one.jsonl")
+    alone = [assessed(labelled(seed), PRESETS["paper"]) for seed in range(2)]
+    write_fact_graphs(alone, tmp_path / "one.jsonl")
     findings = score(
         tmp_path / "one.jsonl", beside=[tmp_path / "mixed.jsonl"], language="en", **QUICK
     )

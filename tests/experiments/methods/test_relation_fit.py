@@ -186,9 +186,9 @@ def test_a_table_without_responses_and_neutral_is_read_and_said(tmp_path: Path) 
     rows = "claim,passage,entailment,contradiction,label\nA,p1,.5,.4,supports\nB,p1,.1,.2,nei\n"
     (tmp_path / "pairs.csv").write_text(rows, encoding="utf-8")
     findings = fit(tmp_path / "pairs.csv", relations="given", folds=2)
-    told = " ".join(findings.sentences)
-    assert "No column is known as the response: pairs of one claim stay in one fold" in told
-    assert "neutral: it has what entailment and contradiction leave" in told
+    sentences = " ".join(findings.sentences)
+    assert "No column is known as the response: pairs of one claim stay in one fold" in sentences
+    assert "neutral: it has what entailment and contradiction leave" in sentences
     assert findings["relations"].set_index("relation")["p_none"]["neutral"] == pytest.approx(0.4)
 
 

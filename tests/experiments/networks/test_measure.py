@@ -238,9 +238,9 @@ def test_no_backend_has_the_plan_of_another() -> None:
 
 
 def test_the_peak_of_memory_is_that_of_the_call_alone() -> None:
-    held = np.ones(3_000_000)
+    array = np.ones(3_000_000)
     _, first = with_peak(lambda: np.ones(2_000_000).sum())
-    _, second = with_peak(lambda: held[:10].sum())
+    _, second = with_peak(lambda: array[:10].sum())
     # 16 MB are asked for, in pages; what Python itself takes meanwhile is far less than 1 MB.
     assert 15.5e6 < first < 18e6
     assert second < 1e6

@@ -72,14 +72,14 @@ def test_drawn_networks_depend_on_the_seed_of_the_study() -> None:
         raw = read_raw({"study": "s", "seed": seed, "datasets": [{"name": "g", **entry}]})
         return sources(load_networks(raw))
 
-    one, two = drawn(0, grid=3, graphs=2)
-    assert one.sha256 != two.sha256
-    assert one.sha256 == drawn(0, grid=3)[0].sha256 != drawn(1, grid=3)[0].sha256
+    first, second = drawn(0, grid=3, graphs=2)
+    assert first.sha256 != second.sha256
+    assert first.sha256 == drawn(0, grid=3)[0].sha256 != drawn(1, grid=3)[0].sha256
     # A batch begins with the graphs of a smaller one.
     (batch,) = drawn(0, grid=3, batch=2)
     graphs, _ = batch.load()
     assert [len(graphs), batch.variables] == [2, 18]
-    assert np.array_equal(graphs[1].log_values, two.load()[0][0].log_values)
+    assert np.array_equal(graphs[1].log_values, second.load()[0][0].log_values)
 
 
 @pytest.mark.parametrize(

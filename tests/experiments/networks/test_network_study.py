@@ -99,7 +99,7 @@ def test_answers_beside_a_network_are_what_errors_are_measured_against(study: Pa
     Path("networks/grid_1.uai.MAR").write_text(f"MAR\n1\n9 {text}\n")
     log10 = float((given(answer) + 1.0) / np.log(10.0))
     Path("networks/grid_1.uai.PR").write_text(f"PR\n{log10!r}\n")
-    found = run(str(study), ["backends=[exact, cavi]", "datasets[0].path=networks/grid_1.uai"])
+    findings = run(str(study), ["backends=[exact, cavi]", "datasets[0].path=networks/grid_1.uai"])
     exact = rows()["grid_1.uai", "exact"]
     assert exact["reference"] == "grid_1.uai.MAR and grid_1.uai.PR"
     # Twelve digits of eighteen probabilities, all of them off by an eighth.
@@ -107,7 +107,9 @@ def test_answers_beside_a_network_are_what_errors_are_measured_against(study: Pa
     assert exact["total_error"] == pytest.approx(18 * 0.125, abs=1e-9)
     assert exact["log_z_error"] == pytest.approx(-1.0, abs=1e-9)
     # An exact answer is a bracket without room, which this reference is outside of.
-    assert any("1 certified bound does not hold the reference" in each for each in found.sentences)
+    assert any(
+        "1 certified bound does not hold the reference" in each for each in findings.sentences
+    )
     Path("networks/grid_1.uai.MAR").write_text("MAR\n1\n1 2 0.5 0.5\n")
     message = invoke("run", study, "--overwrite", code=2).stderr
     assert "study.yaml: datasets[0]: " in message
@@ -179,11 +181,11 @@ def plugged_in() -> Iterator[None]:
 
 @pytest.mark.usefixtures("plugged_in", "without_figure")
 def test_a_plugged_in_backend_takes_part_by_its_name(study: Path) -> None:
-    found = run(str(study), ["backends=[exact, plugged-in]"])
-    errors = found["accuracy"].set_index("backend")["mean_error"]
+    findings = run(str(study), ["backends=[exact, plugged-in]"])
+    errors = findings["accuracy"].set_index("backend")["mean_error"]
     assert errors["exact"] == 0.0
     assert errors["plugged-in"] > 0.01
-    assert (found["rows"].set_index("backend")["algorithm"]["plugged-in"] == "plugged-in").all()
+    assert (findings["rows"].set_index("backend")["algorithm"]["plugged-in"] == "plugged-in").all()
 
 
 @pytest.mark.usefixtures("without_figure")
@@ -201,12 +203,12 @@ def test_a_program_that_is_absent_has_a_row_that_says_so(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    found = run(str(study), ["backends=[exact]", "programs=[merlin]", "datasets[0].limit=1"])
-    assert found["rows"].set_index("backend")["status"].to_dict() == {
+    findings = run(str(study), ["backends=[exact]", "programs=[merlin]", "datasets[0].limit=1"])
+    assert findings["rows"].set_index("backend")["status"].to_dict() == {
         "exact": "exact",
         "merlin": "absent",
     }
-    assert any("merlin is absent: the program merlin is not" in each for each in found.sentences)
+    assert any("merlin is absent: the program merlin is not" in each for each in findings.sentences)
 
 
 @pytest.mark.parametrize(

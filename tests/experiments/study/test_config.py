@@ -355,10 +355,10 @@ def test_embedded_studies_are_valid_and_found_by_name() -> None:
     for name in embedded_studies():
         raw = read_raw(name)
         if is_of_networks(raw):
-            said = load_networks(raw).study.study
+            study_name = load_networks(raw).study.study
         else:
-            said = (load_analysis(raw) if is_analysis(raw) else validated(raw)).study.study
-        assert said == name.rpartition("/")[2]
+            study_name = (load_analysis(raw) if is_analysis(raw) else validated(raw)).study.study
+        assert study_name == name.rpartition("/")[2]
         assert raw.folder == Path()
 
 

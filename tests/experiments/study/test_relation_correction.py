@@ -132,8 +132,8 @@ def test_responses_that_taught_a_correction_are_not_scored_by_it(tmp_path: Path)
     text = STUDY.replace("none, probe, batch, ", "").replace("[FR2, FR3]", "FR2")
     findings = run(study_file(tmp_path, text), out=tmp_path / "out", workers=1)
     assert findings.incomplete
-    told = " ".join(findings.sentences)
-    assert "its own labels taught the correction learned.json" in told
+    sentences = " ".join(findings.sentences)
+    assert "its own labels taught the correction learned.json" in sentences
     rows = read_rows(tmp_path / "out" / "rows.parquet")
     assert rows.groupby("response", sort=False)["p"].count().gt(0).tolist() == [True, False, True]
 
