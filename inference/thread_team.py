@@ -1,4 +1,4 @@
-"""Threads that share the work of a batch: consecutive ranges of its numbers."""
+"""Threads that share work: ranges of the numbers of a batch, or a function of each number."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from _thread import start_new_thread
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Lock
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 _SECONDS_ALONE = 0.004
 """Seconds of work below which starting threads does not help."""
@@ -68,6 +71,31 @@ def run_in_ranges(
     while not at_once and ranges.are_short():
         _run_next(run, ranges, _SECONDS_ALONE / 4)
     _in_threads(work, min(workers, ranges.left), ranges)
+
+
+def map_in_threads(function: Callable[[int], Result], numbers: range, workers: int) -> list[Result]:
+    """Return the results of a function for each number, computed in threads.
+
+    An interrupt may arrive while a thread is starting. `threading.Thread`, and with it
+    `concurrent.futures`, may then leave the lock held for which the new thread waits, so that the
+    process never ends. The threads here have no such lock.
+
+    Args:
+        function: called with each number.
+        numbers: the numbers, in the order of the results.
+        workers: maximum number of threads.
+
+    Raises:
+        BaseException: an exception of `function`, or an interrupt, once all threads have ended.
+    """
+    results: dict[int, Result] = {}
+
+    def run(first: int, last: int) -> None:
+        for number in numbers[first:last]:
+            results[number] = function(number)
+
+    run_in_ranges(run, len(numbers), workers, end=lambda first, _: first + 1, at_once=True)
+    return [results[number] for number in numbers]
 
 
 def _in_threads(work: Callable[[], None], threads: int, ranges: _Ranges) -> None:

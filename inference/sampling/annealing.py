@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,6 +23,7 @@ from inference.sampling.kernels.annealing import next_inverse_temperature
 from inference.sampling.path import AnnealingPath, Particles, annealing_path, forest_draws
 from inference.settings import setting
 from inference.stop import Stop
+from inference.thread_team import map_in_threads
 
 _LAST_STEPS = 8
 """Steps to the end of a schedule that would have too many."""
@@ -348,11 +348,11 @@ class AnnealedImportance(JudgedSampler):
 
         workers = self._threads()
         groups: list[_Group] = []
-        with stop.within(), ThreadPoolExecutor(workers) as pool:
+        with stop.within():
             first = 0
             batch = schedule.groups
             while batch:
-                results = list(pool.map(run, range(first, first + batch)))
+                results = map_in_threads(run, range(first, first + batch), workers)
                 groups += [group for group in results if group is not None]
                 first += batch
                 late = stop.remaining == math.inf or None in results or stop.over

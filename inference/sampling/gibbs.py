@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -38,6 +37,7 @@ from inference.sampling.kernels.blocks import Blocks, choose_blocks, root_blocks
 from inference.sampling.kernels.chain import BlockedGraph
 from inference.sampling.kernels.tempering import ChainDraws, run_chain
 from inference.settings import setting
+from inference.thread_team import map_in_threads
 
 _MOST_TEMPERATURES = 100
 
@@ -189,8 +189,7 @@ class BlockGibbs(JudgedSampler):
             if tempering is not None:
                 tempering.round_trips[number] = round_trips
 
-        with ThreadPoolExecutor(min(self.chains, os.cpu_count() or 1)) as pool:
-            list(pool.map(run_one, range(self.chains)))
+        map_in_threads(run_one, range(self.chains), os.cpu_count() or 1)
         return _Run(blocks, states, sums, connected, tempering)
 
 

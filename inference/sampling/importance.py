@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -40,6 +39,7 @@ from inference.sampling.judge import (
 )
 from inference.settings import setting
 from inference.stop import Stop
+from inference.thread_team import map_in_threads
 from inference.variational.cavi import CoordinateAscent
 
 _PART = 256
@@ -279,11 +279,11 @@ class MiniBucketSampling(Backend):
         workers = self.threads if self.threads is not None else os.cpu_count() or 1
         parts: list[_Part] = []
         wanted = -(-self.samples // _PART)
-        with stop.within(), ThreadPoolExecutor(workers) as pool:
+        with stop.within():
             while len(parts) < wanted or (beyond and 0.0 < stop.remaining < math.inf):
                 first = len(parts)
                 count = max(wanted - first, 4 * workers)
-                results = list(pool.map(run, range(first, first + count)))
+                results = map_in_threads(run, range(first, first + count), workers)
                 # Those before the first that was too late: numbers stay those of the seeds.
                 kept = results.index(None) if None in results else count
                 parts += [part for part in results[:kept] if part is not None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +23,7 @@ from inference.posterior import Status
 from inference.tasks.kernels.log_messages import log_messages
 from inference.tasks.kernels.removal import Removals, posteriors_without
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
+from inference.thread_team import map_in_threads
 
 if TYPE_CHECKING:
     from inference.sampling.annealing import AnnealedImportance
@@ -272,8 +272,8 @@ def _estimated(
 
     heaviest = int(draws.weights.sum(axis=1).argmax())
     add(heaviest)  # which sets the units
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(add, (group for group in range(len(sums)) if group != heaviest)))
+    others = [group for group in range(len(sums)) if group != heaviest]
+    map_in_threads(lambda number: add(others[number]), range(len(others)), os.cpu_count() or 1)
 
     def ratios(total: NDArray[np.float64]) -> NDArray[np.float64]:
         present, rarer, without, _, weight = total.T
