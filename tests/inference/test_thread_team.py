@@ -8,7 +8,7 @@ from threading import Barrier, Event, get_ident
 
 import pytest
 
-from inference.thread_team import run_in_ranges
+from inference.thread_team import map_in_threads, run_in_ranges
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 999, 1000, 3000])
@@ -148,3 +148,25 @@ def test_an_interrupt_waits_for_the_ranges_that_have_begun() -> None:
         signal.signal(signal.SIGALRM, before)
     assert sorted(begun) == sorted(finished)
     assert len(begun) <= 4
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_results_are_in_the_order_of_the_numbers(workers: int) -> None:
+    def square(number: int) -> int:
+        # Later numbers end earlier.
+        time.sleep((8 - number) / 1000)
+        return number**2
+
+    assert map_in_threads(square, range(3, 8), workers) == [9, 16, 25, 36, 49]
+    assert map_in_threads(square, range(0), workers) == []
+
+
+def test_numbers_are_shared_one_by_one_among_threads() -> None:
+    # The barrier lets nobody pass until two threads have each taken a number.
+    barrier = Barrier(2, timeout=10)
+    assert map_in_threads(lambda number: barrier.wait() >= 0, range(4), 2) == [True] * 4
+
+
+def test_a_failure_of_one_number_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        map_in_threads(lambda number: 1 // (number - 2), range(5), 2)
