@@ -164,7 +164,7 @@ def test_results_are_in_the_order_of_the_numbers(workers: int) -> None:
 def test_numbers_are_shared_one_by_one_among_threads() -> None:
     # The barrier lets nobody pass until two threads have each taken a number.
     barrier = Barrier(2, timeout=10)
-    assert map_in_threads(lambda number: barrier.wait() >= 0, range(4), 2) == [True] * 4
+    assert map_in_threads(lambda _: barrier.wait() >= 0, range(4), 2) == [True] * 4
 
 
 def test_a_failure_of_one_number_is_raised() -> None:
