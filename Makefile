@@ -114,7 +114,7 @@ newest-numba: install ## Run the tests of compiled kernels with the newest relea
 # Backends by other hands, which compile nothing by Numba.
 PEERS := pgmpy or mean_field or numpyro or jax or pgmax or pyagrum
 
-bench: install ## Measure accuracy against time beside other libraries; docs/measurements.md anew
+bench: install ## Measure accuracy against time beside other libraries; docs/appendix/measurements.md anew
 	$(VENV)/bin/python docs/make_measurements.py --run
 
 draft: install ## Write a draft of four pages from docs/results into results/draft
@@ -129,7 +129,7 @@ fuzz: install ## Try damaged inputs on every reader and command: MUTANTS of them
 mutants: install ## Make changes that are wrong in copies, and show which of them no test notices
 	$(VENV)/bin/python -m tests.mutants --workers $(WORKERS)
 
-endurance: install ## Kill and grow: hours; docs/guide/hostile-inputs.md
+endurance: install ## Kill and grow: hours; docs/how-to/hostile-inputs.md
 	$(VENV)/bin/python -m tests.endurance
 
 core: $(CORE)/installed ## Install the core alone and import every module of it

@@ -113,7 +113,7 @@ def schemas_page() -> str:
         "# JSON Schemas\n",
         "Draft 2020-12; `factormodels list schemas NAME` prints them, "
         "`experiments.analyses.schemas_by_name.schema` "
-        "returns them. [Data formats](../guide/data-formats.md) says what they are of.\n",
+        "returns them. [Data formats](../reference/data-formats.md) says what they are of.\n",
     ]
     for name in SCHEMAS:
         text = json.dumps(schema(name), indent=2, ensure_ascii=False)
@@ -168,7 +168,7 @@ def analyses_page() -> str:
     return (
         "# Analyses\n\n"
         "What a study with the key `analysis` can ask for, and the keys of its `settings`. "
-        "[Studies](../guide/studies.md) says how such a study is written; "
+        "[Studies](../reference/studies.md) says how such a study is written; "
         "`factormodels list studies` shows the embedded ones.\n\n" + analysis_keys()
     )
 

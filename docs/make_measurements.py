@@ -1,4 +1,4 @@
-"""Puts what studies of networks found into docs/measurements.md, below their commands.
+"""Puts what studies of networks found into docs/appendix/measurements.md, below their commands.
 
     python docs/make_measurements.py          # of the results that there are
     python docs/make_measurements.py --run    # run the commands first; `make bench`
@@ -20,9 +20,9 @@ from pathlib import Path
 
 from factormodels.io.source.files import read_text, write_text
 
-PAGE = Path(__file__).resolve().parent / "measurements.md"
-IMAGES = "images"
-"""The folder of figures beside the page."""
+PAGE = Path(__file__).resolve().parent / "appendix" / "measurements.md"
+IMAGES = "../images"
+"""Folder of the figures, relative to that of the page."""
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ def _part(results: Path, stem: str, page: Path) -> str | None:
 
 
 def main(arguments: list[str]) -> None:
-    """Make what docs/measurements.md says of results anew."""
+    """Make what docs/appendix/measurements.md says of results anew."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     text = read_text(PAGE)
     for block in BLOCK.finditer(text) if arguments == ["--run"] else ():

@@ -155,8 +155,8 @@ write_results(
 # %% [markdown]
 # **Where to go next** with your own
 #
-# - text: notebook 8, `docs/guide/extraction.md`
-# - table of probabilities: notebook 3, `docs/guide/scoring.md`
-# - factor graph: notebooks 2 and 7, `docs/guide/factor-graphs.md`; `factormodels explore` opens a
+# - text: notebook 8, `docs/how-to/extraction.md`
+# - table of probabilities: notebook 3, `docs/reference/scoring.md`
+# - factor graph: notebooks 2 and 7, `docs/how-to/factor-graphs.md`; `factormodels explore` opens a
 #   page where you can change a graph
-# - study: notebook 9, `docs/guide/studies.md`
+# - study: notebook 9, `docs/reference/studies.md`

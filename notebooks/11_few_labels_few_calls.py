@@ -20,9 +20,9 @@
 #
 # **Argument.** Most pairs of a claim and a passage say nothing. The dollars go to the passages that
 # were found for a claim, then to others, and a claim is left once a relation decides it
-# ([few calls](../docs/guide/few-calls.md)). The posteriors that
+# ([few calls](../docs/how-to/few-calls.md)). The posteriors that
 # come of it are no truth, but they tell claims apart, and labels of a few claims tell how far they
-# can be trusted ([few labels](../docs/guide/few-labels.md)). The biographies of FActScore have all
+# can be trusted ([few labels](../docs/how-to/few-labels.md)). The biographies of FActScore have all
 # their relations and labels, so that both can be hidden and, at the end, looked at.
 
 # %%

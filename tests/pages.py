@@ -29,7 +29,8 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 def findings() -> str:
     """The pages of findings, one after the other."""
     return "\n".join(
-        (_DOCS / name).read_text("utf-8") for name in ("findings.md", "findings-claims.md")
+        (_DOCS / "appendix" / name).read_text("utf-8")
+        for name in ("findings.md", "findings-claims.md")
     )
 
 

@@ -22,15 +22,13 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
-GETTING_STARTED = DOCS / "guide" / "getting-started.md"
+GETTING_STARTED = DOCS / "tutorials" / "first-posterior.md"
 """The page that has a test of its own, which runs it and looks at what it says."""
 
-NUMBERS = [
-    DOCS / f"{name}.md"
-    for name in ("findings", "findings-claims", "open-questions", "measurements")
-]
+PARTS = ("tutorials", "how-to", "reference", "explanation", "appendix")
+"""Folders of the documentation; `docs/results` holds tables, `docs/generated` pages of the code."""
 
-PAGES = [*sorted(DOCS.glob("guide/*.md")), DOCS / "theory.md", *NUMBERS]
+PAGES = [page for part in PARTS for page in sorted((DOCS / part).glob("*.md"))]
 
 WITHOUT_A_PAGE = {"kernels", "commands"}
 """Packages that the reference leaves out; docs/generated_pages.py says why."""
@@ -55,7 +53,7 @@ def test_every_formula_has_its_mathml(helper: Any) -> None:
     convert = helper("math_markup").mathml
     formulas = {
         formula
-        for page in (*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md"))
+        for page in (DOCS / "index.md", *PAGES)
         for pair in re.findall(
             r"\$\$(.+?)\$\$|(?<![\\$\w])\$(?=\S)([^$]{1,200}?)(?<=\S)\$",
             re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S),
@@ -165,7 +163,7 @@ def test_a_key_without_a_meaning_is_refused(helper: Any) -> None:
         list(helper("study_keys").keys_of(Undescribed))
 
 
-SLOW = {DOCS / "guide" / "other-libraries.md"}
+SLOW = {DOCS / "how-to" / "other-libraries.md"}
 """Pages that run at night: this one spends its time within the libraries that it tells of."""
 
 
@@ -220,7 +218,7 @@ def test_what_getting_started_promises_is_there(
 
 def guide_tests(folder: Path, spoil: str = "") -> subprocess.CompletedProcess[str]:
     """Run the tests of the guide's backend, a word of which may be replaced: "old -> new"."""
-    page = DOCS / "guide" / "adding-a-backend.md"
+    page = DOCS / "tutorials" / "write-a-backend.md"
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.file:
             old, _, new = spoil.partition(" -> ")

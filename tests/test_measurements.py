@@ -39,8 +39,8 @@ def test_what_is_shown_is_what_results_hold(script: Any, tmp_path: Path) -> None
         "factormodels run bench/inference \\\n  --out results/i\n```\n\n**old**\n\n| a |\n"
         "<!-- end -->\n\nAfter.\n"
     )
-    page = tmp_path / "docs" / "page.md"
-    page.parent.mkdir()
+    page = tmp_path / "docs" / "appendix" / "page.md"
+    page.parent.mkdir(parents=True)
     assert script.updated(before, tmp_path, page) == before
     (tmp_path / "results" / "i").mkdir(parents=True)
     table = "| a |\n| --- |\n| 1 |\n"
@@ -52,7 +52,7 @@ def test_what_is_shown_is_what_results_hold(script: Any, tmp_path: Path) -> None
     after = script.updated(before, tmp_path, page)
     assert f"```\n\n### Title\n\n**forest**\n\n{table}\n**grid**\n\n{table}\nA note.\n" in after
     assert "old" not in after
-    assert "(images/i-frontier.png)" in after
-    assert (page.parent / "images" / "i-frontier.png").read_bytes() == b"drawn"
+    assert "(../images/i-frontier.png)" in after
+    assert (tmp_path / "docs" / "images" / "i-frontier.png").read_bytes() == b"drawn"
     # A page that was made is the same when it is made again.
     assert script.updated(after, tmp_path, page) == after

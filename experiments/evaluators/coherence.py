@@ -68,7 +68,7 @@ class ClaimCoherenceSettings(Settings):
 GIVEN, SENSES = "given", "senses"
 
 ASSERTED = 0.99
-"""Prior of a claim that is taken at its word: that of a passage (docs/guide/coherence.md)."""
+"""Prior of a claim that is taken at its word: that of a passage (docs/how-to/coherence.md)."""
 
 
 class CoherenceSettings(

@@ -70,7 +70,7 @@ BY_RESPONSE = tuple(name for name in dict.fromkeys((*MEASURES, *REGISTRY)) if na
 """The other scores, means over responses most of them; those of the papers first."""
 
 FILE = Path(__file__).with_name("coverage.csv")
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "coverage.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "reference" / "coverage.md"
 
 OWN, PERCENTILE, DIFFERENCE = "own", "percentile", "difference"
 """Kinds of intervals: that of the registry, percentiles of plain replicates, and that of the

@@ -46,5 +46,6 @@ def test_numbers(tmp_path: Path) -> None:
     weak = pd.read_csv(folder / "biographies.csv").set_index("rival")
     gains = weak.learned - weak.brier
     assert weak.difference.to_numpy() == pytest.approx(gains.to_numpy(), abs=1e-12)
-    # On stars a prior and a temperature are Platt scaling of the default (docs/theory.md).
+    # On stars a prior and a temperature are Platt scaling of the default
+    # (docs/explanation/theory.md).
     assert abs(weak.difference["platt"]) < 1e-3 < abs(weak.difference["default"])

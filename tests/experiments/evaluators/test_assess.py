@@ -513,7 +513,7 @@ def test_one_order_of_two_passages_moves_no_verdict_of_the_demonstration() -> No
     ]
     asked = [sum(g.metadata["relations"]["asked"] for g in each.graphs) for each in assessed]
     p: list[Any] = [each["claims"]["p"] for each in assessed]
-    # docs/guide/variants.md says so.
+    # docs/explanation/variants.md says so.
     assert asked == [5951, 4124]
     assert ((p[0] > 0.5) == (p[1] > 0.5)).all()
     assert 1e-6 < (p[0] - p[1]).abs().max() < 0.0003

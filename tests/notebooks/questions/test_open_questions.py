@@ -1,4 +1,4 @@
-"""The numbers that docs/open-questions.md shows are those of its commands."""
+"""The numbers that docs/appendix/open-questions.md shows are those of its commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.pages import Row, agree, table_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 
-PAGE = (ROOT / "docs" / "open-questions.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "appendix" / "open-questions.md").read_text("utf-8")
 
 SHOWN = dict(re.findall(r"\n    (.+)\n(?:.*\n)+?<!-- ([\w-]+): ", PAGE))
 """By command of the page the name of its results."""

@@ -156,7 +156,7 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     graphs = datasets.load("demonstration").graphs
     few = assess(graphs, few_calls=True)
     every = assess(graphs)
-    # docs/guide/few-calls.md says so.
+    # docs/how-to/few-calls.md says so.
     assert few.sentences[-1].startswith("345 of 2,249 pairs asked: first the passages")
     assert "1,904 pairs of claims that a relation of probability 0.5 or more" in few.sentences[-1]
     assert not few.incomplete
