@@ -1,4 +1,4 @@
-"""Threads that share work: ranges of the numbers of a batch, or a function of each number."""
+"""Threads that share work, by ranges of numbers or by single numbers, or run one function."""
 
 from __future__ import annotations
 
@@ -96,6 +96,19 @@ def map_in_threads(function: Callable[[int], Result], numbers: range, workers: i
 
     run_in_ranges(run, len(numbers), workers, end=lambda first, _: first + 1, at_once=True)
     return [results[number] for number in numbers]
+
+
+def call_in_thread(function: Callable[[], Result]) -> Result:
+    """Return the result of a function that runs in another thread, which receives no interrupt.
+
+    Its start cannot block an interrupted process, as with `map_in_threads`.
+
+    Raises:
+        BaseException: an exception of `function`, or an interrupt, once the thread has ended.
+    """
+    results: list[Result] = []
+    _in_threads(lambda: results.append(function()), 1, _Ranges(0, 1, None))
+    return results[0]
 
 
 def _in_threads(work: Callable[[], None], threads: int, ranges: _Ranges) -> None:

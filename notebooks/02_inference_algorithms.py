@@ -53,7 +53,7 @@ GRIDS = 3 if fast() else 25
 COUPLINGS = [0.25, 1.0, 2.0, 3.0] if fast() else np.linspace(0.25, 3.0, 12).tolist()
 
 # A fifth of the contexts are doubtful; relations are drawn from Beta(8, 2).
-DRAWN = {"own": False, "laws": FactLaws(context_prior=mixed_reliability(0.2))}
+DRAWN = {"always_related": False, "laws": FactLaws(context_prior=mixed_reliability(0.2))}
 FAMILIES = {
     "fr2-31x3-d05": (
         "FR2, 31 atoms, density 0.05",

@@ -77,7 +77,7 @@ INTERVALS = (4, 8) if fast() else (4, 8, 12)
 # enough that the truth is known.
 
 # %%
-graph = fr2(ATOMS, 5, 0.06, own=False, seed=SEED, laws=LAWS)
+graph = fr2(ATOMS, 5, 0.06, always_related=False, seed=SEED, laws=LAWS)
 exact = infer(graph)
 rows = [
     {
@@ -175,7 +175,7 @@ bethe_summary.round(4)
 # A denser response, of induced width 18: exact inference still answers, to check.
 
 # %%
-dense = fr2(ATOMS, 5, 0.08, own=False, seed=0, laws=LAWS)
+dense = fr2(ATOMS, 5, 0.08, always_related=False, seed=0, laws=LAWS)
 names = dense.names[:ATOMS]
 truth, belief = infer(dense), infer(dense, "lbp")
 certified = pd.DataFrame(

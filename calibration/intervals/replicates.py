@@ -191,10 +191,10 @@ def of_samples(
     def of_block(weights: Floats) -> Floats:
         if workers == 1:
             return np.array([of_one(row) for row in weights])
-        from concurrent.futures import ThreadPoolExecutor
+        from inference.thread_team import map_in_threads
 
-        with ThreadPoolExecutor(workers) as executor:
-            return np.array(list(executor.map(of_one, weights)))
+        rows = range(len(weights))
+        return np.array(map_in_threads(lambda row: of_one(weights[row]), rows, workers))
 
     return of_block
 

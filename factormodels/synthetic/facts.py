@@ -132,7 +132,7 @@ def draw_facts(
     density: float | Densities = 0.0,
     context_density: float | Densities = 0.0,
     *,
-    own: bool = True,
+    always_related: bool = True,
     reach: int | None = None,
     seed: Seed,
     laws: FactLaws = DEFAULT_LAWS,
@@ -148,9 +148,9 @@ def draw_facts(
         density: probability that a context is related to an atom that it was not retrieved for: in
             total (kinds then follow `laws.shares`), or for each kind.
         context_density: the same for two contexts.
-        own: whether a context is always related to the atom it was retrieved for, by a kind in the
-            proportions of `density` (or `laws.shares` if that is 0); if False, that pair is treated
-            like any other.
+        always_related: whether a context is always related to the atom it was retrieved for, by a
+            kind in the proportions of `density` (or `laws.shares` if that is 0); if False, that
+            pair is treated like any other.
         reach: maximum distance, in the order of atoms, between the atoms of related pairs, where a
             context has the position of its own atom; None: no limit.
         seed: seed of the random numbers, or a generator.
@@ -168,7 +168,7 @@ def draw_facts(
         contexts_per_atom,
         density=evidence_densities.total,
         context_density=context_densities.total,
-        own=own,
+        always_related=always_related,
         reach=reach,
     )
     contexts = len(structure.owners)
@@ -190,7 +190,7 @@ def draw_facts(
 class DrawingSettings(TypedDict, total=False):
     """Keyword arguments of `draw_facts`."""
 
-    own: bool
+    always_related: bool
     reach: int | None
     seed: Required[Seed]
     laws: FactLaws

@@ -46,7 +46,7 @@ def draw_structure(
     *,
     density: float = 0.0,
     context_density: float = 0.0,
-    own: bool = True,
+    always_related: bool = True,
     reach: int | None = None,
 ) -> ResponseStructure:
     """Draw the related pairs of a response in time linear in their number.
@@ -57,7 +57,7 @@ def draw_structure(
         contexts_per_atom: contexts retrieved for each atom, or one number per atom.
         density: probability that a context and an atom are related.
         context_density: probability that two contexts are related.
-        own: whether contexts are always related to the atom they were retrieved for.
+        always_related: whether contexts are always related to the atom they were retrieved for.
         reach: maximum distance, in the order of atoms, between the atom and the context's own atom
             (or the own atoms of two contexts) of a related pair; it limits the induced width of
             large graphs. None: no limit.
@@ -67,7 +67,7 @@ def draw_structure(
     """
     owners = _owners(n_atoms, contexts_per_atom)
     evidence = _evidence(generator, owners, n_atoms, density, reach)
-    if own:
+    if always_related:
         context, atom = evidence.T
         foreign = (context * n_atoms + atom)[owners[context] != atom]
         keys = np.concatenate([foreign, np.arange(len(owners)) * n_atoms + owners])

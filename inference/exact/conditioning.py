@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,6 +14,7 @@ from inference.exact.kernels.conditioning_cover import may_have_a_cover, pairwis
 from inference.exact.kernels.conditioning_model import CoverModel, cover_model, potentials
 from inference.exact.kernels.conditioning_states import Split, batches, inner_couplings, sum_states
 from inference.kernels.interaction import interaction_graph
+from inference.thread_team import map_in_threads
 
 FEWEST_FACTORS = 300
 """Minimum number of factors. Smaller graphs are eliminated before costs could be compared."""
@@ -178,7 +178,6 @@ def _sums(
     if threads == 1:
         yield from map(run, states)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        at_a_time = 64 * threads
-        for first in range(0, len(states), at_a_time):
-            yield from pool.map(run, states[first : first + at_a_time])
+    at_a_time = 64 * threads
+    for first in range(0, len(states), at_a_time):
+        yield from map_in_threads(run, states[first : first + at_a_time], threads)

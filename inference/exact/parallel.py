@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +43,7 @@ from inference.exact.kernels.propagation import (
     take_answer,
     would_underflow,
 )
+from inference.thread_team import map_in_threads
 
 LOG2_CHUNKED_TABLE = 18.0
 """Minimum entries of a table that is split. A pass over 2**18 entries takes about a millisecond."""
@@ -67,7 +67,7 @@ class _Pass:
     cardinalities: NDArray[np.int64]
     work: Workspace
     marginals: NDArray[np.float64]
-    pool: ThreadPoolExecutor
+    threads: int
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -81,7 +81,7 @@ class _Pass:
 
     def each(self, task: Callable[[int, int], Any], chunks: list[tuple[int, int]]) -> list[Any]:
         """Return the results of a task for each of many ranges."""
-        return list(self.pool.map(lambda chunk: task(*chunk), chunks))
+        return map_in_threads(lambda k: task(*chunks[k]), range(len(chunks)), self.threads)
 
 
 def run_in_chunks(
@@ -109,13 +109,12 @@ def run_in_chunks(
     log_scale = scale_potentials(table_starts, log_values, work.values, work.spans)
     if log_scale == -np.inf:
         return ZERO, log_scale, True
-    with ThreadPoolExecutor(threads) as pool:
-        run = _Pass(program, tree, table_starts, cardinalities, work, marginals, pool)
-        code, log_z = _ascend(run)
-        if code == DONE:
-            work.answers[:] = 0.0
-            marginals[:] = 0.0
-            _descend(run)
+    run = _Pass(program, tree, table_starts, cardinalities, work, marginals, threads)
+    code, log_z = _ascend(run)
+    if code == DONE:
+        work.answers[:] = 0.0
+        marginals[:] = 0.0
+        _descend(run)
     scaled = code != UNDERFLOW
     if scaled:
         log_z += log_scale

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from inference.kernels.preparation import PREPARATION
+from inference.thread_team import call_in_thread
 
 
 class _Mode(local):
@@ -115,11 +116,7 @@ def _compiler() -> Callable[..., Any]:
     Numba fills tables when it is imported and before its first compilation. A table that an
     interrupt left half filled would fail every later compilation of the process.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    # Its end waits for the thread, also after an interrupt.
-    with ThreadPoolExecutor(1) as executor:
-        return executor.submit(_load_compiler).result()
+    return call_in_thread(_load_compiler)
 
 
 def _load_compiler() -> Callable[..., Any]:

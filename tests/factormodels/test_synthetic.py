@@ -87,7 +87,7 @@ def test_a_seed_means_the_same_next_year() -> None:
 def test_both_forms_are_the_same_graph(encoding: str) -> None:
     laws = FactLaws(atom_prior=Uniform(0.2, 0.8), context_prior=mixed_reliability())
     settings: dict[str, Any] = {"seed": 1, "laws": laws}
-    near: dict[str, Any] = {**settings, "own": False, "reach": 4}
+    near: dict[str, Any] = {**settings, "always_related": False, "reach": 4}
     for flat, facts in (
         (fr1_forest(12, 3, **settings, encoding=encoding), fact_graph(12, 3, **settings)),
         (fr2(12, 3, 0.1, **settings, encoding=encoding), fact_graph(12, 3, 0.1, **settings)),
@@ -101,14 +101,19 @@ def test_both_forms_are_the_same_graph(encoding: str) -> None:
     n=st.integers(0, 7),
     k=st.integers(0, 3),
     densities=st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
-    own=st.booleans(),
+    always_related=st.booleans(),
     reach=st.one_of(st.none(), st.integers(0, 8)),
     seed=st.integers(0, 2**32),
 )
 def test_structure_keeps_its_promises(
-    n: int, k: int, densities: tuple[float, float], own: bool, reach: int | None, seed: int
+    n: int,
+    k: int,
+    densities: tuple[float, float],
+    always_related: bool,
+    reach: int | None,
+    seed: int,
 ) -> None:
-    facts = draw_facts(n, k, *densities, own=own, reach=reach, seed=seed)
+    facts = draw_facts(n, k, *densities, always_related=always_related, reach=reach, seed=seed)
     assert len(facts.atom_priors) == n
     assert facts.owners.tolist() == [atom for atom in range(n) for _ in range(k)]
     pairs = list(map(tuple, facts.pairs.tolist()))
@@ -120,7 +125,7 @@ def test_structure_keeps_its_promises(
     assert between == sorted(between)
     assert all(0 <= first < other < n * k for first, other in between)
     owners = facts.owners.tolist()
-    if own:
+    if always_related:
         assert {(c, owners[c]) for c in range(n * k)} <= set(evidence)
     if reach is not None:
         assert all(abs(owners[c] - a) <= reach for c, a in evidence)
@@ -148,14 +153,14 @@ def test_contexts_may_be_spread_unevenly() -> None:
 
 def test_densities_are_probabilities_of_pairs() -> None:
     n, k = 60, 10
-    facts = draw_facts(n, k, 0.05, 0.01, own=False, seed=11)
+    facts = draw_facts(n, k, 0.05, 0.01, always_related=False, seed=11)
     evidence = int((facts.pairs[:, 1] < n).sum())
     contexts = n * k
     assert_share(evidence, n * contexts, 0.05)
     assert_share(len(facts.pairs) - evidence, contexts * (contexts - 1) // 2, 0.01)
-    with_own = draw_facts(n, k, 0.05, own=True, seed=11)
-    assert_share(len(with_own.pairs) - contexts, (n - 1) * contexts, 0.05)
-    near = draw_facts(n, k, 0.3, 0.2, own=False, reach=1, seed=11)
+    with_evidence = draw_facts(n, k, 0.05, always_related=True, seed=11)
+    assert_share(len(with_evidence.pairs) - contexts, (n - 1) * contexts, 0.05)
+    near = draw_facts(n, k, 0.3, 0.2, always_related=False, reach=1, seed=11)
     within = (3 * n - 2) * k
     evidence = int((near.pairs[:, 1] < n).sum())
     assert_share(evidence, within, 0.3)
@@ -165,13 +170,13 @@ def test_densities_are_probabilities_of_pairs() -> None:
 
 
 def test_extreme_densities_relate_nothing_or_everything() -> None:
-    none = draw_facts(5, 2, 0.0, 0.0, own=False, seed=0)
+    none = draw_facts(5, 2, 0.0, 0.0, always_related=False, seed=0)
     assert len(none.pairs) == 0
     every = draw_facts(5, 2, Densities(entailment=1.0), Densities(equivalence=1.0), seed=0)
     assert len(every.pairs) == 5 * 10 + 10 * 9 // 2
     assert set(every.kinds[: 5 * 10].tolist()) == {KIND_CODES[RelationKind.ENTAILMENT]}
     assert set(every.kinds[5 * 10 :].tolist()) == {KIND_CODES[RelationKind.EQUIVALENCE]}
-    rare = draw_facts(50, 10, 1e-300, own=False, seed=0)
+    rare = draw_facts(50, 10, 1e-300, always_related=False, seed=0)
     assert len(rare.pairs) == 0
 
 

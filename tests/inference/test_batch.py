@@ -69,7 +69,7 @@ def mixed_graphs() -> list[FactorGraph]:
     observed = [graph.with_evidence({1: k % 2}) for k, graph in enumerate(same)]
     lone = [FactorGraph.from_factors([k], [([0], np.arange(1.0, k + 1.0))]) for k in (1, 2, 3)]
     empty = FactorGraph.from_factors([], [])
-    large = [fr2(31, 3, density=0.05, own=False, seed=seed) for seed in range(3)]
+    large = [fr2(31, 3, density=0.05, always_related=False, seed=seed) for seed in range(3)]
     graphs += [*same, empty, *observed, *lone, *large, empty]
     order = np.random.default_rng(1).permutation(len(graphs))
     return [graphs[k] for k in order]
@@ -350,7 +350,7 @@ import numpy as np
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from factormodels.synthetic import fr2
 from inference import infer_batch, infer_settings
-graph = fr2(31, 3, density=0.05, own=False, seed=0)
+graph = fr2(31, 3, density=0.05, always_related=False, seed=0)
 infer_batch([graph], {backend!r})
 infer_settings(graph, graph.log_values[None], {backend!r})
 print("ready", flush=True)

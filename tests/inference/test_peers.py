@@ -324,7 +324,7 @@ def test_on_responses_lbp_jax_takes_the_steps_of_lbp(damping: Any) -> None:
 
 
 def test_graphs_of_about_one_size_share_compiled_code_of_lbp_jax() -> None:
-    graphs = [fr2(31, 3, density=0.05, own=False, seed=seed) for seed in range(40)]
+    graphs = [fr2(31, 3, density=0.05, always_related=False, seed=seed) for seed in range(40)]
     assert len({tuple(map(np.shape, _laid_out(graph, reduced(graph))[0])) for graph in graphs}) <= 4
 
 

@@ -8,7 +8,8 @@ from threading import Barrier, Event, get_ident
 
 import pytest
 
-from inference.thread_team import map_in_threads, run_in_ranges
+from inference.thread_team import call_in_thread, map_in_threads, run_in_ranges
+from tests.processes import run_python
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 999, 1000, 3000])
@@ -170,3 +171,36 @@ def test_numbers_are_shared_one_by_one_among_threads() -> None:
 def test_a_failure_of_one_number_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         map_in_threads(lambda number: 1 // (number - 2), range(5), 2)
+
+
+def test_a_function_runs_in_another_thread() -> None:
+    assert call_in_thread(get_ident) != get_ident()
+    with pytest.raises(ZeroDivisionError):
+        call_in_thread(lambda: 1 // 0)
+
+
+@pytest.mark.kill
+def test_interrupts_while_threads_start_block_no_process() -> None:
+    """An interrupt is raised once the function has ended, whenever it arrives."""
+    code = """
+import signal
+from inference.thread_team import call_in_thread
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+interrupts = 0
+ended = []
+for number in range(3000):
+    try:
+        # Interrupts arrive before, while and after the thread starts.
+        signal.setitimer(signal.ITIMER_REAL, 1e-5 * (number % 20 + 1))
+        for _ in range(50):
+            call_in_thread(lambda: ended.append(number))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        interrupts += 1
+print(interrupts > 1000)
+"""
+    assert run_python(code)[0] == "True\n"

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.notebook, pytest.mark.nightly]
 def test_numbers(tmp_path: Path) -> None:
     folder = run("07_bounds", tmp_path)
     laws = FactLaws(context_prior=mixed_reliability(0.2))
-    truth = infer(fr2(26, 5, 0.06, own=False, seed=1, laws=laws), "pyagrum").log_z
+    truth = infer(fr2(26, 5, 0.06, always_related=False, seed=1, laws=laws), "pyagrum").log_z
     assert truth is not None
     bounds = pd.read_csv(folder / "bounds.csv").set_index("algorithm")
     # Both sum the same terms in doubles; where bounds meet the truth, so much is rounding.
