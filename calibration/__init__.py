@@ -9,6 +9,7 @@ This package exports the names that are needed most often. Its modules export th
     intervals       intervals over responses
     curves          reliability, risk and coverage, groups
     recalibration   recalibrators of probabilities (they import scikit-learn, which is slow)
+    filtering       which claims to keep, with a guarantee
     estimation      estimates from few labels and many probabilities; the next to label
     claims          measures of sets of claims: counts, agreement, failures
     significance    paired tests and their corrections

@@ -64,7 +64,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("figures",),
         ("label_bias", "self_knowledge"),
         ("significance",),
-        ("claims", "recalibration", "curves", "estimation"),
+        ("claims", "recalibration", "curves", "estimation", "filtering"),
         ("scores",),
         ("intervals",),
         ("folds", "forecasts"),

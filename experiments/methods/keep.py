@@ -33,7 +33,7 @@ from factormodels.nouns import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.recalibration.conformal import ConformalFilter, HeldOut
+    from calibration.filtering import ConformalFilter, HeldOut
     from experiments.columns.sources import Data
 
 _SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
@@ -93,7 +93,7 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
     Raises:
         InputError: if the data cannot be read, or an option does not fit them.
     """
-    from calibration.recalibration.conformal import conformal_filter, exchangeability, held_out
+    from calibration.filtering import conformal_filter, exchangeability, held_out
 
     if settings.answers is not None and settings.answers.suffix not in _SUFFIXES:
         raise InputError(

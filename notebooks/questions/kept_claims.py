@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.recalibration.conformal import Guarantee, held_out
+from calibration.filtering import Guarantee, held_out
 from calibration.validation import Floats
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.claim_scores import labelled_atoms

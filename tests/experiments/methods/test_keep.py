@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.recalibration.conformal import conformal_filter
+from calibration.filtering import conformal_filter
 from experiments import keep
 from experiments.columns.assessed_metadata import METADATA_KEY
 from factormodels import Atom, FactGraph, write_many

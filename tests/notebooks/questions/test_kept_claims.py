@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration.recalibration.conformal import conformal_filter
+from calibration.filtering import conformal_filter
 from factormodels import datasets
 from factormodels.variants import variant
 from inference import infer

@@ -1,4 +1,4 @@
-"""Conformal filtering of a response's claims by probability, with a guaranteed precision.
+"""Conformal filtering of a response's claims by score, with a guarantee: one threshold.
 
 Source: Mohri and Hashimoto 2024, "Language Models with Conformal Factuality Guarantees"; for the
 guarantee in the mean, Angelopoulos et al. 2024, "Conformal Risk Control".
@@ -7,6 +7,7 @@ guarantee in the mean, Angelopoulos et al. 2024, "Conformal Risk Control".
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -29,6 +30,9 @@ from factormodels.errors import InputError
 
 KEEP_ALL, KEEP_NONE = -math.inf, math.inf
 
+STATISTICS = ("mean probability", "number of claims", "share above 1/2")
+"""Names of the statistics of `response_statistics`."""
+
 _SLACK = 1e-12
 """Relative tolerance: shares and ranks that are closer differ by rounding."""
 
@@ -40,6 +44,9 @@ class Guarantee(StrEnum):
     """With probability `confidence`, the kept claims have at least the target precision."""
     MEAN = "mean"
     """The expected precision of the kept claims is at least the target."""
+    COHERENT = "coherent"
+    """With probability `confidence`, every kept claim is true. Together with scores that respect
+    dependencies, as `supported_scores` returns them, the kept set is then coherently factual."""
 
 
 class ConformalStatus(StrEnum):
@@ -54,6 +61,60 @@ class ConformalStatus(StrEnum):
 
 
 @dataclass(frozen=True)
+class Promise:
+    """A guarantee for the kept claims of a new response.
+
+    Attributes:
+        precision: target share of true claims among kept claims, in (0, 1]; below 1 for ``mean``,
+            1 for ``coherent``.
+        confidence: probability of reaching the target, in (0, 1); nan for ``mean``.
+        guarantee: ``probability``, ``mean`` or ``coherent``.
+    """
+
+    precision: float
+    confidence: float
+    guarantee: Guarantee
+
+    @classmethod
+    def of(
+        cls,
+        precision: float = 1.0,
+        confidence: float = 0.9,
+        guarantee: str = Guarantee.PROBABILITY,
+    ) -> Promise:
+        """Return the checked guarantee.
+
+        Raises:
+            InputError: for a setting outside its range.
+        """
+        kind = member_named(Guarantee, guarantee, "guarantee")
+        if not is_number(precision) or not 0 < precision <= 1:
+            raise InputError(f"precision is {precision!r}; give a number above 0 and up to 1")
+        if kind is Guarantee.MEAN and precision == 1:
+            raise InputError(
+                "precision is 1, which cannot be promised in the mean; give one below 1"
+            )
+        if kind is Guarantee.COHERENT and precision != 1:
+            raise InputError(
+                f"precision is {precision!r}, but a coherent set holds no false claim; give 1"
+            )
+        confidence = open_interval(confidence, "confidence", 0, 1)
+        return cls(float(precision), math.nan if kind is Guarantee.MEAN else confidence, kind)
+
+    @property
+    def fewest_responses(self) -> int:
+        """Fewest calibration responses with which any claim can be kept."""
+        if self.guarantee is Guarantee.MEAN:
+            # The added loss of 1 must not exceed what is allowed.
+            return max(1, math.ceil((1 / (1 - self.precision)) * (1 - _SLACK)) - 1)
+        return max(1, math.ceil(self.confidence / (1 - self.confidence) * (1 - 1e-9)))
+
+    def is_met(self, precisions: Floats) -> NDArray[np.bool_]:
+        """Mask of the precisions that reach the target up to rounding."""
+        return precisions >= self.precision * (1 - _SLACK)
+
+
+@dataclass(frozen=True)
 class ConformalFilter:
     """A threshold with a guarantee.
 
@@ -61,7 +122,7 @@ class ConformalFilter:
         threshold: claims with a probability above it are kept; -inf keeps all claims, inf none.
         precision: target precision of the kept claims of a response.
         confidence: probability of reaching the target; nan for a guarantee in the mean.
-        guarantee: ``probability`` or ``mean``.
+        guarantee: ``probability``, ``mean`` or ``coherent``.
         n_responses: number of calibration responses.
         status: status of the threshold.
     """
@@ -72,6 +133,11 @@ class ConformalFilter:
     guarantee: Guarantee
     n_responses: int
     status: ConformalStatus
+
+    @property
+    def promise(self) -> Promise:
+        """What is guaranteed."""
+        return Promise(self.precision, self.confidence, self.guarantee)
 
     def keep(self, p: ArrayLike) -> NDArray[np.bool_]:
         """Mask of the kept claims, (n,), for probabilities `p` (n,) in [0, 1].
@@ -112,31 +178,37 @@ def conformal_filter(
         responses: response ids (n_claims,).
         precision: target share of true claims among kept claims, in (0, 1]; below 1 for ``mean``.
         confidence: probability of reaching the target, in (0, 1); ignored for ``mean``.
-        guarantee: ``probability`` or ``mean``.
+        guarantee: ``probability``, ``mean`` or ``coherent``.
         unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for bad arrays, different lengths, or settings outside these ranges.
     """
-    kind = member_named(Guarantee, guarantee, "guarantee")
-    if not is_number(precision) or not 0 < precision <= 1:
-        raise InputError(f"precision is {precision!r}; give a number above 0 and up to 1")
-    if kind is Guarantee.MEAN and precision == 1:
-        raise InputError("precision is 1, which cannot be promised in the mean; give one below 1")
-    confidence = open_interval(confidence, "confidence", 0, 1)
+    promise = Promise.of(precision, confidence, guarantee)
     atoms = labelled_atoms(p, y, unlabelled)
-    grouping = atoms.grouping(responses)
-    if kind is Guarantee.PROBABILITY:
-        scores = conformity_scores(atoms.p, atoms.y, grouping, precision)
-        threshold = _rank(scores, confidence)
+    return filter_of(atoms.p, atoms.y, atoms.grouping(responses), promise)
+
+
+def filter_of(p: Floats, y: Floats, grouping: Grouping, promise: Promise) -> ConformalFilter:
+    """Lowest threshold with a guarantee, as `conformal_filter` returns it, for checked arrays.
+
+    Args:
+        p: scores (n,).
+        y: labels (n,), 1 or 0.
+        grouping: the response of each claim.
+        promise: the guarantee.
+    """
+    if promise.guarantee is Guarantee.MEAN:
+        threshold = _mean_threshold(p, y, grouping, 1 - promise.precision)
     else:
-        threshold = _mean_threshold(atoms.p, atoms.y, grouping, 1 - precision)
+        scores = conformity_scores(p, y, grouping, promise.precision)
+        threshold = _rank(scores, promise.confidence)
     status = {KEEP_ALL: ConformalStatus.KEEPS_ALL, KEEP_NONE: ConformalStatus.KEEPS_NONE}
     return ConformalFilter(
         threshold=threshold,
-        precision=float(precision),
-        confidence=confidence if kind is Guarantee.PROBABILITY else math.nan,
-        guarantee=kind,
+        precision=promise.precision,
+        confidence=promise.confidence,
+        guarantee=promise.guarantee,
         n_responses=len(grouping.responses),
         status=status.get(threshold, ConformalStatus.OK),
     )
@@ -176,27 +248,34 @@ def filtered_precision(
         InputError: for bad arrays, or different lengths.
     """
     atoms = labelled_atoms(np.asarray(keep, dtype=np.float64), y, unlabelled)
-    grouping = atoms.grouping(responses)
-    sizes = grouping.sums(atoms.p)
-    return np.divide(
-        grouping.sums(atoms.p * atoms.y), sizes, out=np.ones_like(sizes), where=sizes > 0
-    )
+    return _precisions(atoms.p, atoms.y, atoms.grouping(responses))[0]
+
+
+def _precisions(keep: Floats, y: Floats, grouping: Grouping) -> tuple[Floats, Floats]:
+    """Precision of the kept claims of each response, 1 if none is kept, and their number."""
+    sizes = grouping.sums(keep)
+    true = grouping.sums(keep * y)
+    return np.divide(true, sizes, out=np.ones_like(sizes), where=sizes > 0), sizes
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Performance of a filter on held-out responses.
+    """Performance of a filter on held-out responses, in the mean over random splits.
 
     Attributes:
         reached: share of held-out responses whose kept claims have the target precision.
+        faultless: share of held-out responses without a false claim among the kept ones.
         precision: mean precision of held-out responses, counted as 1 if no claim is kept.
         kept: share of the claims of held-out responses that are kept.
+        empty: share of held-out responses of which no claim is kept.
         n_splits: number of random halves.
     """
 
     reached: float
+    faultless: float
     precision: float
     kept: float
+    empty: float
     n_splits: int
 
 
@@ -216,24 +295,35 @@ def held_out(
     Raises:
         InputError: as `conformal_filter`, or if there are fewer than two responses.
     """
+    promise = Promise.of(**filtering)
     atoms = labelled_atoms(p, y)
     grouping = atoms.grouping(responses)
     n = len(grouping.responses)
     if n < 2:
         raise InputError("there is one labelled response; a split takes two or more")
     generator = np.random.default_rng(whole_number(seed, "seed", 0))
-    outcomes = np.empty((whole_number(n_splits, "n_splits", 1), 3))
+    outcomes = np.empty((whole_number(n_splits, "n_splits", 1), 5))
     for split in range(len(outcomes)):
         first = np.isin(grouping.index, generator.permutation(n)[: n // 2])
-        chosen = conformal_filter(
-            atoms.p[first], atoms.y[first], grouping.index[first], **filtering
-        )
-        keep = chosen.keep(atoms.p[~first])
-        precisions = filtered_precision(keep, atoms.y[~first], grouping.index[~first])
-        reached = precisions >= chosen.precision * (1 - _SLACK)
-        outcomes[split] = reached.mean(), precisions.mean(), keep.mean()
-    share, precise, kept = map(float, outcomes.mean(axis=0))
-    return HeldOut(share, precise, kept, len(outcomes))
+        outcomes[split] = _tried(atoms.p, atoms.y, grouping, first, promise)
+    reached, faultless, precise, kept, empty = map(float, outcomes.mean(axis=0))
+    return HeldOut(reached, faultless, precise, kept, empty, len(outcomes))
+
+
+def _tried(
+    p: Floats, y: Floats, grouping: Grouping, first: NDArray[np.bool_], promise: Promise
+) -> tuple[float, ...]:
+    """Outcomes on the responses outside the first part of a filter calibrated on that part."""
+    chosen = filter_of(p[first], y[first], grouping.of(first), promise)
+    keep = (p[~first] > chosen.threshold).astype(np.float64)
+    precisions, sizes = _precisions(keep, y[~first], grouping.of(~first))
+    return (
+        float(promise.is_met(precisions).mean()),
+        float((precisions == 1).mean()),
+        float(precisions.mean()),
+        float(keep.mean()),
+        float((sizes == 0).mean()),
+    )
 
 
 def exchangeability(
@@ -251,18 +341,33 @@ def exchangeability(
     Raises:
         InputError: for bad arrays, or different lengths.
     """
+    return compared(response_statistics(p, responses), response_statistics(new_p, new_responses))
+
+
+def response_statistics(p: ArrayLike, responses: Any) -> dict[str, Floats]:
+    """Statistics of each response that need no labels, by name, each (n_responses,).
+
+    Args:
+        p: probabilities (n_claims,).
+        responses: response ids (n_claims,).
+
+    Raises:
+        InputError: for bad arrays, or different lengths.
+    """
+    probabilities, grouping = probability_array(p), group_by_response(responses)
+    check_lengths(p=probabilities.size, responses=grouping.index.size)
+    values = (
+        grouping.means(probabilities),
+        grouping.sizes.astype(np.float64),
+        grouping.means(probabilities > 0.5),
+    )
+    return dict(zip(STATISTICS, values, strict=True))
+
+
+def compared(before: Mapping[str, Floats], after: Mapping[str, Floats]) -> dict[str, float]:
+    """P-values of `exchangeability`, from the statistics of old and new responses."""
     from scipy.stats import ks_2samp
 
-    def seen(values: ArrayLike, ids: Any) -> dict[str, Floats]:
-        probabilities, grouping = probability_array(values), group_by_response(ids)
-        check_lengths(p=probabilities.size, responses=grouping.index.size)
-        return {
-            "mean probability": grouping.means(probabilities),
-            "number of claims": grouping.sizes.astype(np.float64),
-            "share above 1/2": grouping.means(probabilities > 0.5),
-        }
-
-    before, after = seen(p, responses), seen(new_p, new_responses)
     return {
         name: min(1.0, len(before) * float(ks_2samp(before[name], after[name]).pvalue))
         for name in before

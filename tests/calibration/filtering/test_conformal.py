@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from calibration.grouping import group_by_response
-from calibration.recalibration.conformal import (
+from calibration.filtering.conformal import (
     ConformalStatus,
     conformal_filter,
     conformity_scores,
@@ -18,6 +17,7 @@ from calibration.recalibration.conformal import (
     filtered_precision,
     held_out,
 )
+from calibration.grouping import group_by_response
 from factormodels import datasets, variant
 from factormodels.errors import InputError
 from inference import infer_batch
@@ -198,7 +198,10 @@ def test_precision_of_nothing_is_one() -> None:
         ({"precision": 0}, "precision is 0; give a number above 0"),
         ({"precision": 1.1}, "precision is 1.1"),
         ({"confidence": 1}, "confidence is 1"),
-        ({"guarantee": "always"}, "guarantee is 'always'; choose one of probability, mean"),
+        (
+            {"guarantee": "always"},
+            "guarantee is 'always'; choose one of probability, mean, coherent",
+        ),
         ({"guarantee": "mean"}, "precision is 1, which cannot be promised in the mean"),
     ],
 )
