@@ -13,18 +13,26 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
+from experiments.asking.own_documents import (
+    DocumentsOf,
+    Scope,
+    is_own,
+    own_digest,
+    own_documents,
+)
 from experiments.asking.relation_models import content_hash
 from experiments.asking.settings import WebSettings
 from experiments.settings import USUAL, Option, Settings, option_of
 from experiments.settings.inputs import is_dataset, read_graphs
 from experiments.settings.limits import WebAddress
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.retrieval.base import TOP_K
 from factormodels.extraction.retrieval.documents import (
     Document,
     documents_of_graphs,
     read_documents,
 )
+from factormodels.extraction.retrieval.own import OwnDocuments, Searched
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted
 
@@ -89,6 +97,14 @@ class EvidenceSettings(Settings):
 
     documents: Annotated[DocumentSource, USUAL] = None
 
+    documents_of: DocumentsOf = None
+    """In a table, the column with the folder or file of each response's own documents, relative to
+    the table's folder."""
+
+    scope: Scope = None
+    """Which documents a claim is searched for in: all, or own, those of its response: named by
+    --documents-of (own is then the default), under its id in --documents, or its own passages."""
+
     queries: bool = False
     """Let the language model write the searches."""
 
@@ -137,6 +153,37 @@ Built = tuple[Any, dict[str, Any]]
 """A retriever, and the facts of it that results depend on, as JSON values."""
 
 
+@dataclass(frozen=True)
+class SearchedDocuments:
+    """Documents that are searched.
+
+    Attributes:
+        shared: those of all responses; None where each has its own.
+        own: those of each response by its id; None where all are searched for each.
+    """
+
+    shared: tuple[Document, ...] | None
+    own: Mapping[str, tuple[Document, ...]] | None = None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What results depend on, as JSON values."""
+        if self.own is None:
+            return {"documents_sha256": document_digest(self.shared or ())}
+        return {"scope": "own", "documents_sha256": own_digest(self.own)}
+
+    def searched(self, build: Callable[[Sequence[Document]], Any]) -> Searched:
+        """What searches them.
+
+        Args:
+            build: makes a retriever, with a name, of documents.
+        """
+        if self.own is None:
+            retriever: Searched = build(self.shared or ())
+            return retriever
+        return OwnDocuments(self.own, build)
+
+
 class RetrieverEntry(NamedTuple):
     """A retriever that can be named.
 
@@ -176,7 +223,7 @@ def refuse_web_options(name: str, *chosen: Settings) -> None:
 
 def build_retriever(
     name: str, graphs: Sequence[FactGraph], search: Search
-) -> tuple[Retriever, dict[str, Any]]:
+) -> tuple[Searched, dict[str, Any]]:
     """A retriever of `RETRIEVERS`, with the facts of it that results depend on.
 
     Args:
@@ -197,15 +244,34 @@ def build_retriever(
             raise InputError(f"{option} is for --retriever {needed}, not for {name}; leave one out")
     if RETRIEVERS[name].reads_documents:
         refuse_web_options(name, search.web, search.evidence)
+    else:
+        refuse_document_options(name, search.evidence)
     return RETRIEVERS[name].build(graphs, search)
+
+
+def refuse_document_options(name: str, evidence: Any) -> None:
+    """Refuse options about documents where a retriever searches none.
+
+    Args:
+        name: the retriever's name.
+        evidence: settings with `documents`, `documents_of` and `scope`.
+
+    Raises:
+        InputError: for the first option that would do nothing.
+    """
+    for field in ("documents", "documents_of", "scope"):
+        if getattr(evidence, field) is not None:
+            option = field.replace("_", "-")
+            raise InputError(f"--{option} is for --retriever local, not for {name}; leave one out")
 
 
 def _local(graphs: Sequence[FactGraph], search: Search) -> Built:
     from factormodels.extraction.retrieval.bm25 import build_collection
 
-    documents = read_sources(search.evidence.documents, graphs)
-    local = build_collection(documents, **_top(search))
-    return local, {"top_k": local.top_k, "documents_sha256": document_digest(documents)}
+    documents = read_documents_of(search.evidence, graphs)
+    settings = {"top_k": TOP_K, **_top(search)}
+    searched = documents.searched(partial(build_collection, **settings))
+    return searched, {"top_k": settings["top_k"], **documents.facts}
 
 
 def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
@@ -223,7 +289,7 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
         embedder = load_embedder(evidence.embeddings, content_hash(Path(evidence.embeddings)))
     else:
         embedder = _provider_s(evidence.embeddings, search)
-    documents = read_sources(search.evidence.documents, graphs)
+    documents = read_documents_of(search.evidence, graphs)
     documents_path = evidence.documents if isinstance(evidence.documents, Path) else None
     # An embedded dataset is no file, and what stands in no folder is kept beside the answers.
     beside = (
@@ -232,17 +298,20 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
     folder = None
     if beside is not None:
         folder = (beside if beside.is_dir() else beside.parent) / FOLDER
-    dense = build_dense_collection(
-        documents,
-        embedder,
-        folder=folder,
-        replay=session.settings.replay,
-        ledger=session.ledger,
-        **_top(search),
+    settings = {"top_k": TOP_K, **_top(search)}
+    searched = documents.searched(
+        partial(
+            build_dense_collection,
+            embedder=embedder,
+            folder=folder,
+            replay=session.settings.replay,
+            ledger=session.ledger,
+            **settings,
+        )
     )
-    return dense, {
-        "top_k": dense.top_k,
-        "documents_sha256": document_digest(documents),
+    return searched, {
+        "top_k": settings["top_k"],
+        **documents.facts,
         "embeddings": embedder.identity,
     }
 
@@ -355,14 +424,31 @@ RETRIEVERS: Mapping[str, RetrieverEntry] = MappingProxyType(
 """Every retriever by its name."""
 
 
-def read_sources(
-    source: Path | tuple[Document, ...] | None, graphs: Sequence[FactGraph]
-) -> tuple[Document, ...]:
-    """The documents of a folder, file or embedded dataset; None: the passages of responses.
+def read_documents_of(evidence: Any, graphs: Sequence[FactGraph]) -> SearchedDocuments:
+    """The documents that settings name, of all responses or of each.
+
+    Args:
+        evidence: settings with `documents`, `documents_of` and `scope`.
+        graphs: the responses, whose passages are the documents where none are named.
 
     Raises:
-        InputError: if there are none.
+        InputError: if there are none, or documents are named twice.
     """
+    source = evidence.documents
+    if source is not None and evidence.documents_of is not None:
+        raise InputError("--documents and --documents-of both name what is searched; leave one out")
+    if is_own(evidence.scope, evidence.documents_of):
+        return SearchedDocuments(None, own_documents(source, graphs))
+    if evidence.documents_of is not None:
+        every = own_documents(None, graphs).values()
+        return SearchedDocuments(tuple(dict.fromkeys(each for own in every for each in own)))
+    return SearchedDocuments(_shared(source, graphs))
+
+
+def _shared(
+    source: Path | tuple[Document, ...] | None, graphs: Sequence[FactGraph]
+) -> tuple[Document, ...]:
+    """The documents of a folder, file or embedded dataset; None: the passages of responses."""
     if source is None:
         return documents_of_graphs(graphs)
     if isinstance(source, tuple):

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from experiments.columns.contents import longest_texts
 from experiments.columns.resolved import Columns, as_option
-from experiments.columns.roles import CONTEXTS, ID, QUESTION, RESPONSE_TEXT, TOPIC, UNIQUE_IN_ROWS
+from experiments.columns.roles import (
+    CONTEXTS,
+    DOCUMENTS,
+    ID,
+    QUESTION,
+    RESPONSE_TEXT,
+    TOPIC,
+    UNIQUE_IN_ROWS,
+)
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.formats.ragas import passages_of
 from factormodels.io.not_used import note_cells
+from factormodels.io.source.opening import exists
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.data_table import DataTable
 from factormodels.nouns import counted
@@ -23,7 +33,10 @@ from factormodels.nouns import counted
 COLUMNS_KEY = "columns"
 """Where the metadata of a response have the cells of its row that are nothing else."""
 
-_ROLES = {role.meaning: role for role in (RESPONSE_TEXT, QUESTION, ID, TOPIC, CONTEXTS)}
+DOCUMENTS_KEY = "documents"
+"""Metadata key of the path of a response's own documents."""
+
+_ROLES = {role.meaning: role for role in (RESPONSE_TEXT, QUESTION, ID, TOPIC, CONTEXTS, DOCUMENTS)}
 """Roles of the columns of a table of responses, by what they hold."""
 
 _MOST_PLACES = 10
@@ -36,6 +49,7 @@ _OWN_NAMES = MappingProxyType(
         "id": "id",
         "topic": "topic",
         "contexts": "contexts",
+        "documents": "documents",
     }
 )
 
@@ -181,6 +195,7 @@ def _response(
     name = _id(table, row, chosen["id"])
     kept = {name: value for name in others if _is_kept(value := table.rows[row].get(name))}
     contexts = chosen["contexts"]
+    documents = _documents(table, row, chosen["documents"])
     return FactGraph(
         name or record_id(table.source.replace(" ", "-"), line if several else None),
         (),
@@ -190,8 +205,29 @@ def _response(
         query=_text(table, row, chosen["question"]),
         response=_text(table, row, chosen["response"]).strip(),
         topic=_text(table, row, chosen["topic"]),
-        metadata={COLUMNS_KEY: kept} if kept else {},
+        metadata={
+            **({COLUMNS_KEY: kept} if kept else {}),
+            **({DOCUMENTS_KEY: documents} if documents else {}),
+        },
     )
+
+
+def _documents(table: DataTable, row: int, column: str | None) -> str:
+    """Path of the documents that a row names, relative to the folder of the table; "" for none."""
+    if column is None:
+        return ""
+    where, named = table.locate(row, column), _text(table, row, column).strip()
+    if not named:
+        raise InputError(
+            f"{where}: the cell is empty; name the folder or file of the response's documents"
+        )
+    path = Path(table.source).parent / named
+    if not exists(path):
+        raise InputError(
+            f"{where}: there is no folder or file {str(path)!r}; put the documents there, or name "
+            "where they are, from the folder of the table"
+        )
+    return str(path)
 
 
 def _id(table: DataTable, row: int, column: str | None) -> str:

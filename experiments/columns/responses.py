@@ -55,9 +55,15 @@ _Read: TypeAlias = tuple[Sequence[FactGraph], tuple[str, ...]]
 """Responses, and remarks on how they were read."""
 
 _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
-    {"response": "text_column", "question": "question_column", "id": "id_column"}
+    {
+        "response": "text_column",
+        "question": "question_column",
+        "id": "id_column",
+        "documents": "documents_of",
+    }
 )
-"""The setting that names the column of a role; topics and passages have none."""
+"""The setting that names the column of a role; topics and passages have none. Commands that search
+alone have `documents_of`."""
 
 ResponsesIn: TypeAlias = "str | os.PathLike[str] | Given | Iterable[Given] | pd.DataFrame"
 """Responses: a file, a folder, the name of an embedded dataset, one, several, or a data frame."""
@@ -209,9 +215,20 @@ class ResponseSettings(Settings):
         )
 
 
-def load_responses(responses: ResponsesIn) -> LoadedResponses:
-    """The responses of a file, a folder or a dataset, or given ones, as `ResponseSettings.load`."""
-    return ResponseSettings().load(responses)
+class _WithDocuments(ResponseSettings):
+    """Responses with documents of their own."""
+
+    documents_of: ColumnName = None
+
+
+def load_responses(responses: ResponsesIn, documents_of: str | None = None) -> LoadedResponses:
+    """The responses of a file, a folder or a dataset, or given ones, as `ResponseSettings.load`.
+
+    Args:
+        responses: the responses.
+        documents_of: column of a table with the path of each response's documents.
+    """
+    return _WithDocuments(documents_of=documents_of).load(responses)
 
 
 def _check_place(text: str) -> None:
@@ -235,11 +252,7 @@ def _of_texts(texts: Any, columns: ResponseSettings) -> _Read:
             raise InputError(
                 f"text {number} is a {type(text).__name__}; give texts, and rows or graphs as data"
             )
-    if _named_columns(columns):
-        raise InputError(
-            "--text-column, --question-column and --id-column name columns, and there is no table; "
-            "leave them out"
-        )
+    _require_no_columns(columns, "there is no table")
     graphs = [
         FactGraph(f"response-{number}", (), response=text.strip())
         for number, text in enumerate(several, 1)
@@ -261,11 +274,8 @@ def _of_given(data: Given | Iterable[Given] | pd.DataFrame, columns: ResponseSet
         table = DataTable("response", "rows", names, tuple(rows), (None,) * len(rows))
         graphs, remarks = responses_of_table(table, _named(columns))
         several = list(graphs)
-    elif _named_columns(columns):
-        raise InputError(
-            "--text-column, --question-column and --id-column name columns, and there is no table; "
-            "leave them out"
-        )
+    else:
+        _require_no_columns(columns, "there is no table")
     kept, empty = _without_empty(graphs_of(cast("list[FactGraph]", several)), "id")
     return kept, (*remarks, *empty)
 
@@ -344,7 +354,16 @@ def _is_table(text: str) -> bool:
 
 def _named(columns: ResponseSettings) -> dict[str, str | None]:
     """The columns that options name, by what they hold."""
-    return {meaning: getattr(columns, option) for meaning, option in _COLUMN_OPTIONS.items()}
+    return {meaning: getattr(columns, option, None) for meaning, option in _COLUMN_OPTIONS.items()}
+
+
+def _require_no_columns(columns: ResponseSettings, why: str, where: str = "") -> None:
+    """Refuse an option that names a column where there are none."""
+    for option in _COLUMN_OPTIONS.values():
+        if getattr(columns, option, None) is not None:
+            raise InputError(
+                f"{where}--{option.replace('_', '-')} names a column, and {why}; leave it out"
+            )
 
 
 def _named_columns(columns: ResponseSettings) -> set[str]:
@@ -372,12 +391,7 @@ def _of_table(table: DataTable, columns: ResponseSettings) -> _Read:
 def _without_columns(
     graphs: Sequence[FactGraph], source: Path, columns: ResponseSettings, noun: str = "id"
 ) -> _Read:
-    for option in _COLUMN_OPTIONS.values():
-        if getattr(columns, option) is not None:
-            raise InputError(
-                f"{source}: --{option.replace('_', '-')} names a column, and this is not a table; "
-                "leave it out"
-            )
+    _require_no_columns(columns, "this is not a table", f"{source}: ")
     return _without_empty(graphs, noun)
 
 

@@ -171,6 +171,8 @@ CONTEXTS = Role(
     "",
     (("retrieved contexts",), ("contexts",), ("retrieved passages",), ("passages",), ("context",)),
 )
+DOCUMENTS = Role("documents", "--documents-of", ())
+"""The folder or file of a response's own documents; no name tells that a column holds paths."""
 UNIQUE_IN_ROWS = Role(
     "id",
     "--id-column",

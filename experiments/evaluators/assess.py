@@ -15,6 +15,7 @@ from pydantic import Field
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.failed_calls import with_failed_calls
 from experiments.asking.ledger_table import ledger_table
+from experiments.asking.own_documents import own_remark
 from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_correction import BATCH
 from experiments.asking.relation_settings import RelationSettings
@@ -85,6 +86,7 @@ from experiments.settings.inputs import relation_remarks
 from experiments.settings.limits import Encoding, Least
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.extraction.retrieval.own import OwnDocuments
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.relations import made_neutral
 from factormodels.metadata.learned_from import LearnedFrom, relations_mark
@@ -436,6 +438,8 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
             f"Asked the web for {counted(store.asked['searches'], 'search', 'searches')}{paid}, "
             f"{counted(store.asked['pages'], 'page')}."
         )
+    if isinstance(plan.searcher, OwnDocuments) and (silent := own_remark(plan.searcher.documents)):
+        yield silent
     if batch.resumed:
         were = "was" if batch.resumed == 1 else "were"
         paid = "" if plan.model is None else "; the table `cost` has the calls of this run alone"

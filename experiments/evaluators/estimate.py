@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from factormodels.extraction.asking.stage import CLAIM_CHARACTERS, Extent, Model
 from factormodels.extraction.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.language_model.model_parameters import reasoning_tokens
 from factormodels.extraction.language_model.prices import Prices, model_prices
-from factormodels.extraction.pipeline import retrieval_stage
+from factormodels.extraction.pipeline import retrieval_stage, stage_by_response
 from factormodels.extraction.probe.asking import STAGE, probe_calls
 from factormodels.extraction.probe.table import probe_named
 from factormodels.extraction.prompts import PromptTemplate
@@ -28,6 +29,7 @@ from factormodels.extraction.relation_models.prompted import PromptedRelationMod
 from factormodels.extraction.relation_models.windows import OVERLAP
 from factormodels.extraction.retrieval.chunks import searched_text
 from factormodels.extraction.retrieval.dense import DenseRetriever
+from factormodels.extraction.retrieval.own import OwnDocuments
 from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.claim_relations import n_claim_pairs
@@ -171,8 +173,10 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
         price = 0.0 if local else wanted.price_search or 0.0
         searches = f"searches ({plan.retriever})"
         rows.append(StageEstimate(searches, asked, known, cost=price * asked))
-        if isinstance(plan.searcher, DenseRetriever):
-            rows += _embeddings(plan.searcher, extents)
+        searcher = plan.searcher
+        whole = searcher.together() if isinstance(searcher, OwnDocuments) else searcher
+        if isinstance(whole, DenseRetriever):
+            rows += _embeddings(whole, extents)
     # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
     if wanted.summarise:
@@ -248,12 +252,15 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
     elif plan.retriever == "local" and exact_atoms and plan.searcher and not wanted.queries:
         # Searching documents on this disk costs nothing, and then the numbers are known.
         bare = FactGraph(graph.id, atoms, query=graph.query, topic=graph.topic)
-        search = retrieval_stage(plan.searcher, for_question=wanted.question_contexts)
+        retrieval = partial(retrieval_stage, for_question=wanted.question_contexts)
+        search = stage_by_response(retrieval, plan.searcher)
         searched = search(bare)
         contexts = searched.contexts
     if contexts is None:
         # What is on this disk is all that can be found; the web has no end.
-        there = {passage.text for passage in getattr(plan.searcher, "passages", ())}
+        searcher = plan.searcher
+        inner = searcher.of(graph).inner if isinstance(searcher, OwnDocuments) else searcher
+        there = {passage.text for passage in getattr(inner, "passages", ())}
         retrieved = n * min(plan.top_k, len(there) or plan.top_k)
         passages = retrieved + plan.top_k * bool(wanted.question_contexts and graph.query.strip())
         m = min(passages, len(there) or passages)

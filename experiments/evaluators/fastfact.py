@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from calibration.intervals import IntervalSettings
 from experiments.asking.failed_calls import with_failed_calls
+from experiments.asking.own_documents import DocumentsOf, Scope
 from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.searchers import (
@@ -23,8 +25,8 @@ from experiments.asking.searchers import (
     DocumentSource,
     EvidenceSettings,
     Search,
-    document_digest,
-    read_sources,
+    read_documents_of,
+    refuse_document_options,
     web_retriever,
 )
 from experiments.asking.session import Session, asking
@@ -71,12 +73,13 @@ from factormodels.extraction.asking.table import ASSESSORS, PRE_VERIFICATION
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.pipeline import Stage
+from factormodels.extraction.pipeline import Stage, stage_by_response
 from factormodels.extraction.probe.table import RELATIONS
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
+from factormodels.extraction.retrieval.own import Searched
 from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted
@@ -128,6 +131,14 @@ class FastFactRun(
     passages, google with the key in SERPER_API_KEY."""
 
     documents: Annotated[DocumentSource, USUAL] = None
+
+    documents_of: DocumentsOf = None
+    """In a table, the column with the folder or file of each response's own documents, relative to
+    the table's folder."""
+
+    scope: Scope = None
+    """Which documents a claim is searched for in: all, or own, those of its response: named by
+    --documents-of (own is then the default), under its id in --documents, or its own passages."""
 
     pages: Annotated[int, Field(ge=1)] = 5
     """Pages read per claim."""
@@ -277,7 +288,11 @@ def _stages(
     model = session.needed_model("FaStfact asks")
     retriever, searched = _retriever(graphs, settings, session)
     pipeline = settings.pipeline
-    stages: list[Stage] = [fastfact_stage(model, retriever, pipeline)]
+
+    def stage_of(searching: Retriever) -> Stage:
+        return fastfact_stage(model, searching, pipeline)
+
+    stages: list[Stage] = [stage_by_response(stage_of, retriever)]
     facts = {
         "method": "fastfact",
         "model": model.name,
@@ -410,11 +425,12 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
 
 def _retriever(
     graphs: Sequence[FactGraph], settings: FastFactRun, session: Session
-) -> tuple[Retriever, dict[str, Any]]:
+) -> tuple[Searched, dict[str, Any]]:
     """What is searched, with the facts of it that results depend on."""
     chunks = ChunkSettings(settings.words, settings.overlap)
+    named = settings.documents is not None or settings.documents_of is not None
     has_passages = any(graph.contexts for graph in graphs)
-    name = settings.retriever or ("local" if has_passages or settings.documents is not None else "")
+    name = settings.retriever or ("local" if has_passages or named else "")
     if not name:
         raise InputError(
             "there is no evidence: name a folder with --documents, or a source with --retriever "
@@ -427,13 +443,12 @@ def _retriever(
     if name == "local":
         from factormodels.extraction.retrieval.document_pages import build_document_pages
 
-        documents = read_sources(settings.documents, graphs)
-        local = build_document_pages(
-            documents, pages=settings.pages, top_k=settings.pieces, chunks=chunks
+        documents = read_documents_of(settings, graphs)
+        build = partial(
+            build_document_pages, pages=settings.pages, top_k=settings.pieces, chunks=chunks
         )
-        return local, {**facts, "documents_sha256": document_digest(documents)}
-    if settings.documents is not None:
-        raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
+        return documents.searched(build), {**facts, **documents.facts}
+    refuse_document_options(name, settings)
     searcher = web_retriever(
         name,
         Search(EvidenceSettings(), settings, session, settings.retry_failed),

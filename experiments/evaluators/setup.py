@@ -27,9 +27,11 @@ from experiments.asking.searchers import (
     RETRIEVERS,
     Search,
     build_retriever,
+    refuse_document_options,
     refuse_web_options,
 )
 from experiments.columns.assessed_metadata import METADATA_KEY as ASSESSMENT_KEY
+from experiments.columns.response_table import DOCUMENTS_KEY
 from experiments.evaluators.batches.threads import LocalRelations
 from experiments.evaluators.calls.early_exits import early_exit
 from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_stage
@@ -47,12 +49,13 @@ from factormodels.extraction.pipeline import (
     retrieval_stage,
     reviser_stage,
     sentences_stage,
+    stage_by_response,
     summary_stage,
 )
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import chosen_method
-from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.retrieval.own import Searched
 from factormodels.extraction.stages.addressed import (
     with_addressed,
     with_addressed_verdicts,
@@ -95,7 +98,7 @@ class AssessmentPlan:
         atoms: where claims come from, one of `ATOMS`.
         revise: whether they are rewritten.
         retriever: `GIVEN`, or one of `RETRIEVERS`.
-        searcher: the retriever; None for `GIVEN`.
+        searcher: the retriever, or documents of each response; None for `GIVEN`.
         relations: where relations come from, one of `RELATIONS`.
         judge: the relation model.
         model: the language model; None if there is none.
@@ -113,7 +116,7 @@ class AssessmentPlan:
     atoms: str
     revise: bool
     retriever: str
-    searcher: Retriever | None
+    searcher: Searched | None
     relations: str
     judge: RelationModel
     model: LanguageModel | None
@@ -206,20 +209,22 @@ def make_plan(
         stages.append(reviser_stage(_model(session, "--revise")))
     # Only now, since revision may make two claims one, and before anything is asked about them.
     stages.append(merge_duplicate_atoms)
-    searcher: Retriever | None = None
+    searcher: Searched | None = None
     if retriever != GIVEN:
         search = Search(settings, settings, session, settings.retry_failed)
         searcher, chosen_facts = build_retriever(retriever, graphs, search)
         writer = _model(session, "--queries") if settings.queries else None
         if settings.question_contexts and not any(graph.query.strip() for graph in graphs):
             raise InputError("--question-contexts: no response has a question; give --query")
-        stages.append(retrieval_stage(searcher, writer, for_question=settings.question_contexts))
+        retrieval = partial(retrieval_stage, model=writer, for_question=settings.question_contexts)
+        stages.append(stage_by_response(retrieval, searcher))
         facts |= {**chosen_facts, "question_contexts": settings.question_contexts}
     else:
         for name, chosen in (
             ("--queries", settings.queries),
             ("--question-contexts", settings.question_contexts),
             ("--top-k", settings.top_k is not None),
+            ("--scope", settings.scope is not None),
         ):
             if chosen:
                 raise InputError(
@@ -309,7 +314,8 @@ def make_plan(
                     f"--assessor {assessor.name} searches by itself; name --retriever wikipedia or "
                     "google, or --retriever local with --documents"
                 )
-        stages.append(assessor_stage(settings.assessors, judge, searcher))
+        asking = partial(assessor_stage, settings.assessors, judge)
+        stages.append(asking() if searcher is None else stage_by_response(asking, searcher))
         if not settings.few_calls:
             stages.append(
                 partial(with_addressed_verdicts, assessors=settings.assessors, model=judge)
@@ -417,7 +423,7 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
     of_claims = any(graph.contexts and graph.atoms for graph in graphs)
     name = settings.retriever
     if name is None:
-        if settings.documents is not None:
+        if settings.documents is not None or settings.documents_of is not None:
             name = "local" if settings.embeddings is None else "dense"
         elif passages:
             # Passages found for the input's own atoms fit no others; as documents they can be
@@ -445,10 +451,11 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
             f"is {atoms}; use --retriever local to search them anew"
         )
     reads_documents = name != GIVEN and RETRIEVERS[name].reads_documents
-    if reads_documents and settings.documents is None and not passages:
+    named = settings.documents is not None or any(DOCUMENTS_KEY in g.metadata for g in graphs)
+    if reads_documents and not named and not passages:
         raise InputError(f"--retriever {name}: name a folder of documents with --documents")
-    if not reads_documents and settings.documents is not None:
-        raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
+    if not reads_documents:
+        refuse_document_options(name, settings)
     return name
 
 

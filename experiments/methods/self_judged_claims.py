@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from calibration.self_knowledge import declining_clauses
 from experiments.asking.failed_calls import failed_throughout, failure_sentences
+from experiments.asking.own_documents import DocumentsOf, Scope
 from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.searchers import (
     RETRIEVERS,
@@ -35,6 +36,7 @@ from factormodels.extraction.pipeline import (
     atomizer_stage,
     retrieval_stage,
     run_stages,
+    stage_by_response,
 )
 from factormodels.extraction.probe.table import REFUSALS
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
@@ -69,6 +71,14 @@ class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings
 
     documents: Annotated[DocumentSource, USUAL] = None
 
+    documents_of: DocumentsOf = None
+    """In a table, the column with the folder or file of each response's own documents, relative to
+    the table's folder."""
+
+    scope: Scope = None
+    """Which documents a claim is searched for in: all, or own, those of its response: named by
+    --documents-of (own is then the default), or under its id in --documents."""
+
     retriever: Annotated[str | None, Option("NAME")] = None
     """A search instead of documents: wikipedia or google."""
 
@@ -82,7 +92,8 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
     for name in settings:
         if name not in SELF_SETTINGS:
             raise InputError(unknown_name(f"the setting {name!r}", name, SELF_SETTINGS))
-    searched = asked.documents is not None or asked.retriever is not None
+    named = (asked.documents, asked.documents_of, asked.retriever)
+    searched = any(each is not None for each in named)
     bare = [graph for graph in graphs if not graph.atoms]
     if not asked.extract:
         if searched:
@@ -167,13 +178,19 @@ def ask_claims(
         name = asked.retriever or "local"
         if name not in RETRIEVERS:
             raise InputError(unknown_name(f"--retriever {name!r}", name, RETRIEVERS))
-        if RETRIEVERS[name].reads_documents and asked.documents is None:
+        no_documents = asked.documents is None and asked.documents_of is None
+        if RETRIEVERS[name].reads_documents and no_documents:
             raise InputError(f"--retriever {name} searches documents; name them with --documents")
         retriever, facts = build_retriever(
             name,
             graphs,
             Search(
-                EvidenceSettings(documents=asked.documents, top_k=5),
+                EvidenceSettings(
+                    documents=asked.documents,
+                    documents_of=asked.documents_of,
+                    scope=asked.scope,
+                    top_k=5,
+                ),
                 asked,
                 session,
                 asked.retry_failed,
@@ -182,7 +199,7 @@ def ask_claims(
         extraction = (
             atomizer_stage(model, 1),
             merge_duplicate_atoms,
-            retrieval_stage(retriever),
+            stage_by_response(retrieval_stage, retriever),
             assessor_stage([LABELLER], model),
         )
         stages.append(

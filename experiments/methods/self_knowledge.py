@@ -259,7 +259,7 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
             )
     if settings.threshold is not None or settings.sweep:
         raise InputError("--threshold, --sweep: judgements have no threshold; leave them out")
-    source, loaded = name_of(cast("Data", data)), load_responses(data)
+    source, loaded = name_of(cast("Data", data)), load_responses(data, settings.documents_of)
     graphs = loaded.graphs
     with asking(settings) as session:
         wanted = (settings.setting,) if settings.setting else tuple(SELF_SETTINGS)

@@ -14,6 +14,7 @@ from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.retrieval.own import OwnDocuments, Searched
 from factormodels.extraction.sentences import stated_language
 from factormodels.extraction.stages import atomizer, queries, reviser, summariser
 from factormodels.extraction.stages.assessors import assess, assessor_facts, get_assessor
@@ -125,6 +126,19 @@ def retrieval_stage(
         return replace(searched, metadata={**searched.metadata, QUERIES_KEY: facts})
 
     return stage
+
+
+def stage_by_response(stage_of: Callable[[Retriever], Stage], searched: Searched) -> Stage:
+    """Return a stage that searches, for each response, what is searched for it.
+
+    Args:
+        stage_of: makes the stage of a retriever.
+        searched: a retriever for all responses, or documents of each.
+    """
+    if not isinstance(searched, OwnDocuments):
+        return stage_of(searched)
+    own = searched
+    return lambda graph: stage_of(own.of(graph))(graph)
 
 
 def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> Stage:

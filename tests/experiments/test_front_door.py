@@ -631,7 +631,7 @@ def test_a_named_model_answers_from_its_cache(
         ({"documents": PASSAGES, "retrieve": "local"}, "did you mean 'retriever'"),
         (
             {"documents": PASSAGES, "id_column": "n"},
-            "`id_column` name columns, and there is no table",
+            "`id_column` names a column, and there is no table",
         ),
         (
             {"documents": PASSAGES, "model": AnsweringModel(str), "api_base": "http://x"},

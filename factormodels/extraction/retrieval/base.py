@@ -11,6 +11,9 @@ from factormodels.errors import InputError
 CONTEXT_CHARACTERS = 4000
 """FactReasoner's maximum length of the text of a context, in characters (section 4)."""
 
+TOP_K = 3
+"""Passages per query of retrievers over documents, as FactReasoner retrieves (section 4)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:

@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib.abc import MetaPathFinder
 from typing import Any
 
-from factormodels.extraction.retrieval.base import Passage, Retrieved, checked_top_k
+from factormodels.extraction.retrieval.base import TOP_K, Passage, Retrieved, checked_top_k
 from factormodels.extraction.retrieval.chunks import (
     ChunkSettings,
     collection_passages,
@@ -37,7 +37,7 @@ class LocalRetriever:
 
     passages: tuple[Passage, ...] = field(repr=False)
     index: ChunkIndex = field(repr=False)
-    top_k: int = 3
+    top_k: int = TOP_K
     name: str = "local"
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
@@ -51,7 +51,7 @@ class LocalRetriever:
 def build_collection(
     documents: Iterable[Document],
     *,
-    top_k: int = 3,
+    top_k: int = TOP_K,
     chunks: ChunkSettings | None = None,
 ) -> LocalRetriever:
     """Return a retriever over `documents`.

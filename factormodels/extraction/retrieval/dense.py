@@ -11,7 +11,7 @@ import numpy as np
 
 from factormodels.extraction.embeddings import Embedder, Vectors, VectorStore
 from factormodels.extraction.language_model.accounting import Ledger
-from factormodels.extraction.retrieval.base import Passage, Retrieved, checked_top_k
+from factormodels.extraction.retrieval.base import TOP_K, Passage, Retrieved, checked_top_k
 from factormodels.extraction.retrieval.chunks import (
     ChunkSettings,
     collection_passages,
@@ -36,7 +36,7 @@ class DenseRetriever:
 
     passages: tuple[Passage, ...] = field(repr=False)
     store: VectorStore = field(repr=False, compare=False)
-    top_k: int = 3
+    top_k: int = TOP_K
     name: str = "dense"
 
     @cached_property
@@ -67,7 +67,7 @@ def build_dense_collection(
     documents: Iterable[Document],
     embedder: Embedder,
     *,
-    top_k: int = 3,
+    top_k: int = TOP_K,
     chunks: ChunkSettings | None = None,
     folder: Path | None = None,
     replay: bool = False,

@@ -96,6 +96,11 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
     return documents
 
 
+def suffixes() -> tuple[str, ...]:
+    """Return the suffixes of files that are read as documents."""
+    return tuple(_READERS)
+
+
 def _warn_of(root: Path, files: Sequence[Path], what: str) -> None:
     """Warn of files of a folder without documents."""
     if files:

@@ -1,0 +1,143 @@
+"""Documents of each response: those that its row names, those under its id, or its passages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from experiments.columns.response_table import DOCUMENTS_KEY
+from experiments.findings.text import some_of
+from experiments.settings import ColumnName, Option
+from experiments.settings.inputs import is_dataset, read_graphs
+from factormodels.errors import InputError
+from factormodels.extraction.retrieval.documents import (
+    Document,
+    documents_of_graphs,
+    read_documents,
+    suffixes,
+)
+from factormodels.fact_graph import FactGraph
+from factormodels.io.source.opening import exists
+from factormodels.nouns import counted
+
+DocumentsOf: TypeAlias = ColumnName
+
+Scope = Annotated[Literal["all", "own"] | None, Option("WHOSE")]
+
+OWN = "own"
+
+
+def is_own(scope: str | None, documents_of: str | None) -> bool:
+    """Return whether each response is searched for among its own documents alone."""
+    return scope == OWN or (scope is None and documents_of is not None)
+
+
+def own_documents(
+    source: Path | tuple[Document, ...] | None, graphs: Sequence[FactGraph]
+) -> dict[str, tuple[Document, ...]]:
+    """Documents of each response by its id.
+
+    Args:
+        source: a folder that holds a folder or file for each id, a file or documents whose titles
+            are ids, or an embedded dataset with these ids; None: the path that a response's row
+            names, or the passages of the response.
+        graphs: the responses.
+
+    Raises:
+        InputError: for a response without documents in a source that is named, for documents that
+            cannot be read, or if no response has any.
+    """
+    if source is None:
+        documents = _named_or_passages(graphs)
+    elif isinstance(source, Path) and source.is_dir() and not is_dataset(source):
+        documents = {graph.id: _in_folder(source, graph.id) for graph in graphs}
+    else:
+        documents = _by_name(source, graphs)
+    if not any(documents.values()):
+        raise InputError(
+            "--scope own: no response has passages; name its documents with --documents-of COLUMN, "
+            "or a folder with a folder for each response with --documents"
+        )
+    return documents
+
+
+def own_digest(documents: Mapping[str, Iterable[Document]]) -> str:
+    """SHA-256 of documents by response, whatever files they stand in."""
+    digest = hashlib.sha256()
+    for name, own in documents.items():
+        parts = [name, *(part for each in own for part in (each.title, each.link, each.text))]
+        for part in (str(len(parts)), *parts):
+            # With its length, so that no two lists of parts give the same text.
+            digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def own_remark(documents: Mapping[str, Sequence[Document]]) -> str:
+    """Return a sentence on responses without documents of their own; "" if there are none."""
+    silent = [name for name, own in documents.items() if not own]
+    if not silent:
+        return ""
+    have = "has" if len(silent) == 1 else "have"
+    return (
+        f"{len(silent):,} of {counted(len(documents), 'response')} {have} no passages to search: "
+        f"nothing was found for their claims ({some_of(silent)})."
+    )
+
+
+def _named_or_passages(graphs: Sequence[FactGraph]) -> dict[str, tuple[Document, ...]]:
+    by_path: dict[str, tuple[Document, ...]] = {}
+    documents = {}
+    for graph in graphs:
+        path = graph.metadata.get(DOCUMENTS_KEY)
+        if not isinstance(path, str):
+            documents[graph.id] = documents_of_graphs([graph])
+            continue
+        if path not in by_path:
+            by_path[path] = _read(Path(path), graph.id)
+        documents[graph.id] = by_path[path]
+    return documents
+
+
+def _in_folder(folder: Path, name: str) -> tuple[Document, ...]:
+    """Documents of a response in a folder: the folder of its id, or a file named after it."""
+    whole = folder.resolve()
+    places = [folder / name, *(folder / f"{name}{suffix}" for suffix in suffixes())]
+    for path in places:
+        # An id must not lead out of the folder.
+        if path.resolve().is_relative_to(whole) and path.resolve() != whole and exists(path):
+            return _read(path, name)
+    raise InputError(
+        f"{folder}: nothing there is named after the response {name!r}; put its documents in a "
+        f"folder of that name, or in a file such as {name}.txt"
+    )
+
+
+def _read(path: Path, name: str) -> tuple[Document, ...]:
+    try:
+        return read_documents(path)
+    except InputError as error:
+        raise InputError(f"response {name!r}: {error}") from None
+
+
+def _by_name(
+    source: Path | tuple[Document, ...], graphs: Sequence[FactGraph]
+) -> dict[str, tuple[Document, ...]]:
+    """Documents whose title is the id of a response, or passages of a dataset's response."""
+    by_name: dict[str, tuple[Document, ...]] = {}
+    if isinstance(source, Path) and is_dataset(source):
+        where, what = str(source), "response"
+        by_name = {graph.id: documents_of_graphs([graph]) for graph in read_graphs(source)}
+    else:
+        where = str(source) if isinstance(source, Path) else "documents"
+        what = "document with the title"
+        for document in read_documents(source) if isinstance(source, Path) else source:
+            by_name[document.title] = (*by_name.get(document.title, ()), document)
+    for graph in graphs:
+        if graph.id not in by_name:
+            raise InputError(
+                f"{where}: there is no {what} {graph.id!r}, which --scope own searches for that "
+                "response; add it"
+            )
+    return {graph.id: by_name[graph.id] for graph in graphs}

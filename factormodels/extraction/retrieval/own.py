@@ -1,0 +1,74 @@
+"""Documents of each response by itself: a claim is searched for among its own response's alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from factormodels.errors import InputError
+from factormodels.extraction.retrieval.base import Retrieved, Retriever
+from factormodels.extraction.retrieval.documents import Document
+from factormodels.fact_graph import FactGraph
+
+OWN_NAME = "own documents"
+"""What follows the retriever's name, in metadata of a response that was searched for in its own
+documents: such evidence is other evidence than that from documents of all responses."""
+
+
+@dataclass(frozen=True)
+class OwnRetriever:
+    """Retriever over the documents of one response.
+
+    Attributes:
+        inner: searches them; None where there are none, and nothing is found.
+        name: the retriever's name in tables and manifests.
+        top_k: passages per query; None if the retriever does not say.
+    """
+
+    inner: Retriever | None
+    name: str = OWN_NAME
+    top_k: int | None = None
+
+    def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
+        """Return the result of each query, in order."""
+        if self.inner is None:
+            return [Retrieved(()) for _ in queries]
+        return self.inner.retrieve(queries)
+
+
+@dataclass(frozen=True)
+class OwnDocuments:
+    """Documents by response.
+
+    Attributes:
+        documents: documents by id of response; a response may have none.
+        build: makes a retriever of documents.
+    """
+
+    documents: Mapping[str, tuple[Document, ...]] = field(repr=False)
+    build: Callable[[Sequence[Document]], Retriever]
+
+    def of(self, graph: FactGraph) -> OwnRetriever:
+        """Return a retriever over the documents of a response.
+
+        It is built anew at each call, so that memory holds one index at a time.
+
+        Raises:
+            InputError: if the response is not among those that documents are of.
+        """
+        if graph.id not in self.documents:
+            raise InputError(f"response {graph.id!r} is not among those that documents are of")
+        documents = self.documents[graph.id]
+        if not documents:
+            return OwnRetriever(None)
+        inner = self.build(documents)
+        return OwnRetriever(inner, f"{inner.name}, {OWN_NAME}", getattr(inner, "top_k", None))
+
+    def together(self) -> Retriever:
+        """Return a retriever over the documents of all responses."""
+        return self.build([each for own in self.documents.values() for each in own])
+
+
+Searched: TypeAlias = Retriever | OwnDocuments
+"""A retriever for all responses, or documents of each."""
