@@ -50,7 +50,7 @@ QUICK := $(SUITE) and not (service or notebook or browser or kill or slow)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test test-shared nightly quick real-model lint docs bench draft notebooks fuzz mutants endurance core lock sbom licences release browser latex model newest-numba
+.PHONY: help install run test test-shared nightly quick real-model lint docs bench draft notebooks fuzz mutants endurance core lock sbom licenses release browser latex model newest-numba
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -252,10 +252,10 @@ sbom: install ## Write the bill of materials of .venv (CycloneDX): results/sbom.
 	    --mc-type library -o results/sbom.cdx.json
 	$(VENV)/bin/python -m tests.complete_bill requirements.lock results/sbom.cdx.json
 
-licences: install ## Check the licences of everything that is installed against those allowed
-	$(VENV)/bin/python tests/check_licences.py
+licenses: install ## Check the licenses of everything that is installed against those allowed
+	$(VENV)/bin/python tests/check_licenses.py
 
-release: lint core test docs licences sbom ## Check everything, build wheel and sdist, run from the wheel
+release: lint core test docs licenses sbom ## Check everything, build wheel and sdist, run from the wheel
 	rm -rf dist $(RELEASE)
 	$(VENV)/bin/python -m build --outdir dist .
 	$(PYTHON) -m venv $(RELEASE)

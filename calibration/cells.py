@@ -204,16 +204,16 @@ def paired_claims(
     first: CellClaims,
     second: CellClaims,
     *,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
     k: str | float = "median",
     folds: Mapping[str, int] | None = None,
 ) -> tuple[JudgedClaims, JudgedClaims] | None:
-    """Labelled claims with a probability in both cells, as `compare_judged` takes them.
+    """Labeled claims with a probability in both cells, as `compare_judged` takes them.
 
     Args:
         first: one cell.
         second: another of the same claims.
-        unlabelled: treatment of claims without a label, as in `apply_policy`.
+        unlabeled: treatment of claims without a label, as in `apply_policy`.
         k: choice of the K of F1@K, as in `choose_k`.
         folds: fold of each response, if probabilities are cross-fitted.
 
@@ -221,7 +221,7 @@ def paired_claims(
         The claims of each cell, in the same order; None if there are none.
 
     Raises:
-        InputError: for unlabelled claims under the policy "error".
+        InputError: for unlabeled claims under the policy "error".
     """
     first_rows, second_rows = first.same_rows(second)
     both = first.judged[first_rows] & second.judged[second_rows]
@@ -230,7 +230,7 @@ def paired_claims(
     # From here on position i is the same claim on both sides.
     first_rows, second_rows = first_rows[both], second_rows[both]
     # The policy decides by label alone, so that the claims it keeps are the same for both.
-    scored = apply_policy(first.p[first_rows], first.label[first_rows], unlabelled)
+    scored = apply_policy(first.p[first_rows], first.label[first_rows], unlabeled)
     if not scored.p.size:
         return None
     owners = first.index[first_rows][scored.kept]
@@ -246,11 +246,11 @@ def claims_of_each(
     first: CellClaims,
     second: CellClaims,
     *,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
     k: str | float = "median",
     folds: Mapping[str, int] | None = None,
 ) -> tuple[JudgedClaims, JudgedClaims] | None:
-    """Labelled claims of each of two cells, within the responses in which both have some.
+    """Labeled claims of each of two cells, within the responses in which both have some.
 
     Use it for cells of different claims, such as two selections. Arguments and errors are as in
     `paired_claims`.
@@ -260,7 +260,7 @@ def claims_of_each(
         if not cell.judged.any():
             return None
         p, label, index = cell.claims
-        scored = apply_policy(p, label, unlabelled)
+        scored = apply_policy(p, label, unlabeled)
         # By name rather than number: two cells may number their responses differently.
         names = np.array(cell.responses, dtype=object)[index[scored.kept]]
         sides.append((scored.p, scored.y, names))
@@ -318,7 +318,7 @@ def significantly_best(
     values: Sequence[float],
     measure: str,
     *,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
     k: str | float = "median",
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -333,12 +333,12 @@ def significantly_best(
         cells: functions that read the cells, all of the same claims; two are in memory at a time.
         values: value of the measure for each cell.
         measure: name of a score in `REGISTRY` that has a good direction.
-        unlabelled, k: as in `paired_claims`.
+        unlabeled, k: as in `paired_claims`.
         n_resamples: permutations of each test.
         seed: their seed.
 
     Raises:
-        InputError: for unlabelled claims under the policy "error".
+        InputError: for unlabeled claims under the policy "error".
     """
     scores = np.asarray(values, dtype=np.float64)
     # An infinite log loss cannot be tested, and the best cell must be tested against all others.
@@ -355,7 +355,7 @@ def significantly_best(
         if same_posteriors(best, other):
             leaders.append(position)
             continue
-        sides = paired_claims(best, other, unlabelled=unlabelled, k=k)
+        sides = paired_claims(best, other, unlabeled=unlabeled, k=k)
         # A permutation test needs at least two responses.
         if sides is None or len(sides[0].grouping.responses) < 2:
             return []

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.estimate import ScoreStatus
 from calibration.grouping import Grouping
-from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.labels import LabelPolicy, labeled_atoms
 from calibration.validation import (
     Floats,
     Integers,
@@ -38,7 +38,7 @@ and convergence tolerances can move posteriors that are equal by symmetry by thi
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """Labelled probabilities in ascending order; tied probabilities share a point.
+    """Labeled probabilities in ascending order; tied probabilities share a point.
 
     Attributes:
         p: float64 (m,), the distinct probabilities, ascending; the smallest of each tie.
@@ -48,7 +48,7 @@ class Forecasts:
         response: int64 (n,), number of each atom's response, in that order.
         n_responses: number of responses.
         clustered: whether responses were given; if not, every atom is a separate response.
-        n_unlabelled: number of atoms that had no label.
+        n_unlabeled: number of atoms that had no label.
     """
 
     p: Floats
@@ -58,7 +58,7 @@ class Forecasts:
     response: Integers
     n_responses: int
     clustered: bool
-    n_unlabelled: int = 0
+    n_unlabeled: int = 0
     _memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def sample(self, multiplicity: Floats | None = None) -> Sample:
@@ -200,21 +200,21 @@ def forecasts(
     y: Any,
     weights: ArrayLike | None = None,
     responses: Any = None,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> Forecasts:
-    """Labelled probabilities, checked and ordered.
+    """Labeled probabilities, checked and ordered.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         responses: response ids (n,), or None if every atom is a separate response.
-        unlabelled: treatment of atoms without a label, as in `calibration.labels.apply_policy`.
+        unlabeled: treatment of atoms without a label, as in `calibration.labels.apply_policy`.
 
     Raises:
-        InputError: for bad arrays, no labelled atom, or different lengths.
+        InputError: for bad arrays, no labeled atom, or different lengths.
     """
-    atoms = labelled_atoms(p, y, unlabelled)
+    atoms = labeled_atoms(p, y, unlabeled)
     counts = atoms.weights(weights)
     order = np.argsort(atoms.p, kind="stable")
     response, n_responses = order, atoms.p.size
@@ -232,7 +232,7 @@ def forecasts(
         response=response,
         n_responses=n_responses,
         clustered=responses is not None,
-        n_unlabelled=atoms.n_unlabelled,
+        n_unlabeled=atoms.n_unlabeled,
     )
 
 
@@ -255,14 +255,14 @@ def pooled(
     p: ArrayLike,
     y: Any,
     weights: ArrayLike | None = None,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> Sample:
-    """Sample of labelled probabilities, for scores without intervals.
+    """Sample of labeled probabilities, for scores without intervals.
 
     Raises:
         InputError: as `forecasts`.
     """
-    return forecasts(p, y, weights, unlabelled=unlabelled).sample()
+    return forecasts(p, y, weights, unlabeled=unlabeled).sample()
 
 
 def clipped_logits(points: Forecasts, clip: float = LOGIT_CLIP) -> Floats:

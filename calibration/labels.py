@@ -35,20 +35,20 @@ class LabelPolicy(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class Labeled:
     """Atoms with labels, after a `LabelPolicy` was applied.
 
     Attributes:
-        p: float64 (n,), probabilities that the atoms are true. Empty if every atom was unlabelled
+        p: float64 (n,), probabilities that the atoms are true. Empty if every atom was unlabeled
             and excluded.
         y: float64 (n,), labels: 1 true, 0 false.
-        n_unlabelled: number of atoms without a label before the policy.
+        n_unlabeled: number of atoms without a label before the policy.
         kept: bool (n_given,), mask of these atoms among all atoms of the input.
     """
 
     p: Floats
     y: Floats
-    n_unlabelled: int
+    n_unlabeled: int
     kept: NDArray[np.bool_]
 
     def grouping(self, responses: Any, name: str = "responses") -> Grouping:
@@ -80,71 +80,71 @@ class Labelled:
             counts = weight_array(weights, self.kept.size)[self.kept]
         if not counts.sum() > 0:
             raise InputError(
-                "weights of all labelled atoms are zero; give at least one a weight above 0"
+                "weights of all labeled atoms are zero; give at least one a weight above 0"
             )
         return counts
 
 
-def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Labelled:
-    """Apply a policy to unlabelled atoms.
+def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Labeled:
+    """Apply a policy to unlabeled atoms.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,): True or False (1 or 0), and None or nan where unlabelled.
-        policy: treatment of unlabelled atoms: ``exclude`` leaves them out, ``false`` and ``true``
+        y: labels (n,): True or False (1 or 0), and None or nan where unlabeled.
+        policy: treatment of unlabeled atoms: ``exclude`` leaves them out, ``false`` and ``true``
             assign that label, ``error`` raises an error.
 
     Raises:
-        InputError: for bad arrays, different lengths, an unknown policy, or an unlabelled atom
+        InputError: for bad arrays, different lengths, an unknown policy, or an unlabeled atom
             under ``error``.
     """
     chosen = member_named(LabelPolicy, policy, "label policy")
     probabilities, labels = probability_array(p), label_array(y)
     check_lengths(p=probabilities.size, y=labels.size)
-    unlabelled = np.isnan(labels)
-    n_unlabelled = int(unlabelled.sum())
-    if n_unlabelled and chosen is LabelPolicy.ERROR:
+    unlabeled = np.isnan(labels)
+    n_unlabeled = int(unlabeled.sum())
+    if n_unlabeled and chosen is LabelPolicy.ERROR:
         raise InputError(
-            f"y[{int(np.argmax(unlabelled))}] is unlabelled, as are {n_unlabelled} of "
+            f"y[{int(np.argmax(unlabeled))}] is unlabeled, as are {n_unlabeled} of "
             f"{counted(labels.size, 'atom')}; label them, or choose a label policy other than "
             "'error'"
         )
     if chosen is LabelPolicy.EXCLUDE:
-        kept = ~unlabelled
+        kept = ~unlabeled
     else:
         kept = np.ones(labels.size, dtype=bool)
-        if n_unlabelled:
+        if n_unlabeled:
             default = 1.0 if chosen is LabelPolicy.TRUE else 0.0
-            labels = np.where(unlabelled, default, labels)
+            labels = np.where(unlabeled, default, labels)
     if not kept.all():
         probabilities, labels = probabilities[kept], labels[kept]
-    return Labelled(probabilities, labels, n_unlabelled, kept)
+    return Labeled(probabilities, labels, n_unlabeled, kept)
 
 
-def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) -> Labelled:
-    """Labelled atoms for a score that needs labels; logs a remark on unlabelled atoms.
+def labeled_atoms(p: ArrayLike, y: Any, unlabeled: str = LabelPolicy.EXCLUDE) -> Labeled:
+    """Labeled atoms for a score that needs labels; logs a remark on unlabeled atoms.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), None or nan where unlabelled.
-        unlabelled: treatment of unlabelled atoms, as in `apply_policy`.
+        y: labels (n,), None or nan where unlabeled.
+        unlabeled: treatment of unlabeled atoms, as in `apply_policy`.
 
     Raises:
         InputError: as `apply_policy`, and if no atom has a label.
     """
-    atoms = apply_policy(p, y, unlabelled)
-    remark_unlabelled(atoms.n_unlabelled, atoms.kept.size, unlabelled)
+    atoms = apply_policy(p, y, unlabeled)
+    remark_unlabeled(atoms.n_unlabeled, atoms.kept.size, unlabeled)
     if not atoms.p.size:
         raise InputError(
             f"none of the {counted(atoms.kept.size, 'atom')} has a label; label some, or set "
-            "unlabelled to "
+            "unlabeled to "
             "'false' or 'true'"
         )
     return atoms
 
 
-def remark_unlabelled(n_unlabelled: int, n_atoms: int, policy: str) -> None:
+def remark_unlabeled(n_unlabeled: int, n_atoms: int, policy: str) -> None:
     """Log the number of atoms without a label and their treatment, if there are any."""
-    if n_unlabelled:
+    if n_unlabeled:
         become = "are left out" if policy == LabelPolicy.EXCLUDE else f"count as {policy}"
-        logger.info("%d of %d atoms have no label and %s", n_unlabelled, n_atoms, become)
+        logger.info("%d of %d atoms have no label and %s", n_unlabeled, n_atoms, become)

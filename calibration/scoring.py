@@ -23,13 +23,13 @@ from calibration.estimate import ABOVE_INTERVAL, Difference, Estimate
 from calibration.forecasts import LOGIT_CLIP, Extremes, logit_clip
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
-from calibration.labels import LabelPolicy, remark_unlabelled
+from calibration.labels import LabelPolicy, remark_unlabeled
 from calibration.scores.coverage import COVERS
 from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
 from calibration.scores.estimates import (
     estimates_of,
     judged_claims,
-    labelled_claims,
+    labeled_claims,
     without_labels,
 )
 from calibration.scores.families.pointwise import brier
@@ -70,9 +70,9 @@ class ScoredModel:
     Attributes:
         name: name of the model.
         n_claims: number of claims in the scores that need labels.
-        n_unlabelled: number of claims without a label.
+        n_unlabeled: number of claims without a label.
         n_responses: number of responses with at least one of the `n_claims` claims.
-        n_extreme: number of labelled claims whose p is 0 or 1 to six decimals, so that its logit is
+        n_extreme: number of labeled claims whose p is 0 or 1 to six decimals, so that its logit is
             clipped.
         k: K of F1@K; nan if it differs between responses.
         scores: scores by name.
@@ -82,7 +82,7 @@ class ScoredModel:
 
     name: str
     n_claims: int
-    n_unlabelled: int
+    n_unlabeled: int
     n_responses: int
     n_extreme: int
     k: float
@@ -167,7 +167,7 @@ class ScoreTable(Tabular):
                 "coverage": estimate.coverage,
                 "status": str(estimate.status),
                 "n_claims": model.n_claims,
-                "n_unlabelled": model.n_unlabelled,
+                "n_unlabeled": model.n_unlabeled,
                 "n_responses": estimate.n,
                 **({} if not self.tested else _difference_row(model.differences.get(name))),
                 "reason": estimate.reason or estimate.no_interval,
@@ -216,7 +216,7 @@ class ScoreTable(Tabular):
 
     def _brier(self, name: str) -> float:
         part = self.drawn[name]
-        return brier(part["p"], part["y"], unlabelled=part["unlabelled"])
+        return brier(part["p"], part["y"], unlabeled=part["unlabeled"])
 
     def figures(self) -> dict[str, Figure]:
         """Figures of the curves and bins, under the names ``reliability`` and ``risk_coverage``."""
@@ -268,7 +268,7 @@ def score(
     n_bins: int = 10,
     clip: float = LOGIT_CLIP,
     extremes: str = Extremes.CLIP,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> ScoreTable:
     """Score one or more models, with intervals over responses and paired tests between models.
 
@@ -288,7 +288,7 @@ def score(
     Args:
         p: probabilities (n,) in [0, 1] of being true; a dict of such arrays by model; the name of
             their column, or a list of columns, one per model; or a long frame.
-        y: labels (n,), True or False, None where unlabelled; None if no claim has a label.
+        y: labels (n,), True or False, None where unlabeled; None if no claim has a label.
         responses: response ids (n,). Without them, claims are treated as independent, and intervals
             are too short if claims of a response are correlated.
         data: a data frame, columns by name, or rows as dicts; None if arrays are passed.
@@ -317,7 +317,7 @@ def score(
         clip: scores that need the logit of p move p into [clip, 1 - clip] first.
         extremes: treatment of p outside that range: ``clip``, or ``leave-out`` as in val.prob of
             the R package rms.
-        unlabelled: treatment of claims without a label, as in `calibration.apply_policy`.
+        unlabeled: treatment of claims without a label, as in `calibration.apply_policy`.
 
     Raises:
         InputError: for bad arrays, a missing column, different lengths, unknown names, or a bad
@@ -361,7 +361,7 @@ def score(
     for name, part in inputs.items():
         try:
             every = part.claims(k)
-            judged[name] = labelled_claims(every, unlabelled, k)
+            judged[name] = labeled_claims(every, unlabeled, k)
             if cells and judged[name] is None and all(each.needs_labels for each in chosen):
                 left_out.append(f"{name}: no claim has a label, so nothing is scored.")
                 continue
@@ -375,7 +375,7 @@ def score(
     if not scored_models:
         raise InputError("no cell has a claim with a probability and a label; label some")
     if y is not None:
-        remark_unlabelled(scored_models[0].n_unlabelled, n_claims, unlabelled)
+        remark_unlabeled(scored_models[0].n_unlabeled, n_claims, unlabeled)
     remarks = _remarks(
         scored_models, intervals, treatment, responses is not None, folds is not None
     )
@@ -405,7 +405,7 @@ def score(
             sides = {
                 name: judged[name]
                 if part is inputs[name]
-                else labelled_claims(part.claims(k), unlabelled, k)
+                else labeled_claims(part.claims(k), unlabeled, k)
                 for name, part in paired.items()
             }
             differences, n_comparisons = _differences(
@@ -426,7 +426,7 @@ def score(
         remarks=tuple(remarks),
         stars_note=stars_note,
         drawn={
-            name: {**part.arrays(), **drawn, "unlabelled": unlabelled}
+            name: {**part.arrays(), **drawn, "unlabeled": unlabeled}
             for name, part in inputs.items()
         },
     )
@@ -477,7 +477,7 @@ class _Given:
 def _scored(
     name: str,
     every: JudgedClaims,
-    labelled: JudgedClaims | None,
+    labeled: JudgedClaims | None,
     scores: Sequence[ScoreDefinition],
     intervals: IntervalSettings | None,
     settings: SampleSettings,
@@ -487,28 +487,28 @@ def _scored(
     Raises:
         InputError: if no claim has a label and every score needs one.
     """
-    if labelled is None and all(each.needs_labels for each in scores):
+    if labeled is None and all(each.needs_labels for each in scores):
         raise InputError(
             f"none of the {counted(every.p.size, 'atom')} has a label; label some, or set "
-            "unlabelled to "
+            "unlabeled to "
             "'false' or 'true'"
         )
     estimates = without_labels(scores)
-    for needed, claims in ((False, every), (True, labelled)):
+    for needed, claims in ((False, every), (True, labeled)):
         wanted = [each for each in scores if each.needs_labels is needed]
         if wanted and claims is not None:
             estimates |= estimates_of(claims, wanted, intervals, settings)
     if "entropy" in estimates:
         warn_where_entropy_misorders(every.p)
     n_extreme = 0
-    if labelled is not None:
-        extreme = (labelled.p < LOGIT_CLIP) | (labelled.p > 1 - LOGIT_CLIP)
+    if labeled is not None:
+        extreme = (labeled.p < LOGIT_CLIP) | (labeled.p > 1 - LOGIT_CLIP)
         n_extreme = int(extreme.sum())
     return ScoredModel(
         name=name,
-        n_claims=0 if labelled is None else labelled.p.size,
-        n_unlabelled=int(np.isnan(every.y).sum()),
-        n_responses=0 if labelled is None else len(labelled.grouping.responses),
+        n_claims=0 if labeled is None else labeled.p.size,
+        n_unlabeled=int(np.isnan(every.y).sum()),
+        n_responses=0 if labeled is None else len(labeled.grouping.responses),
         n_extreme=n_extreme,
         k=float(every.k[0]) if np.ptp(every.k) == 0 else math.nan,
         scores={each.name: estimates[each.name] for each in scores},
@@ -830,8 +830,8 @@ def _remarks(
         math.isfinite(estimate.coverage) for each in models for estimate in each.scores.values()
     ):
         remarks.append(COVERS)
-    if any(each.n_unlabelled for each in models):
-        remarks.append(f"Claims without a label: {_counts(models, 'n_unlabelled')}.")
+    if any(each.n_unlabeled for each in models):
+        remarks.append(f"Claims without a label: {_counts(models, 'n_unlabeled')}.")
     scored = models[0].scores
     if any(REGISTRY[name].of_logits for name in scored) and any(each.n_extreme for each in models):
         become = f"moved to {LOGIT_CLIP:g} and 1 - {LOGIT_CLIP:g}"

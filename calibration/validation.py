@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 _LABEL_OF: dict[Any, float] = {True: 1.0, False: 0.0, None: math.nan}
-_LABELS_WANTED = "give True or False (1 or 0), and None or nan for an unlabelled atom"
+_LABELS_WANTED = "give True or False (1 or 0), and None or nan for an unlabeled atom"
 
 
 def probability_array(p: ArrayLike, name: str = "p") -> Floats:
@@ -51,10 +51,10 @@ def probability_array(p: ArrayLike, name: str = "p") -> Floats:
 
 
 def label_array(y: Any, name: str = "y") -> Floats:
-    """Labels as a float64 array of shape (n,): 1 true, 0 false, nan unlabelled.
+    """Labels as a float64 array of shape (n,): 1 true, 0 false, nan unlabeled.
 
     Args:
-        y: labels True or False (or 1, 0), and None or nan for an unlabelled atom.
+        y: labels True or False (or 1, 0), and None or nan for an unlabeled atom.
         name: name of the argument in errors.
 
     Raises:

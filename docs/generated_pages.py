@@ -185,14 +185,14 @@ def published_table() -> str:
 
 
 def datasets_list() -> str:
-    """Embedded datasets with their titles and licences."""
+    """Embedded datasets with their titles and licenses."""
     from factormodels import datasets
 
     rows = []
     for name in datasets.names():
         card = datasets.card(name)
-        rows.append(f"| `{name}` | {card.title} | {card.licence} |")
-    return _table(("dataset", "what", "licence"), rows)
+        rows.append(f"| `{name}` | {card.title} | {card.license} |")
+    return _table(("dataset", "what", "license"), rows)
 
 
 def formats_table() -> str:

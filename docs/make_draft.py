@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import cyclopts
 
 from calibration.figures.claim_parts import claim_parts_figure
-from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
+from experiments.findings.artifacts import Artifacts, Origin, PaperFigure, write_artifacts
 from experiments.findings.figures.positions import decline_figure
 from experiments.findings.paper import Paper, PaperSection, write_paper
 from factormodels.errors import InputError
@@ -91,7 +91,7 @@ def ladder(kept: KeptResults) -> Figure:
 
 
 def curves(kept: KeptResults) -> Figure:
-    """What few labelled responses teach."""
+    """What few labeled responses teach."""
     return learned_potentials.curve_figure(kept.table("learned-potentials", "curve"))
 
 
@@ -139,12 +139,12 @@ def number(row: Mapping[str, Any], name: str, digits: int = 4) -> str:
     return f"{value} [{lower}, {upper}]"
 
 
-def artefacts(kept: KeptResults) -> Artefacts:
+def artifacts(kept: KeptResults) -> Artifacts:
     """The tables and figures of the draft."""
     across = kept.table("learned-potentials", "across")
     gains = kept.table("core-on-biographies", "gains")
     gains = gains[gains["kind"].str.endswith("appended")]
-    return Artefacts(
+    return Artifacts(
         tables={
             "scores": learned_potentials.table_of("scores", biographies(kept)),
             "across": learned_potentials.table_of("across", across),
@@ -161,7 +161,7 @@ def artefacts(kept: KeptResults) -> Artefacts:
     )
 
 
-def draft(kept: KeptResults, made: Artefacts) -> Paper:
+def draft(kept: KeptResults, made: Artifacts) -> Paper:
     """The paper, each number in its text from the kept results."""
     study = "learned-potentials"
     by = {
@@ -169,18 +169,18 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         for name in (
             "default",
             "Platt",
-            "boosted trees, neighbours",
+            "boosted trees, neighbors",
             "with causes of biographies",
-            "linear, neighbours",
-            "boosted trees, neighbours, texts",
-            "neighbours, texts",
+            "linear, neighbors",
+            "boosted trees, neighbors, texts",
+            "neighbors, texts",
         )
     }
     ahead = {
         name: kept.row(
-            study, "differences", data="factscore", method=name, other="boosted trees, neighbours"
+            study, "differences", data="factscore", method=name, other="boosted trees, neighbors"
         )
-        for name in ("with causes of biographies", "linear, neighbours")
+        for name in ("with causes of biographies", "linear, neighbors")
     }
     texts = kept.row(
         *(study, "differences"),
@@ -202,15 +202,15 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
     abstract = (
         f"Factor graphs of claims and passages are meant to say how probable each claim of a long "
         f"answer is. On 157 biographies of a language model with {n_atoms:,} claims that people "
-        f"labelled, and relations of a model of words, posteriors as stated have a Brier score of "
+        f"labeled, and relations of a model of words, posteriors as stated have a Brier score of "
         f"{number(by['default'], 'brier')}; Platt scaling takes it to {by['Platt']['brier']:.4f}, "
         f"and a prior and temperature of graphs can do no more on stars. Potentials linear in "
         f"columns of evidence and position, with hidden causes of sentences and biographies, reach "
-        f"{by['with causes of biographies']['brier']:.4f}. Boosted trees that see the neighbours' "
-        f"evidence have {by['boosted trees, neighbours']['brier']:.4f}; a field that sees it too "
-        f"has {by['linear, neighbours']['brier']:.4f}. With columns of how much of a claim's text "
-        f"passages hold, trees have {by['boosted trees, neighbours, texts']['brier']:.4f} and the "
-        f"field {by['neighbours, texts']['brier']:.4f}. Selection by Core keeps "
+        f"{by['with causes of biographies']['brier']:.4f}. Boosted trees that see the neighbors' "
+        f"evidence have {by['boosted trees, neighbors']['brier']:.4f}; a field that sees it too "
+        f"has {by['linear, neighbors']['brier']:.4f}. With columns of how much of a claim's text "
+        f"passages hold, trees have {by['boosted trees, neighbors, texts']['brier']:.4f} and the "
+        f"field {by['neighbors, texts']['brier']:.4f}. Selection by Core keeps "
         f"{whole['kept']:.0%} of the claims; it takes the gain of repetition from "
         f"{gains['repetitive']['plain']:.3f} to {gains['repetitive']['core']:.3f} and that of true "
         f"claims about other topics from {gains['off-topic']['plain']:.3f} to "
@@ -232,9 +232,9 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
                     "stars and learned strengths are a logistic regression on their relations. "
                     "What joins claims is a hidden cause of each sentence and of each biography, "
                     "summed out exactly, since the graph is a tree.",
-                    "Less boosted trees with neighbours the field has a Brier score of "
-                    f"{number(ahead['with causes of biographies'], 'brier')} without neighbours' "
-                    f"columns, and of {number(ahead['linear, neighbours'], 'brier')} with them, "
+                    "Less boosted trees with neighbors the field has a Brier score of "
+                    f"{number(ahead['with causes of biographies'], 'brier')} without neighbors' "
+                    f"columns, and of {number(ahead['linear, neighbors'], 'brier')} with them, "
                     "paired over biographies. Columns of how much of what a claim says of its "
                     f"topic passages hold change it by {number(texts, 'brier')}.",
                 ),
@@ -254,7 +254,7 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
                 ),
                 {"across": tables["across"]},
                 {
-                    "curves": "Brier score by the number of labelled biographies, with 95% "
+                    "curves": "Brier score by the number of labeled biographies, with 95% "
                     "intervals over the biographies that are judged."
                 },
             ),
@@ -286,10 +286,10 @@ def write_draft(kept: KeptResults, folder: Path) -> tuple[Path, Path]:
     Raises:
         InputError: if kept results are missing, or a file cannot be written.
     """
-    made = artefacts(kept)
+    made = artifacts(kept)
     origin = Origin("docs/results", kept.digest())
     with results_folder(folder):
-        write_artefacts(made, folder, origin)
+        write_artifacts(made, folder, origin)
         return write_paper(draft(kept, made), folder, origin)
 
 

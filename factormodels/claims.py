@@ -27,7 +27,7 @@ class ClaimLabel(StrEnum):
 
 
 class ModelJudgement(StrEnum):
-    """The judgement of a model about a claim."""
+    """The judgment of a model about a claim."""
 
     TRUE = "true"
     FALSE = "false"
@@ -51,7 +51,7 @@ class RelationKind(StrEnum):
 
 
 JUDGED_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
-"""Possible judgements of an ordered pair of texts; an equivalence entails in both orders."""
+"""Possible judgments of an ordered pair of texts; an equivalence entails in both orders."""
 
 CONFLICTS = frozenset({RelationKind.CONTRADICTION, RelationKind.EXCLUSIVE})
 """The kinds whose two texts cannot both hold."""
@@ -200,7 +200,7 @@ class Atom:
         id: name of the atom, unique among the atoms and contexts of its graph.
         text: the claim, understandable out of context; empty if it cannot be distributed.
         prior: prior probability of being true, in [0, 1].
-        label: the human judgement, True or False; None if there is none.
+        label: the human judgment, True or False; None if there is none.
         annotation: the annotator's original label ("S", "NS", "IR", "unknown", ...).
         sentence: 1-based index of the sentence of the response that the atom comes from.
     """

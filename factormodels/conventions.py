@@ -21,7 +21,7 @@ WeakRelations = Literal["left-out", "kept"]
 F1 = Literal["pooled", "by-response"]
 Logarithm = Literal["10", "e", "2"]
 Irrelevant = Literal["counted", "left-out", "false"]
-Unlabelled = Literal["exclude", "false"]
+Unlabeled = Literal["exclude", "false"]
 
 RELEASE_CONTEXT_PRIOR = 0.9
 """Prior of passages in FactReasoner's release 0.8; the paper has `claims.CONTEXT_PRIOR`."""
@@ -62,7 +62,7 @@ class Conventions(GraphConventions):
         logarithm: base of the logarithms of E and of surprisal.
         irrelevant_claims: what claims that people call irrelevant are: counted in the measures
             without labels and left out of the others, left out of all, or false.
-        unlabelled: what claims without a label are in measures that need one: excluded, or false,
+        unlabeled: what claims without a label are in measures that need one: excluded, or false,
             so that the Brier score is divided by all claims.
     """
 
@@ -71,7 +71,7 @@ class Conventions(GraphConventions):
     f1: F1 = "pooled"
     logarithm: Logarithm = "10"
     irrelevant_claims: Irrelevant = "counted"
-    unlabelled: Unlabelled = "exclude"
+    unlabeled: Unlabeled = "exclude"
 
     @property
     def graph(self) -> GraphConventions:
@@ -103,7 +103,7 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
             f1="by-response",
             logarithm="e",
             irrelevant_claims="false",
-            unlabelled="false",
+            unlabeled="false",
         ),
     }
 )
@@ -120,7 +120,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "f1": "mean of F1",
         "logarithm": "base of logarithms",
         "irrelevant_claims": "irrelevant claims",
-        "unlabelled": "unlabelled claims",
+        "unlabeled": "unlabeled claims",
     }
 )
 """What a table calls each convention."""
@@ -140,9 +140,9 @@ _MEANINGS: Mapping[str, Mapping[object, str]] = MappingProxyType(
             "kept": "relations below 1/2 kept",
         },
         "f1": {"pooled": "F1 of all claims pooled", "by-response": "F1 as a mean over responses"},
-        "unlabelled": {
-            "exclude": "unlabelled claims left out where a label is needed",
-            "false": "unlabelled claims false",
+        "unlabeled": {
+            "exclude": "unlabeled claims left out where a label is needed",
+            "false": "unlabeled claims false",
         },
         "irrelevant_claims": {
             "counted": "irrelevant claims counted where no label is needed",

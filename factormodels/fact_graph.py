@@ -316,7 +316,7 @@ class FactGraph(Previewed):
         n_contexts, n_relations = len(self.context_ids), len(self.column("relations", "kind"))
         heading = (
             f"FactGraph {self.id!r}: {counted(len(labels), 'atom')} "
-            f"({sum(label is not None for label in labels):,} labelled), "
+            f"({sum(label is not None for label in labels):,} labeled), "
             f"{counted(n_contexts, 'context')}, {counted(n_relations, 'relation')}"
         )
         rows = [

@@ -27,7 +27,7 @@ import pandas as pd
 
 from calibration import reliability_bins, reliability_diagram
 from experiments import assess, posteriors, run, score
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.notebook import results_folder, write_results
 from experiments.findings.table import Column, Table, interval_column
 from factormodels.factor_graph import FactorGraph
@@ -129,7 +129,7 @@ print(f"Belief propagation is at most {summary.max_difference.max():.2f} from ex
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "study": Table(
                 summary,

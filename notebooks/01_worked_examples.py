@@ -43,8 +43,8 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, paper_style
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from calibration.figures.style import COLORS, paper_style
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
 from factormodels import datasets
@@ -68,7 +68,7 @@ factor_graphs = {
 # The error is the largest of a marginal whose fraction is known. Samplers and ascents get the seed
 # above; everything else is as the registry builds it. In the fast mode, the two backends that
 # compile a program for every graph answer only the three graphs whose contexts are studied below
-# (grey: not run). A backend whose library is not installed is left out.
+# (gray: not run). A backend whose library is not installed is left out.
 
 # %%
 SETTINGS = {
@@ -183,8 +183,8 @@ with paper_style():
     height, ticks, labels = 0.0, [], []
     for title, bars in contributions.groupby("graph", sort=False):
         for row in bars.itertuples():
-            colour = COLOURS[0] if row.log_odds > 0 else COLOURS[1]
-            right.barh(height, row.log_odds, height=0.7, color=colour)
+            color = COLORS[0] if row.log_odds > 0 else COLORS[1]
+            right.barh(height, row.log_odds, height=0.7, color=color)
             ticks.append(height)
             labels.append(row.context)
             height += 1
@@ -252,7 +252,7 @@ for title, row in totals.iterrows():
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "backends": Table(
                 comparison,

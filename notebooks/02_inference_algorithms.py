@@ -37,8 +37,8 @@ import numpy as np
 import pandas as pd
 
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, MARKERS, paper_style
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from calibration.figures.style import COLORS, MARKERS, paper_style
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures import pareto
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
@@ -191,7 +191,7 @@ failure.round(3)
 
 # %%
 LOOKS = {
-    name: {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[at % len(MARKERS)]}
+    name: {"color": COLORS[at % len(COLORS)], "marker": MARKERS[at % len(MARKERS)]}
     for at, name in enumerate(ALGORITHMS)
 }
 FLOOR = 1e-6
@@ -224,8 +224,8 @@ with paper_style():
     shown = {"lbp": "belief propagation", "wmb-6": "WMB, $i$ = 6", "wmb-10": "WMB, $i$ = 10"}
     for name, title in shown.items():
         spread = grids.groupby("coupling")[f"{name}_error"].quantile([0.0, 0.5, 1.0]).unstack()
-        colour = LOOKS[name]["color"]
-        errors.fill_between(spread.index, spread[0.0], spread[1.0], color=colour, alpha=0.15, lw=0)
+        color = LOOKS[name]["color"]
+        errors.fill_between(spread.index, spread[0.0], spread[1.0], color=color, alpha=0.15, lw=0)
         errors.plot(spread.index, spread[0.5], label=title, **LOOKS[name])
     errors.set(xlabel="Largest coupling $J$", ylabel=r"Largest $|\Delta p|$", ylim=(0, 1))
     errors.legend(loc="upper left", title="median and range")
@@ -233,10 +233,10 @@ with paper_style():
     for name in ("wmb-6", "wmb-10"):
         low = (grids[f"{name}_lower"] - grids.log_z).groupby(grids.coupling).mean() / SIZE
         high = (grids[f"{name}_upper"] - grids.log_z).groupby(grids.coupling).mean() / SIZE
-        colour = LOOKS[name]["color"]
-        bounds.fill_between(low.index, low, high, color=colour, alpha=0.25, lw=0)
-        bounds.plot(low.index, low, high.index, high, color=colour, linewidth=0.8)
-        bounds.fill([], [], color=colour, alpha=0.25, label=f"{shown[name]}, bounds")
+        color = LOOKS[name]["color"]
+        bounds.fill_between(low.index, low, high, color=color, alpha=0.25, lw=0)
+        bounds.plot(low.index, low, high.index, high, color=color, linewidth=0.8)
+        bounds.fill([], [], color=color, alpha=0.25, label=f"{shown[name]}, bounds")
     bounds.scatter(
         grids.coupling[grids.lbp_converged],
         ((grids.bethe - grids.log_z) / SIZE)[grids.lbp_converged],
@@ -304,7 +304,7 @@ def scientific(value):
 
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "algorithms": Table(
                 comparison,

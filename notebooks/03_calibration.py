@@ -39,14 +39,14 @@ import pandas as pd
 from calibration import corp_curve, score
 from calibration.curves import group_calibration
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, paper_style
+from calibration.figures.style import COLORS, paper_style
 from calibration.intervals import IntervalSettings
 from calibration.learned_potentials.graph_fitting import cross_fitting, fit_potentials
 from calibration.learned_potentials.graph_potentials import Potentials, stance_class
 from calibration.recalibration import PlattRecalibrator, cross_fit
 from calibration.scores.families.pointwise import LOSSES
 from calibration.significance import paired_bootstrap
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
 from factormodels import datasets
@@ -61,7 +61,7 @@ FOLDS = 10
 
 
 def with_labels(dataset):
-    """The responses of a dataset with a labelled claim."""
+    """The responses of a dataset with a labeled claim."""
     graphs = datasets.load(dataset).graphs
     return [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
 
@@ -94,8 +94,8 @@ values.round(3)
 
 
 # %%
-def of_labelled(graphs):
-    """Posterior, label and response of every labelled claim."""
+def of_labeled(graphs):
+    """Posterior, label and response of every labeled claim."""
     rows = [(atom.label, graph.id) for graph in graphs for atom in graph.atoms]
     kept = [row for row, (label, _) in enumerate(rows) if label is not None]
     labels = np.array([int(rows[row][0]) for row in kept])
@@ -116,10 +116,10 @@ crossings = {
     for name, chosen in potentials.items()
 }
 taught = {name: crossing.learned() for name, crossing in crossings.items()}
-default, labels, responses = of_labelled(graphs)
+default, labels, responses = of_labeled(graphs)
 posteriors = {
     "default": default,
-    **{name: of_labelled(applied)[0] for name, (_, applied) in taught.items()},
+    **{name: of_labeled(applied)[0] for name, (_, applied) in taught.items()},
 }
 
 SCORES = (
@@ -263,7 +263,7 @@ print(f"correlation of a fold's prior with its share of true claims: {correlatio
 # ## Where labels can teach
 #
 # The stances above come from people. In 157 biographies by ChatGPT the relations come from a weak
-# model that compares words, and 4,886 claims are labelled, so there is something to learn. We learn
+# model that compares words, and 4,886 claims are labeled, so there is something to learn. We learn
 # a prior and a temperature, and compare them with two methods that need no graph: Platt scaling of
 # the default, and the share of true claims.
 
@@ -271,8 +271,8 @@ print(f"correlation of a fold's prior with its share of true claims: {correlatio
 biographies = [variant(graph, "FR1") for graph in with_labels("factscore")]
 biographies = biographies[:30] if fast() else biographies
 weak = cross_fitting(biographies, Potentials(), n_folds=5, seed=SEED)
-learned_p, labels, responses = of_labelled(weak.learned()[1])
-weak_default = of_labelled(biographies)[0]
+learned_p, labels, responses = of_labeled(weak.learned()[1])
+weak_default = of_labeled(biographies)[0]
 platt = cross_fit(PlattRecalibrator(), weak_default, labels, responses, n_folds=5, seed=SEED)
 in_fold = dict(zip([graph.id for graph in biographies], weak.fold, strict=True))
 folds = np.array([in_fold[response] for response in responses])
@@ -305,13 +305,13 @@ with paper_style():
     figure = ShownFigure(figsize=(7.0, 3.0), layout="constrained")
     panels = figure.add_gridspec(2, 3, height_ratios=(5, 1), width_ratios=(1, 1, 0.85))
     for at, (name, title) in enumerate(SHOWN.items()):
-        curve, colour = curves[name], COLOURS[at]
+        curve, color = curves[name], COLORS[at]
         axes = figure.add_subplot(panels[0, at])
         axes.fill_between(
             curve.at, curve.lower, curve.upper, color="0.75", lw=0, label="consistency band, 95%"
         )
         axes.plot([0, 1], [0, 1], color="0.45", linewidth=0.7, linestyle=(0, (4, 3)))
-        axes.plot(curve.p, curve.recalibrated, color=colour, linewidth=1.3, label="isotonic curve")
+        axes.plot(curve.p, curve.recalibrated, color=color, linewidth=1.3, label="isotonic curve")
         axes.set(xlim=(0, 1), ylim=(0, 1), title=title)
         axes.tick_params(labelbottom=False, labelleft=at == 0)
         terms = curve.decomposition
@@ -327,7 +327,7 @@ with paper_style():
         axes.legend(loc="upper left", fontsize=6.5)
         below = figure.add_subplot(panels[1, at])
         edges = np.linspace(0, 1, len(curve.histogram) + 1)
-        below.bar(edges[:-1], curve.histogram, np.diff(edges), align="edge", color=colour)
+        below.bar(edges[:-1], curve.histogram, np.diff(edges), align="edge", color=color)
         below.set(xlim=(0, 1), xlabel="Predicted probability", ylim=(0, 300))
         below.tick_params(labelleft=at == 0)
         if at == 0:
@@ -345,7 +345,7 @@ with paper_style():
             heights,
             xerr=[of_score.difference - of_score.lower, of_score.upper - of_score.difference],
             fmt="os"[at],
-            color=COLOURS[2 + at],
+            color=COLORS[2 + at],
             markersize=4,
             capsize=2,
             linewidth=0.9,
@@ -410,7 +410,7 @@ for row in weak_scores.itertuples():
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "scores": Table(
                 scores,
@@ -441,7 +441,7 @@ write_results(
                         upper="calibration_slope_upper",
                     ),
                 ),
-                "Factcheck-Bench, 631 labelled claims of 92 responses: scores of exact posteriors "
+                "Factcheck-Bench, 631 labeled claims of 92 responses: scores of exact posteriors "
                 "under default priors, and under priors learned from other responses.",
                 note="95% intervals of a bootstrap over responses.",
             ),

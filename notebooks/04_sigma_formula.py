@@ -36,7 +36,7 @@
 # Rogan and Gladen's estimate reads the same line backwards, from the share judged correct that is
 # seen to $\hat F = (q+SU-1)/(SK+SU-1)$.
 #
-# No language model is asked here. Judgements are first *drawn* at known rates for the human labels
+# No language model is asked here. Judgments are first *drawn* at known rates for the human labels
 # of Factcheck-Bench, which shows what the formula does. Then they are *real*: the votes that
 # SelfCheckGPT published on GPT-3's sentences and, if `factormodels-data.yaml` names files under
 # `self-judged`, GPT-4's confidence in its own claims. The labels of 157 biographies by ChatGPT show
@@ -49,7 +49,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, DASHES, paper_style
+from calibration.figures.style import COLORS, DASHES, paper_style
 from calibration.intervals import IntervalSettings
 from calibration.self_knowledge import (
     ClaimLabel,
@@ -69,7 +69,7 @@ from experiments.analyses.user_data import user_data
 from experiments.columns.judged_claims import judged_claims, judged_graphs
 from experiments.columns.options import ClaimColumns
 from experiments.columns.placed_claims import claims_of_graphs
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures.positions import balance_rows
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
@@ -103,7 +103,7 @@ worked.round(4)
 # ## In sample and out of sample
 #
 # Four models that err differently judge the claims of Factcheck-Bench, whose human labels stay:
-# each judgement is drawn at the model's SK or SU, many times. `identity_error` is how far σ is from
+# each judgment is drawn at the model's SK or SU, many times. `identity_error` is how far σ is from
 # $F \cdot FP / (F \cdot FP + (1-F) \cdot FN)$, from the counts of a sample; `gap` is σ of one half
 # of the responses less the factuality of the other, over splits in halves; the RMSE are those of
 # three predictions of the other half.
@@ -115,17 +115,17 @@ MODELS = {  # SK and SU
     "too strict": (0.5, 0.9),
     "hardly informed": (0.6, 0.5),
 }
-labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "Factcheck-Bench").records
-supported = np.array([claim.label is ClaimLabel.SUPPORTED for claim in labelled])
+labeled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "Factcheck-Bench").records
+supported = np.array([claim.label is ClaimLabel.SUPPORTED for claim in labeled])
 drawn = []
 for name, (known, unknown) in MODELS.items():
     for at in range(DRAWN):
-        draws = np.random.default_rng(SEED + at).random(len(labelled))
+        draws = np.random.default_rng(SEED + at).random(len(labeled))
         correct = draws < np.where(supported, known, 1 - unknown)
         claims = as_claims(
             [
                 replace(claim, direct_asking=ModelJudgement.TRUE if yes else ModelJudgement.FALSE)
-                for claim, yes in zip(labelled, correct, strict=True)
+                for claim, yes in zip(labeled, correct, strict=True)
             ]
         )
         row = in_sample_balance(claims, ASKED, n_positions=1).rows()[-1]
@@ -149,10 +149,10 @@ prediction = samples.groupby("model", sort=False).mean().reset_index()
 prediction.set_index("model").round(3)
 
 # %% [markdown]
-# ## Real judgements
+# ## Real judgments
 #
 # A sentence counts as judged correct if at least half of its 20 votes say so, a claim if the
-# confidence is at least 0.9. The biographies have no judgements, so only their labels are shown, by
+# confidence is at least 0.9. The biographies have no judgments, so only their labels are shown, by
 # fifth.
 
 # %%
@@ -211,17 +211,17 @@ with paper_style():
     first, second = figure.subplots(1, 2)
 
     first.plot((0, 1), (0, 1), color="0.6", linewidth=0.8, linestyle=(0, (1, 1)))
-    first.plot((0, 1), (1 - UNKNOWN, KNOWN), color=COLOURS[1], linewidth=1.3)
+    first.plot((0, 1), (1 - UNKNOWN, KNOWN), color=COLORS[1], linewidth=1.3)
     crossing, observed = geometry["sigma"], geometry["judged_correct"]
     first.plot(crossing, crossing, "o", color="black", zorder=3)
     first.vlines(crossing, 0, crossing, color="black", linewidth=0.7, linestyle=DASHES[1])
-    arrow = {"arrowstyle": "-|>", "color": COLOURS[0], "shrinkA": 0, "shrinkB": 0, "linewidth": 1}
+    arrow = {"arrowstyle": "-|>", "color": COLORS[0], "shrinkA": 0, "shrinkB": 0, "linewidth": 1}
     first.annotate("", (FACTUALITY, observed), (0, observed), arrowprops=arrow)
     first.annotate("", (FACTUALITY, 0), (FACTUALITY, observed), arrowprops=arrow)
     first.text(crossing + 0.02, 0.04, "σ", fontsize=9)
-    first.text(FACTUALITY + 0.02, 0.04, "Rogan–Gladen", fontsize=7.5, color=COLOURS[0])
-    first.text(0.02, observed + 0.02, "$q$ observed", fontsize=7.5, color=COLOURS[0])
-    first.text(0.71, 0.63, "$q(F)$", fontsize=8.5, color=COLOURS[1], va="top")
+    first.text(FACTUALITY + 0.02, 0.04, "Rogan–Gladen", fontsize=7.5, color=COLORS[0])
+    first.text(0.02, observed + 0.02, "$q$ observed", fontsize=7.5, color=COLORS[0])
+    first.text(0.71, 0.63, "$q(F)$", fontsize=8.5, color=COLORS[1], va="top")
     first.text(0.88, 0.94, "$q = F$", fontsize=7.5, color="0.45", ha="right")
     first.set(
         xlim=(0, 1),
@@ -235,9 +235,7 @@ with paper_style():
     for at, row in enumerate(prediction.itertuples()):
         of_model = samples[samples.model == row.model]
         jitter = at + generator.uniform(-0.25, 0.25, len(of_model))
-        second.plot(
-            of_model.gap, jitter, ".", color=COLOURS[0], markersize=3, alpha=0.5, mec="none"
-        )
+        second.plot(of_model.gap, jitter, ".", color=COLORS[0], markersize=3, alpha=0.5, mec="none")
         second.plot(row.gap, at, "d", mfc="white", mec="black", markersize=5, zorder=3)
     second.axvline(0, color="black", linewidth=0.6)
     second.set_yticks(range(len(prediction)), prediction.model)
@@ -272,7 +270,7 @@ for name in real:
     print(
         f"{name}: σ {last.sigma:.3f}, factuality {last.factuality:.3f}, p {last.clustered:.3g}; "
         f"σ = F rejected in {(rows.reading[:-1] == 'rejected').sum()} of 5 fifths. RMSE of σ less "
-        f"that of the labelled half's factuality {error['sigma_less_factuality']:+.3f} "
+        f"that of the labeled half's factuality {error['sigma_less_factuality']:+.3f} "
         f"[{error['sigma_less_factuality_lower']:.3f}, {error['sigma_less_factuality_upper']:.3f}]."
     )
 
@@ -282,11 +280,11 @@ for name in real:
 # incorrect: at the same factuality it is far too high for a model that trusts itself too much, and
 # far too low for a strict one. Out of sample the gap is the same. Splitting tests the same
 # hypothesis honestly, and shows what an in-sample test cannot: even if errors balance, σ predicts
-# other responses about as well as the plain factuality of the labelled half, without which SK and
-# SU cannot be computed at all. Rogan-Gladen, which also sees the other half's judgements, is of
+# other responses about as well as the plain factuality of the labeled half, without which SK and
+# SU cannot be computed at all. Rogan-Gladen, which also sees the other half's judgments, is of
 # little use for a model that hardly knows anything ($SK + SU - 1 = 0.1$).
 #
-# Real judgements say the same. The votes are far too strict: σ = F is rejected in every fifth, and
+# Real judgments say the same. The votes are far too strict: σ = F is rejected in every fifth, and
 # σ of one half predicts the other worse than its plain factuality does. Real factuality does move,
 # as the biographies show from their first fifth to their last. `python
 # notebooks/questions/sigma_on_labels.py` covers other thresholds and GPT-4's own confidence.
@@ -294,7 +292,7 @@ for name in real:
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "worked": Table(
                 worked,
@@ -336,7 +334,7 @@ write_results(
                     Column("reading", "σ = F", r"$\sigma = F$"),
                 ),
                 "Sigma against human labels, by position.",
-                note="Linearised 95% intervals over responses; by position corrected by Holm.",
+                note="Linearized 95% intervals over responses; by position corrected by Holm.",
             ),
             "real-prediction": Table(
                 ahead,
@@ -356,7 +354,7 @@ write_results(
                     interval_column("factuality", "F", 3),
                 ),
                 "Share of supported claims in 157 biographies by ChatGPT, by position.",
-                note="Mean over sentences, with linearised 95% intervals over responses.",
+                note="Mean over sentences, with linearized 95% intervals over responses.",
             ),
         },
         figures={"figure": PaperFigure(figure, samples, "Sigma and what it predicts")},

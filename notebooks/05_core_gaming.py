@@ -43,7 +43,7 @@ import pandas as pd
 
 from calibration.claims.counts import f1_at_k_prime
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, DASHES, paper_style
+from calibration.figures.style import COLORS, DASHES, paper_style
 from experiments.evaluators.core_choices import CoreChoices
 from experiments.evaluators.gaming import (
     GAMMA,
@@ -57,7 +57,7 @@ from experiments.evaluators.gaming import (
     gains,
     gaming,
 )
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
 from factormodels import datasets
@@ -207,7 +207,7 @@ repeated.round(3)
 # %% [markdown]
 # ## Real biographies
 #
-# The same on 153 biographies of ChatGPT whose claims people labelled, with a third kind of padding:
+# The same on 153 biographies of ChatGPT whose claims people labeled, with a third kind of padding:
 # true claims of *other* biographies. Their texts are not included, so the numbers are those that
 # `notebooks/questions/core_on_biographies.py` computed from the owners' file.
 
@@ -222,9 +222,7 @@ real[["kind", "plain", "core", "core_lower", "core_upper"]].round(3)
 # ## The figure
 
 # %%
-LOOKS = dict(
-    zip((NO_GUARD, *GUARDS), (COLOURS[1], COLOURS[4], COLOURS[5], COLOURS[0]), strict=True)
-)
+LOOKS = dict(zip((NO_GUARD, *GUARDS), (COLORS[1], COLORS[4], COLORS[5], COLORS[0]), strict=True))
 KINDS = {"repetitive": ("o", DASHES[0]), "uninformative": ("s", DASHES[2])}
 with paper_style():
     figure = ShownFigure(figsize=(6.9, 2.6), layout="constrained")
@@ -305,10 +303,10 @@ for row in last.itertuples():
         f"Corrupted, {APPENDED} {row.padding}, {row.guard}: {row.precision:.3f}; "
         f"{row.passes:.0%} pass their clean version."
     )
-labelled = table[table.assessor == LABELS].set_index(["core", "kind"])
+labeled = table[table.assessor == LABELS].set_index(["core", "kind"])
 print(
-    f"F1@K' without Core: {labelled.f1['without', 'normal']:.3f} normal, "
-    f"{labelled.f1['without', 'repetitive, appended']:.3f} padded, "
+    f"F1@K' without Core: {labeled.f1['without', 'normal']:.3f} normal, "
+    f"{labeled.f1['without', 'repetitive, appended']:.3f} padded, "
     f"{repeated:.3f} for K' paraphrases of one claim."
 )
 for row in price.itertuples():
@@ -349,7 +347,7 @@ print(
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "gains": Table(
                 rises,
@@ -408,7 +406,7 @@ write_results(
                     interval_column("core", "with Core", 3),
                     interval_column("kept_off", "kept off", 3),
                 ),
-                "What padding gains in precision on 153 labelled biographies.",
+                "What padding gains in precision on 153 labeled biographies.",
                 note="95% intervals over biographies, paired.",
             ),
         },

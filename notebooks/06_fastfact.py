@@ -44,12 +44,12 @@ from calibration.claims.counts import (
     gamma_like_f1_at_k,
 )
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.figures.style import COLORS, DASHES, MARKERS, paper_style
 from calibration.scores.measures import choose_k, f1_of_counts
 from experiments.analyses.judged_claims import counts_of, judged_graphs
 from experiments.columns.placed_claims import claims_of_graphs
 from experiments.evaluators.calls.costs import METHODS, Load
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
 from factormodels import datasets
@@ -128,11 +128,11 @@ peaks.round(3)
 # tables print. Calls and searches are per response.
 
 # %%
-labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "Factcheck-Bench").records
+labeled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "Factcheck-Bench").records
 names = {response.id: position for position, response in enumerate(responses)}
-owner = np.array([names[record.response] for record in labelled])
-supported = np.array([record.label == "S" for record in labelled])
-sentences = {record.response: record.sentences for record in labelled}
+owner = np.array([names[record.response] for record in labeled])
+supported = np.array([record.label == "S" for record in labeled])
+sentences = {record.response: record.sentences for record in labeled}
 POWERS = {"calibrated": 1, "overconfident": 2}
 THETAS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 
@@ -141,8 +141,8 @@ rows = []
 for model, power in POWERS.items():
     changes = np.zeros((len(THETAS), 3))
     for _ in range(DRAWN):
-        confidence = generator.random(len(labelled)) ** (1 / SHARPNESS)
-        right = generator.random(len(labelled)) < confidence**power
+        confidence = generator.random(len(labeled)) ** (1 / SHARPNESS)
+        right = generator.random(len(labeled)) < confidence**power
         for at, theta in enumerate(THETAS):
             answered = np.where((confidence > theta) & ~right, ~supported, supported)
             counts = ClaimCounts(
@@ -196,7 +196,7 @@ methods.round(1)
 # %% [markdown]
 # ## Choosing the threshold
 #
-# From 1000 labelled claims, for an error of at most 0.1. In the second case they are twenty claims
+# From 1000 labeled claims, for an error of at most 0.1. In the second case they are twenty claims
 # of each of fifty responses, of which four fifths err together; the share of wrong labels at each
 # confidence is the same. A choice *holds* if the true error above the threshold is within the
 # target, or nothing is skipped.
@@ -242,39 +242,39 @@ choices.round(3)
 
 # %%
 LOOKS = {
-    "F1@K": (COLOURS[1], DASHES[1]),
-    "F1@K′": (COLOURS[0], "-"),
-    "F1@K′, γ matched": (COLOURS[0], DASHES[2]),
+    "F1@K": (COLORS[1], DASHES[1]),
+    "F1@K′": (COLORS[0], "-"),
+    "F1@K′, γ matched": (COLORS[0], DASHES[2]),
 }
 with paper_style():
     figure = ShownFigure(figsize=(7.0, 5.0), layout="constrained")
     (first, second), (third, fourth) = figure.subplots(2, 2)
     for axes, way in ((first, "counted c times"), (second, "true claims appended")):
         of_way = verbosity[verbosity.way == way]
-        for name, (colour, dash) in LOOKS.items():
+        for name, (color, dash) in LOOKS.items():
             line = of_way[of_way.score == name]
-            axes.plot(line.amount, line["mean"], color=colour, linestyle=dash, label=name)
+            axes.plot(line.amount, line["mean"], color=color, linestyle=dash, label=name)
         axes.set(ylim=(0, 1), ylabel="Mean score")
     for row in peaks[peaks.score.str.startswith("F1@K′")].itertuples():
         axes = first if row.way == "counted c times" else second
-        axes.plot(row.at, row.best, "o", color=COLOURS[0], markersize=4, mfc="white", zorder=3)
+        axes.plot(row.at, row.best, "o", color=COLORS[0], markersize=4, mfc="white", zorder=3)
     first.axvline(1, color="0.7", linewidth=0.6, zorder=0)
     first.set(xlabel="Times that every claim is counted", title="(a) Verbose extraction")
     first.set_xlim(0.25, 4)
     second.set(xlabel="True claims appended", title="(b) Padded response", xlim=(-0.5, 40))
     second.legend(loc="center right", bbox_to_anchor=(1.0, 0.7), fontsize=6.5)
 
-    shown = {"calibrated": (COLOURS[2], MARKERS[0]), "overconfident": (COLOURS[3], MARKERS[1])}
+    shown = {"calibrated": (COLORS[2], MARKERS[0]), "overconfident": (COLORS[3], MARKERS[1])}
     across = np.linspace(0, 0.999, 400)
     third.plot(across, 1 - across**SHARPNESS, color="0.3", linestyle=DASHES[1], label="skipped")
-    for model, (colour, _) in shown.items():
+    for model, (color, _) in shown.items():
         power = POWERS[model]
         rate = SHARPNESS / (SHARPNESS + power)
         rate = 1 - rate * (1 - across ** (SHARPNESS + power)) / (1 - across**SHARPNESS)
         dash = DASHES[0] if model == "calibrated" else DASHES[2]
-        third.plot(across, rate, color=colour, linestyle=dash, label=f"wrong of these, {model}")
+        third.plot(across, rate, color=color, linestyle=dash, label=f"wrong of these, {model}")
         choice = choices[(choices.model == model) & (choices.claims == "independent")].iloc[0]
-        third.plot(choice.threshold, choice.error, "D", color=colour, mfc="white", markersize=5)
+        third.plot(choice.threshold, choice.error, "D", color=color, mfc="white", markersize=5)
     third.axhline(TARGET, color="0.7", linewidth=0.6, zorder=0)
     third.set(
         xlabel="Threshold θ",
@@ -285,10 +285,10 @@ with paper_style():
     )
     third.legend(loc="center left", bbox_to_anchor=(0.0, 0.6), fontsize=6.5)
 
-    for model, (colour, marker) in shown.items():
+    for model, (color, marker) in shown.items():
         of_model = thresholds[thresholds.model == model]
         fourth.plot(
-            of_model.calls, of_model.f1, color=colour, marker=marker, markersize=3.5, label=model
+            of_model.calls, of_model.f1, color=color, marker=marker, markersize=3.5, label=model
         )
     of_model = thresholds[thresholds.model == "overconfident"]
     for row in of_model[of_model.theta.isin([0.5, 0.7, 0.8, 0.9, 0.95, 1.0])].itertuples():
@@ -350,7 +350,7 @@ for row in choices.itertuples():
 #
 # Pre-verification trades calls for errors, at first at a good rate: at θ = 0.95 a sixth of the
 # calls is saved, and the scores of responses hardly move. For an overconfident model the same θ
-# means twice the error, so one should choose the error and not θ: thresholds chosen from labelled
+# means twice the error, so one should choose the error and not θ: thresholds chosen from labeled
 # claims meet the target for both models, at the price of skipping far fewer claims of the
 # overconfident one. That holds if claims are independent. If the claims of a response err together,
 # the same number of them is worth less, and with the calibrated model the target is missed more
@@ -361,7 +361,7 @@ for row in choices.itertuples():
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "verbosity": Table(
                 peaks,

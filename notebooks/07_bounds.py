@@ -42,8 +42,8 @@ import numpy as np
 import pandas as pd
 
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, paper_style
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from calibration.figures.style import COLORS, paper_style
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
 from factormodels import FactorGraph, datasets
@@ -252,7 +252,7 @@ print(
 # ## The figure
 
 # %%
-STYLES = (("0.75", COLOURS[0], COLOURS[2]), (4.5, 2.5, 1.0))  # of the intervals, by i-bound
+STYLES = (("0.75", COLORS[0], COLORS[2]), (4.5, 2.5, 1.0))  # of the intervals, by i-bound
 BELOW = {
     "loc": "upper center",
     "bbox_to_anchor": (0.5, -0.2),
@@ -266,16 +266,16 @@ with paper_style():
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.05, 1.1))
 
     wmb = bounds[bounds.algorithm == "WMB"]
-    left.fill_between(wmb.i_bound, wmb.lower_gap, wmb.upper_gap, color=COLOURS[0], alpha=0.2, lw=0)
-    left.plot(wmb.i_bound, wmb.upper_gap, "o-", color=COLOURS[0], markersize=3)
-    left.plot(wmb.i_bound, wmb.lower_gap, "o-", color=COLOURS[0], markersize=3)
-    for posterior, label, colour, dash in (
-        (trw, "TRW, upper", COLOURS[1], (0, (5, 2))),
-        (field, "mean field, lower", COLOURS[3], (0, (2, 1.5))),
-        (bethe, "Bethe, estimate", COLOURS[2], (0, (5, 1.5, 1, 1.5))),
+    left.fill_between(wmb.i_bound, wmb.lower_gap, wmb.upper_gap, color=COLORS[0], alpha=0.2, lw=0)
+    left.plot(wmb.i_bound, wmb.upper_gap, "o-", color=COLORS[0], markersize=3)
+    left.plot(wmb.i_bound, wmb.lower_gap, "o-", color=COLORS[0], markersize=3)
+    for posterior, label, color, dash in (
+        (trw, "TRW, upper", COLORS[1], (0, (5, 2))),
+        (field, "mean field, lower", COLORS[3], (0, (2, 1.5))),
+        (bethe, "Bethe, estimate", COLORS[2], (0, (5, 1.5, 1, 1.5))),
     ):
         gap = posterior.log_z - exact.log_z
-        left.axhline(gap, color=colour, linestyle=dash)
+        left.axhline(gap, color=color, linestyle=dash)
         # The bounds narrow to the right, where they would cross the estimate's name.
         across, side = (0.06, "left") if posterior is bethe else (1.0, "right")
         left.annotate(
@@ -293,11 +293,11 @@ with paper_style():
     )  # fmt: skip
 
     looks = {
-        "grid, random signs": ("o", "white", COLOURS[0]),
-        "grid, balanced": ("s", COLOURS[0], COLOURS[0]),
-        "grid, attractive": ("^", COLOURS[0], COLOURS[0]),
-        "response": ("D", "white", COLOURS[1]),
-        "response, balanced": ("D", COLOURS[1], COLOURS[1]),
+        "grid, random signs": ("o", "white", COLORS[0]),
+        "grid, balanced": ("s", COLORS[0], COLORS[0]),
+        "grid, attractive": ("^", COLORS[0], COLORS[0]),
+        "response": ("D", "white", COLORS[1]),
+        "response, balanced": ("D", COLORS[1], COLORS[1]),
     }
     for kind, (marker, face, edge) in looks.items():
         of_kind = settled[settled.kind == kind]
@@ -321,18 +321,18 @@ with paper_style():
     middle.legend(**BELOW)
 
     positions = np.arange(ATOMS)
-    for i_bound, colour, line in zip(INTERVALS, STYLES[0], STYLES[1], strict=False):
+    for i_bound, color, line in zip(INTERVALS, STYLES[0], STYLES[1], strict=False):
         right.vlines(
             positions,
             certified[f"lower_{i_bound}"],
             certified[f"upper_{i_bound}"],
-            color=colour,
+            color=color,
             linewidth=line,
             label=f"certified, $i$ = {i_bound}",
         )
     right.plot(positions, certified.exact, "_", color="black", markersize=5, label="exact")
     right.plot(
-        positions, certified["lbp"], "x", color=COLOURS[1], markersize=3, label="belief propagation"
+        positions, certified["lbp"], "x", color=COLORS[1], markersize=3, label="belief propagation"
     )
     right.axhline(0.5, color="0.4", linewidth=0.6, linestyle=(0, (4, 3)))
     right.set(
@@ -382,7 +382,7 @@ for row in widths.itertuples():
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "bounds": Table(
                 bounds,

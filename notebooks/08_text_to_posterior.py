@@ -44,10 +44,10 @@ import numpy as np
 import pandas as pd
 
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, paper_style
+from calibration.figures.style import COLORS, paper_style
 from experiments.asking.session import language_model
 from experiments.evaluators.calls.costs import METHODS, Load
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures.graph_figure import draw_fact_graph
 from experiments.findings.notebook import write_results
 from experiments.findings.table import Column, Table
@@ -130,7 +130,7 @@ pd.DataFrame(
 # %% [markdown]
 # ## The posteriors
 #
-# A relation's probability is that of the first token of the answer, normalised over the three
+# A relation's probability is that of the first token of the answer, normalized over the three
 # labels. The human labels are matched by the text of the claim and only shown, not used.
 
 # %%
@@ -253,7 +253,7 @@ with paper_style():
             claims[name],
             rows + 0.22 * (position - 1),
             marker,
-            color=COLOURS[position],
+            color=COLORS[position],
             label=name,
         )
     for row, label in enumerate(claims.label):
@@ -268,7 +268,7 @@ with paper_style():
     matrix = contributions.log_odds.to_numpy().reshape(shape)
     largest = np.abs(matrix).max()
     image = right.imshow(matrix, cmap="RdBu", vmin=-largest, vmax=largest, aspect="auto")
-    # Without colour the numbers tell for from against.
+    # Without color the numbers tell for from against.
     for (row, column), value in np.ndenumerate(matrix):
         if abs(value) >= 0.05:
             right.text(
@@ -325,7 +325,7 @@ print(
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "claims": Table(
                 claims,

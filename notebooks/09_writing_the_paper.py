@@ -40,8 +40,8 @@ import numpy as np
 from IPython.display import Image
 
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, MARKERS, paper_style
-from experiments.findings.artefacts import Artefacts, Origin, PaperFigure
+from calibration.figures.style import COLORS, MARKERS, paper_style
+from experiments.findings.artifacts import Artifacts, Origin, PaperFigure
 from experiments.findings.notebook import fast, results_folder, write_results
 from experiments.findings.paper import Paper, PaperSection, page_image, write_paper
 from experiments.findings.table import Column, Table
@@ -112,7 +112,7 @@ with paper_style():
             of_encoding.brier,
             yerr=errors,
             fmt=MARKERS[position],
-            color=COLOURS[position],
+            color=COLORS[position],
             label=encoding,
         )
         left.set_xticks(range(len(of_encoding)), of_encoding.prior)
@@ -154,7 +154,7 @@ encodings = brier[brier["first"] == "conditional"].set_index("elsewhere")
 default = next(row for name, row in encodings.iterrows() if "0.99" in name)
 accuracy = results.tests[results.tests.measure == "accuracy"]
 abstract = (
-    f"FactReasoner gives every passage a prior of 0.99. On {int(half.n_claims)} labelled claims "
+    f"FactReasoner gives every passage a prior of 0.99. On {int(half.n_claims)} labeled claims "
     f"of {int(half.n_responses)} responses of Factcheck-Bench, a prior of 0.7 raises the "
     f"Brier score by {half.difference:.3f} ({half.relative:.0%}; 95% interval {half.lower:.3f} to "
     f"{half.upper:.3f}, p = {half.corrected:.4f} after correction). "
@@ -183,7 +183,7 @@ print(f"At most {largest:.0f} claims change sides between two rows that are comp
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "differences": Table(
                 brier,

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 10. Real biographies: from graphs to a table and a figure
 #
-# **Question.** ChatGPT wrote 157 biographies, people labelled their 4,886 claims, and a weak model
+# **Question.** ChatGPT wrote 157 biographies, people labeled their 4,886 claims, and a weak model
 # that compares words related them to passages from Wikipedia. What are the posteriors of such
 # graphs worth: as stated, after recalibration, and with strengths learned from labels?
 #
@@ -37,10 +37,10 @@ import pandas as pd
 
 from calibration import corp_curve
 from calibration.figures.shown_figure import ShownFigure
-from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.figures.style import COLORS, DASHES, MARKERS, paper_style
 from calibration.learned_potentials.methods import EDGES, METHODS, cross_fit_task
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.claim_scores import difference_rows, labelled_atoms, score_rows
+from experiments.findings.artifacts import Artifacts, PaperFigure
+from experiments.findings.claim_scores import difference_rows, labeled_atoms, score_rows
 from experiments.findings.figures.positions import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
@@ -56,7 +56,7 @@ dataset = datasets.load("factscore")
 graphs = dataset.graphs[:40] if fast() else dataset.graphs
 NAMES = ["default", "base rate", "Platt", "six classes", "with causes of biographies"]
 if not fast():
-    NAMES += ["boosted trees, neighbours", "linear, neighbours", "with texts"]
+    NAMES += ["boosted trees, neighbors", "linear, neighbors", "with texts"]
 
 # %% [markdown]
 # ## One graph
@@ -110,7 +110,7 @@ strongest.groupby("class").true.agg(["size", "mean"]).round(3)
 
 # %%
 task = cross_fit_task(graphs, 5, SEED)
-atoms = labelled_atoms(task.graphs, "biographies")
+atoms = labeled_atoms(task.graphs, "biographies")
 fold = task.fold[atoms.kept]
 p_by_method = {name: METHODS[name](task)[atoms.kept] for name in NAMES}
 scores = pd.DataFrame(score_rows(p_by_method, atoms, fold, SEED))
@@ -159,7 +159,7 @@ with paper_style():
             n_bootstrap=REPLICATES,
             seed=SEED,
         )
-        left.plot(curve.p, curve.recalibrated, color=COLOURS[at], linestyle=DASHES[at], label=label)
+        left.plot(curve.p, curve.recalibrated, color=COLORS[at], linestyle=DASHES[at], label=label)
     left.set(xlim=(0, 1), ylim=(0, 1), xlabel="Predicted probability", ylabel="Observed frequency")
     left.legend(loc="upper left", fontsize=6.5)
     left.set_title("(a) Reliability")
@@ -179,7 +179,7 @@ with paper_style():
             np.arange(5) + 0.05 * at,
             mean,
             yerr=[low, high],
-            color=COLOURS[at],
+            color=COLORS[at],
             marker=MARKERS[at],
             markersize=3,
             linewidth=0.9,
@@ -224,7 +224,7 @@ print(
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "scores": Table(
                 scores,
@@ -235,7 +235,7 @@ write_results(
                     interval_column("auroc", "AUROC", 3),
                     interval_column("slope", "Slope", 2),
                 ),
-                f"{len(graphs)} biographies, {len(atoms.labels):,} labelled claims: scores on "
+                f"{len(graphs)} biographies, {len(atoms.labels):,} labeled claims: scores on "
                 "biographies that a method has not seen.",
                 note="95% intervals over biographies; AUROC of pairs within a fold.",
             ),

@@ -16,7 +16,7 @@
 #
 # **Question.** Somebody wants to know how much of what a model writes about people is true. She has
 # twenty hours of annotators and fifty dollars for a model that says which passage supports which
-# claim. What does she ask the model, what does she have labelled, and what does she know then?
+# claim. What does she ask the model, what does she have labeled, and what does she know then?
 #
 # **Argument.** Most pairs of a claim and a passage say nothing. The dollars go to the passages that
 # were found for a claim, then to others, and a claim is left once a relation decides it
@@ -46,7 +46,7 @@ from experiments.evaluators.calls.asking_orders import (
     posteriors,
     true,
 )
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
 from factormodels import datasets, variant
@@ -55,7 +55,7 @@ from factormodels.extraction.stages.relations import relation_pairs
 NOTEBOOK = "11_few_labels_few_calls"
 SEED = 0
 HOURS, DOLLARS = 20.0, 50.0
-READING, LABELLING = 2.0, 1.0
+READING, LABELING = 2.0, 1.0
 TOKENS_A_CALL, DOLLARS_A_MILLION = 620, 14.0
 
 graphs = datasets.load("factscore").graphs
@@ -105,17 +105,17 @@ p = posteriors(new, pairs, first_of_each(orders[RULE], pairs, bought))
 
 # %%
 atoms = [(graph.id, atom.label) for graph in new for atom in graph.atoms]
-labelled = np.array([label is not None for _, label in atoms])
-responses = np.array([response for response, _ in atoms])[labelled]
-y = np.array([label for _, label in atoms])[labelled].astype(float)
+labeled = np.array([label is not None for _, label in atoms])
+responses = np.array([response for response, _ in atoms])[labeled]
+y = np.array([label for _, label in atoms])[labeled].astype(float)
 forecast = {
-    "fifty dollars": p[labelled],
-    "all pairs": everything[labelled],
+    "fifty dollars": p[labeled],
+    "all pairs": everything[labeled],
 }
 grouping = group_by_response(responses)
 minutes = {
-    Unit.CLAIM: np.full(y.size, READING + LABELLING),
-    Unit.RESPONSE: READING + LABELLING * grouping.sizes.astype(float),
+    Unit.CLAIM: np.full(y.size, READING + LABELING),
+    Unit.RESPONSE: READING + LABELING * grouping.sizes.astype(float),
 }
 
 
@@ -142,7 +142,7 @@ for unit, (n, _, error) in plans.items():
         f"{n} units, each a {unit}, in {HOURS:g} hours: a standard error of {error:.4f} is planned."
     )
 best = min(plans, key=lambda unit: plans[unit][2])
-print(f"Labelled are units of a {best}.")
+print(f"Labeled are units of a {best}.")
 
 # %% [markdown]
 # ## What is known at the end
@@ -229,7 +229,7 @@ print(
 # %%
 write_results(
     NOTEBOOK,
-    Artefacts(
+    Artifacts(
         tables={
             "frontier": Table(
                 frontier,
@@ -247,7 +247,7 @@ write_results(
                     interval_column("share", "True", 3),
                     Column("saved", "Labels saved", digits=2),
                 ),
-                f"Share of true claims after {HOURS:g} hours of labelling.",
+                f"Share of true claims after {HOURS:g} hours of labeling.",
                 note="95% intervals over biographies.",
             ),
         },

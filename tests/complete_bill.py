@@ -1,11 +1,11 @@
-"""What the bill of materials lacks as its tool writes it: a root, hashes, and every licence.
+"""What the bill of materials lacks as its tool writes it: a root, hashes, and every license.
 
     python -m tests.complete_bill requirements.lock results/sbom.cdx.json
 
 adds them in place: this package as the root, on which what it requires hangs; to every component
-the hashes of the files of its release, from the lock that it was installed by; and its licence, as
-`tests/check_licences.py` reads it, where the tool found none. It ends with 1 if a component has no
-licence, or is not at the version of the lock; what the lock leaves open, such as the libraries of
+the hashes of the files of its release, from the lock that it was installed by; and its license, as
+`tests/check_licenses.py` reads it, where the tool found none. It ends with 1 if a component has no
+license, or is not at the version of the lock; what the lock leaves open, such as the libraries of
 one build of torch, has no hash.
 """
 
@@ -19,7 +19,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-from tests.check_licences import licence_of
+from tests.check_licenses import license_of
 
 ROOT = "factorfacts"
 """The name of this package's distribution."""
@@ -60,10 +60,10 @@ def completed(
         component = dict(given)
         name, version = component["name"], component["version"].partition("+")[0]
         if not component.get("licenses"):
-            licence = licence_of(distribution(name).metadata)
-            component["licenses"] = [{"expression": licence}] if licence else []
+            license = license_of(distribution(name).metadata)
+            component["licenses"] = [{"expression": license}] if license else []
         if not component["licenses"]:
-            lacking.append(f"{name}: it has no licence")
+            lacking.append(f"{name}: it has no license")
         if plain(name) == ROOT:
             root = component
             continue

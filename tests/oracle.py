@@ -35,7 +35,7 @@ class Oracle:
 
     @cached_property
     def log_z(self) -> float:
-        """The log partition function: of the evidence's unnormalised probability, if any."""
+        """The log partition function: of the evidence's unnormalized probability, if any."""
         largest = max(self.log_potentials)
         if largest == -math.inf:
             return -math.inf

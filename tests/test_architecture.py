@@ -540,7 +540,7 @@ def test_a_text_that_would_act_on_a_page_is_seen() -> None:
     source = (
         "slider.props(f'data-testid=\"{name}\"')\n"
         "label.props('dense')\n"
-        "label.classes('w-full').style(colour)\n"
+        "label.classes('w-full').style(color)\n"
         "element._props[key] = value\n"
         "ui.html(text, sanitize=False)\n"
         "label.on('click', js_handler=text)\n"

@@ -18,7 +18,7 @@ from packaging.version import Version
 
 from inference.registry import Entry, entries
 from tests.check_core_imports import CheckError, check_absent, check_not_loaded
-from tests.check_licences import licence_of, not_allowed
+from tests.check_licenses import license_of, not_allowed
 from tests.complete_bill import completed, locked_hashes
 from tests.execute_notebooks import execute, main, notebooks_in
 
@@ -95,7 +95,7 @@ def test_nothing_is_installed_that_may_not_be_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "licence", "allowed"),
+    ("headers", "license", "allowed"),
     [
         ({"License-Expression": "LGPL-3.0-only OR MIT"}, "LGPL-3.0-only OR MIT", True),
         ({"License-Expression": "MIT AND (GPL-2.0-only OR BSD-3-Clause)"}, None, True),
@@ -114,14 +114,14 @@ def test_nothing_is_installed_that_may_not_be_used() -> None:
         ({}, "", False),
     ],
 )
-def test_what_a_package_says_of_its_licence_is_held_to_the_list(
-    headers: dict[str, str], licence: str | None, allowed: bool
+def test_what_a_package_says_of_its_license_is_held_to_the_list(
+    headers: dict[str, str], license: str | None, allowed: bool
 ) -> None:
     metadata: Any = Message()
     metadata["Name"] = "p"
     for name, value in headers.items():
         metadata[name] = value
-    assert licence is None or licence_of(metadata) == licence
+    assert license is None or license_of(metadata) == license
     assert (not list(not_allowed([metadata]))) == bool(allowed)
 
 
@@ -191,7 +191,7 @@ def test_make_alone_lists_the_targets() -> None:
             "endurance",
             "core",
             "sbom",
-            "licences",
+            "licenses",
             "release",
             "lock",
         ),
@@ -274,7 +274,7 @@ def component(name: str, version: str, **others: object) -> dict[str, object]:
     return {"type": "library", "name": name, "version": version, "bom-ref": name, **others}
 
 
-def test_the_bill_of_materials_has_a_root_hashes_and_licences() -> None:
+def test_the_bill_of_materials_has_a_root_hashes_and_licenses() -> None:
     mit = [{"license": {"id": "MIT"}}]
     parts = [component("factorfacts", "0.1.0"), component("NumPy", "1.0"), component("pip", "3")]
     bill = {"components": [*parts, component("pytest", "9", licenses=mit)], "metadata": {}}

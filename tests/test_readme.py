@@ -88,7 +88,7 @@ def test_the_examples_in_python_run_without_a_label(
     assert names["labels"].isna().tolist() == [True, False]
     assert not names["labels"][1]
     scores = names["score"](names["p"], names["labels"], names["claims"]["response"])
-    assert scores.models[0].n_unlabelled == 1
+    assert scores.models[0].n_unlabeled == 1
     assert scores["brier"].value == pytest.approx(names["p"][1] ** 2)
     assert (tmp_path / "reliability.pdf").exists()
 

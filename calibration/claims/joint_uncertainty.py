@@ -6,7 +6,7 @@ posterior samples, or Poisson-binomial for independent atoms. Precision, F1@K an
 and intervals under this distribution.
 
 from inference.tasks import count_distribution, pairwise_joints
-summarise_count(count_distribution(graph, atoms).probabilities, k=10).expected_f1_at_k
+summarize_count(count_distribution(graph, atoms).probabilities, k=10).expected_f1_at_k
 precision_moments(pairwise_joints(graph, atoms)[:, :, 1, 1]).variance
 """
 
@@ -24,7 +24,7 @@ from calibration.scores.measures import f1_of_counts, given_k
 from calibration.validation import Floats, open_interval, probability_array
 from factormodels.errors import InputError
 
-NORMALISATION = 1e-6
+NORMALIZATION = 1e-6
 """Largest accepted difference of a distribution's sum from 1; backends in double precision are a
 thousand times closer."""
 
@@ -104,7 +104,7 @@ def precision_moments(pairs: ArrayLike) -> PrecisionMoments:
     )
 
 
-def summarise_count(
+def summarize_count(
     distribution: ArrayLike,
     *,
     k: float | None = None,
@@ -162,7 +162,7 @@ def distribution_array(distribution: ArrayLike) -> Floats:
     if weights.size < 2:
         raise InputError("distribution has one entry; give P(S = s) for s = 0, ..., n, n >= 1")
     total = float(weights.sum())
-    if abs(total - 1) > NORMALISATION:
+    if abs(total - 1) > NORMALIZATION:
         raise InputError(f"distribution sums to {total!r}; give probabilities that sum to 1")
     return weights / total
 

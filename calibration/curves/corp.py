@@ -72,7 +72,7 @@ def corp_curve(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> CorpCurve:
     """CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
 
@@ -83,21 +83,21 @@ def corp_curve(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         responses: response ids (n,), or None if atoms are independent.
         band: ``confidence``, ``consistency`` or ``none``.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, different lengths, no labelled atom, or a bad setting.
+        InputError: for bad arrays, different lengths, no labeled atom, or a bad setting.
     """
     if band not in BANDS:
         raise InputError(f"band is {band!r}; choose one of {', '.join(BANDS)}")
-    points = forecasts(p, y, weights, responses, unlabelled)
+    points = forecasts(p, y, weights, responses, unlabeled)
     how = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     whole = points.sample()
     fit = isotonic_fit(whole)

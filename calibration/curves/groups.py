@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from calibration.curves.histograms import LabelCurve
 from calibration.intervals import IntervalSettings, RatioSums, redrawn_interval
-from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.labels import LabelPolicy, labeled_atoms
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
@@ -53,13 +53,13 @@ def group_calibration(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> GroupCalibration:
     """Mean probability and share of true atoms by group, with intervals over responses.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         groups: group of each atom, (n,), such as its variant, position or rarity.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         order: the groups in order; None for the order of first appearance.
@@ -67,13 +67,13 @@ def group_calibration(
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, different lengths, no labelled atom, a group that `order`
+        InputError: for bad arrays, different lengths, no labeled atom, a group that `order`
             lacks, or a bad setting.
     """
-    atoms = labelled_atoms(p, y, unlabelled)
+    atoms = labeled_atoms(p, y, unlabeled)
     n_atoms, counts = atoms.p.size, atoms.weights(weights)
     how = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     by_group = atoms.grouping(groups, "groups")
@@ -107,7 +107,7 @@ def group_calibration(
         upper=upper,
         level=level,
         n_responses=None if responses is None else n_responses,
-        n_unlabelled=atoms.n_unlabelled,
+        n_unlabeled=atoms.n_unlabeled,
     )
 
 

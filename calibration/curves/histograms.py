@@ -22,12 +22,12 @@ class LabelCurve(Tabular):
     Attributes:
         level: nominal coverage of its band at each point, or of its intervals.
         n_responses: number of responses, or None if they were not given.
-        n_unlabelled: number of atoms without a label.
+        n_unlabeled: number of atoms without a label.
     """
 
     level: float
     n_responses: int | None
-    n_unlabelled: int = 0
+    n_unlabeled: int = 0
 
 
 def about(points: Forecasts) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def about(points: Forecasts) -> dict[str, Any]:
     return {
         "n_atoms": points.y.size,
         "n_responses": points.n_responses if points.clustered else None,
-        "n_unlabelled": points.n_unlabelled,
+        "n_unlabeled": points.n_unlabeled,
     }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from calibration.curves.histograms import LabelCurve, histogram
 from calibration.grouping import Grouping
 from calibration.intervals import IntervalSettings, RatioSums, redrawn_interval, wilson_interval
-from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.labels import LabelPolicy, labeled_atoms
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
@@ -61,7 +61,7 @@ def reliability_bins(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> ReliabilityBins:
     """Points of a reliability diagram, with an interval for each.
 
@@ -76,19 +76,19 @@ def reliability_bins(
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         n_bins: number of bins, at least 1.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal count.
         responses: response ids (n,), or None.
         n_bootstrap: number of bootstrap replicates, at least 1; used only with `responses`.
         seed: seed of the bootstrap.
         level: nominal coverage of the intervals, between 0 and 1.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for bad arrays, different lengths, or settings outside these ranges.
     """
-    atoms = labelled_atoms(p, y, unlabelled)
+    atoms = labeled_atoms(p, y, unlabeled)
     probabilities, labels = atoms.p, atoms.y
     n_bins = whole_number(n_bins, "n_bins", 1)
     how = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
@@ -131,7 +131,7 @@ def reliability_bins(
         level=level,
         interval="wilson" if responses is None else "bootstrap",
         n_responses=n_responses,
-        n_unlabelled=atoms.n_unlabelled,
+        n_unlabeled=atoms.n_unlabeled,
     )
 
 

@@ -53,13 +53,13 @@ def risk_curve(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> RiskCurve:
     """Risk-coverage curve at 100 coverages, with a percentile band over responses.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         responses: response ids (n,), or None if atoms are independent.
         rule: ``verdict`` keeps the most confident verdicts and counts wrong verdicts; ``claim``
@@ -67,12 +67,12 @@ def risk_curve(
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, different lengths, no labelled atom, or a bad setting.
+        InputError: for bad arrays, different lengths, no labeled atom, or a bad setting.
     """
-    points = forecasts(p, y, weights, responses, unlabelled)
+    points = forecasts(p, y, weights, responses, unlabeled)
     area, excess = risk_areas(points.sample(), rule)
     coverage = np.linspace(0.0, 1.0, 101)[1:]
     lower, upper = redrawn_interval(

@@ -60,20 +60,20 @@ class CalibrationError(Inverted):
     title: str = "ECE"
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which claims are labelled, bool (n,)."""
-        return self.claims.labelled
+    def labeled(self) -> NDArray[np.bool_]:
+        """Which claims are labeled, bool (n,)."""
+        return self.claims.labeled
 
     @property
     def open_share(self) -> float:
-        """Share of the claims whose bin holds no labelled claim."""
+        """Share of the claims whose bin holds no labeled claim."""
         bins = equal_width_numbers(self.claims.p, self.n_bins)
-        return float((~np.isin(bins, bins[self.labelled])).mean())
+        return float((~np.isin(bins, bins[self.labeled])).mean())
 
     def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
         """The estimate, about responses like these whatever `finite` says; `power` may be 0."""
         del finite
-        known = self.labelled
+        known = self.labeled
         alone, interval = self._intervals(level)
         sizes, n_known = self.grouping.sizes.astype(np.float64), self.grouping.sums(known)
         weights = self.grouping.sums(np.where(known, self.claims.weights, 0.0))
@@ -89,7 +89,7 @@ class CalibrationError(Inverted):
             predictions_value=0.0,
             power=best,
             n_items=known.size,
-            n_labelled=int(known.sum()),
+            n_labeled=int(known.sum()),
             n_responses=int((n_known > 0).sum()),
             effective=effective_responses(weights / weights.sum(), sizes if whole else None),
             grouping=self.grouping,
@@ -99,8 +99,8 @@ class CalibrationError(Inverted):
         )
 
     def _intervals(self, level: float) -> Iterator[EstimateInterval]:
-        """The interval with the bins of labelled claims, and that with those of all."""
-        claims, known = self.claims, self.labelled
+        """The interval with the bins of labeled claims, and that with those of all."""
+        claims, known = self.claims, self.labeled
         bins = equal_width_numbers(claims.p, self.n_bins)
         p, y, weights = claims.p[known], claims.y[known], claims.weights[known]
         points = forecasts(p, y, weights, self.grouping.index[known])
@@ -110,14 +110,14 @@ class CalibrationError(Inverted):
             *(present.size, points.p),
         ).toarray()
         weight = points.response_sums(points.weights)
-        of_labelled = np.bincount(cell, weights=weights) / weights.sum()
+        of_labeled = np.bincount(cell, weights=weights) / weights.sum()
         of_all = np.bincount(bins, minlength=self.n_bins)[present] / bins.size
         open_bins = np.setdiff1d(np.unique(bins), present)
         worst = sum(
             float(in_bin.mean() * max(claims.p[in_bin].mean(), 1 - claims.p[in_bin].mean()))
             for in_bin in (bins == number for number in open_bins)
         )
-        for factor in (np.ones_like(of_all), of_all / of_labelled):
+        for factor in (np.ones_like(of_all), of_all / of_labeled):
             scaled = sums * factor
             deviation = scaled.sum(axis=0) / weight.sum()
             scores = DeviationScores(deviation, deviation, scaled, weight, _error, _error)

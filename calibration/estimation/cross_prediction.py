@@ -1,6 +1,6 @@
 """Predictions of judges that the labels themselves taught, in folds of responses.
 
-Source: cross-prediction-powered inference, Zrnic and Candès 2024. Each labelled item is predicted
+Source: cross-prediction-powered inference, Zrnic and Candès 2024. Each labeled item is predicted
 by the judge of the folds without it. What that judge says of the item is held against what the same
 judge says of all items: judges of different folds have different levels, for a fold of many true
 claims lacks them in what it is taught, and these levels are no surprise of the items.

@@ -2,7 +2,7 @@
 
 Source: prediction-powered inference, Angelopoulos, Duchi and Zrnic 2023 (PPI++), for ratios and
 clusters; the regression estimator of survey sampling (Särndal, Swensson and Wretman 1992, chapter
-6) is the same thing. With S and F the labelled and predicted ratio of the labelled items, and F*
+6) is the same thing. With S and F the labeled and predicted ratio of the labeled items, and F*
 the predicted one of all, the estimate is S - w (F - F*). The weight w is that of least squares of
 labels on predictions. It costs a degree of freedom and its leverage, and is 0, labels alone, where
 predictions would not make the interval narrower. Degrees of freedom are those of the influences of
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.estimation.linear import Linear, Linearised
+from calibration.estimation.linear import Linear, Linearized
 from calibration.grouping import Grouping
 from calibration.intervals import Scale, delta_interval, student_quantile, wilson_interval
 from calibration.validation import Floats, open_interval
@@ -60,7 +60,7 @@ class EstimateInterval:
 
     Attributes:
         value: the value.
-        lower: lower end; nan where there are too few labelled responses, or where nothing varies
+        lower: lower end; nan where there are too few labeled responses, or where nothing varies
             in labels and that says nothing of what might.
         upper: upper end.
         error: standard error.
@@ -97,8 +97,8 @@ class Inverted(ABC):
 
     @property
     @abstractmethod
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which items are labelled, bool (n,)."""
+    def labeled(self) -> NDArray[np.bool_]:
+        """Which items are labeled, bool (n,)."""
 
     @abstractmethod
     def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
@@ -116,8 +116,8 @@ class PoweredEstimate:
         predictions_value: what the predictions alone say.
         power: weight of the predictions; 0: labels alone.
         n_items: number of items.
-        n_labelled: number of those that are labelled.
-        n_responses: number of responses with a labelled item.
+        n_labeled: number of those that are labeled.
+        n_responses: number of responses with a labeled item.
         effective: number of responses of equal size that say as much; see `effective_responses`.
         grouping: the quantity's.
         lowest: the least value there can be.
@@ -131,7 +131,7 @@ class PoweredEstimate:
     predictions_value: float
     power: float
     n_items: int
-    n_labelled: int
+    n_labeled: int
     n_responses: int
     effective: float
     grouping: Grouping
@@ -146,7 +146,7 @@ class PoweredEstimate:
 
     @property
     def lower(self) -> float:
-        """Lower end of its interval; nan where there are too few labelled responses."""
+        """Lower end of its interval; nan where there are too few labeled responses."""
         return self.interval.lower
 
     @property
@@ -166,7 +166,7 @@ class PoweredEstimate:
 
     @property
     def unseen_share(self) -> float:
-        """Share of all responses of which the labelled may lack a kind altogether.
+        """Share of all responses of which the labeled may lack a kind altogether.
 
         Of n independent responses none is of a kind that has a larger share with a probability
         below 1 less the level: 1 - (1 - level)^(1/n), n the effective number of responses.
@@ -202,15 +202,15 @@ class PoweredEstimate:
 
 
 def estimate(
-    quantity: Linearised | Inverted,
+    quantity: Linearized | Inverted,
     *,
     level: float = 0.95,
     finite: bool = False,
     power: float | None = None,
 ) -> PoweredEstimate:
-    """PoweredEstimate of a quantity from its labelled items and the predictions of all.
+    """PoweredEstimate of a quantity from its labeled items and the predictions of all.
 
-    The labelled items must be a random sample, of items or of whole responses, or one whose
+    The labeled items must be a random sample, of items or of whole responses, or one whose
     probabilities the weights undo. Predictions may be anything: poor ones only make the interval
     as wide as that of labels alone.
 
@@ -222,22 +222,22 @@ def estimate(
         power: weight of the predictions, at least 0; None: the one that suits the labels best.
 
     Raises:
-        InputError: if no item is labelled, or for a level or weight out of range.
+        InputError: if no item is labeled, or for a level or weight out of range.
     """
     level = open_interval(level, "level", 0, 1)
     if power is not None and not 0 <= power < math.inf:
         raise InputError(f"power is {power!r}; give a number of at least 0")
-    labelled = quantity.labelled
-    if not labelled.any():
-        raise InputError(f"{quantity.title}: no claim is labelled; label some, as --choose says")
-    if not isinstance(quantity, Linearised):
+    labeled = quantity.labeled
+    if not labeled.any():
+        raise InputError(f"{quantity.title}: no claim is labeled; label some, as --choose says")
+    if not isinstance(quantity, Linearized):
         return quantity.powered(level, finite=finite, power=power)
-    sums = _linearised(quantity)
+    sums = _linearized(quantity)
     alone = _interval(sums, 0.0, False, level, finite, quantity)
     best = sums.best_power() if power is None else power
     chosen = alone
     if best:
-        sums = _linearised(quantity, best)
+        sums = _linearized(quantity, best)
         # A weight that was learned from the labels costs one more of them.
         chosen = _interval(sums, best, power is None, level, finite, quantity)
     worth = _WORTH if quantity.by_left_out else 1.0
@@ -249,8 +249,8 @@ def estimate(
         alone=alone,
         predictions_value=sums.items.predicted,
         power=best,
-        n_items=labelled.size,
-        n_labelled=int(labelled.sum()),
+        n_items=labeled.size,
+        n_labeled=int(labeled.sum()),
         n_responses=sums.n_responses,
         effective=sums.effective,
         grouping=quantity.grouping,
@@ -261,17 +261,17 @@ def estimate(
 
 
 def effective_responses(shares: Floats, sizes: Floats | None) -> float:
-    """Number of labelled responses of equal size that say as much, by design (Kish 1965).
+    """Number of labeled responses of equal size that say as much, by design (Kish 1965).
 
     Labels have no part in it: a sample in which nothing stands out may lack what does. Nor has
-    chance in which long responses were drawn, where whole ones are labelled: it is no more than
+    chance in which long responses were drawn, where whole ones are labeled: it is no more than
     the number of as many responses of all in the mean.
 
     Args:
         shares: float64 (n_responses,), the part of the value that each response decides, summing
             to 1.
-        sizes: size of each response, labelled or not, (n_responses,); None where single claims are
-            labelled.
+        sizes: size of each response, labeled or not, (n_responses,); None where single claims are
+            labeled.
     """
     effective = float(1 / (shares @ shares))
     if sizes is None:
@@ -280,18 +280,18 @@ def effective_responses(shares: Floats, sizes: Floats | None) -> float:
     return min(effective, float((shares > 0).sum()) * evenness)
 
 
-def effective_of(quantity: Linearised) -> float:
-    """Number of labelled responses of equal size that say as much of a quantity."""
-    return _linearised(quantity).effective
+def effective_of(quantity: Linearized) -> float:
+    """Number of labeled responses of equal size that say as much of a quantity."""
+    return _linearized(quantity).effective
 
 
-def best_power(quantity: Linearised) -> float:
+def best_power(quantity: Linearized) -> float:
     """The weight of the predictions that suits the labels best."""
-    return _linearised(quantity).best_power()
+    return _linearized(quantity).best_power()
 
 
 def intervals_of(
-    quantity: Linearised, level: float, *, finite: bool
+    quantity: Linearized, level: float, *, finite: bool
 ) -> Callable[[float, bool], EstimateInterval]:
     """The interval of a quantity by the weight of the predictions, and whether it was learned.
 
@@ -303,7 +303,7 @@ def intervals_of(
         level: nominal coverage.
         finite: whether it is about these responses alone.
     """
-    sums = _linearised(quantity)
+    sums = _linearized(quantity)
 
     def interval(power: float, fitted: bool) -> EstimateInterval:
         return _interval(sums, power, fitted, level, finite, quantity, by_residuals=False)
@@ -331,7 +331,7 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
     ).reshape(-1, 2)  # fmt: skip
     # A difference of two shares is no less than -1: what lies beyond is no value of it.
     ends = first.lowest - second.highest, first.highest - second.lowest
-    # Judges that say the same of all claims, not only of labelled ones.
+    # Judges that say the same of all claims, not only of labeled ones.
     same = first.predictions_value == second.predictions_value
     interval, alone = (
         _less(*two, shared, first.level, ends, same)
@@ -344,7 +344,7 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
         predictions_value=first.predictions_value - second.predictions_value,
         power=math.nan,
         n_items=first.n_items + second.n_items,
-        n_labelled=first.n_labelled + second.n_labelled,
+        n_labeled=first.n_labeled + second.n_labeled,
         n_responses=first.n_responses + second.n_responses,
         effective=min(first.effective, second.effective),
         grouping=first.grouping,
@@ -364,7 +364,7 @@ def _less(
 ) -> EstimateInterval:
     """One interval less another, of whose responses those of the rows of `shared` are the same.
 
-    Where `same` is false, and labelled claims do not differ, others may.
+    Where `same` is false, and labeled claims do not differ, others may.
 
     Errors are those of responses left out, which no scale makes up for here, as the logit does for
     a share: with ten or twenty labels the others held differences in 92.5 % of draws.
@@ -396,19 +396,19 @@ def _less(
 
 
 @dataclass(frozen=True, eq=False)
-class _Linearised:
+class _Linearized:
     """What each response, and each sampled unit, adds to a quantity to first order.
 
     Attributes:
         items: the quantity, and what each item adds to it.
         labels: float64 (n_responses,), what each response's labels add to the value of the labels.
-        predictions: what its labelled items' predictions add to that of the same items.
+        predictions: what its labeled items' predictions add to that of the same items.
         everywhere: what its predictions add to that of all.
-        touched: bool (n_responses,), whether a response has a labelled item.
+        touched: bool (n_responses,), whether a response has a labeled item.
         shares: float64 (n_responses,), the part of the labels' value that its labels decide.
         units: how labels and predictions add by sampled unit, the part of the value that is its,
             and the share of units not sampled that it stands for: four arrays (n_units,).
-        effective: number of labelled responses of equal size that say as much.
+        effective: number of labeled responses of equal size that say as much.
     """
 
     items: Linear
@@ -433,14 +433,14 @@ class _Linearised:
         return min(best, self.items.most_power)
 
 
-def _linearised(quantity: Linearised, power: float = 0.0) -> _Linearised:
-    grouping, labelled = quantity.grouping, quantity.labelled
+def _linearized(quantity: Linearized, power: float = 0.0) -> _Linearized:
+    grouping, labeled = quantity.grouping, quantity.labeled
     items = quantity.linear(power)
-    touched = grouping.sums(labelled) > 0
-    # Where only whole responses are labelled, responses are what was drawn.
-    whole = bool((grouping.sums(labelled)[touched] == grouping.sizes[touched]).all())
+    touched = grouping.sums(labeled) > 0
+    # Where only whole responses are labeled, responses are what was drawn.
+    whole = bool((grouping.sums(labeled)[touched] == grouping.sizes[touched]).all())
     shares = grouping.sums(items.shares)
-    return _Linearised(
+    return _Linearized(
         items=items,
         labels=grouping.sums(items.labels),
         predictions=grouping.sums(items.predictions),
@@ -453,31 +453,31 @@ def _linearised(quantity: Linearised, power: float = 0.0) -> _Linearised:
 
 
 def _units(
-    quantity: Linearised, items: Linear, whole: bool
+    quantity: Linearized, items: Linear, whole: bool
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    grouping, labelled = quantity.grouping, quantity.labelled
+    grouping, labeled = quantity.grouping, quantity.labeled
     parts = items.labels, items.predictions, items.shares
     if whole:
-        kept = grouping.sums(labelled) > 0
+        kept = grouping.sums(labeled) > 0
         stands = grouping.means(quantity.weights)[kept]
         labels, predictions, shares = (grouping.sums(each)[kept] for each in parts)
         n_units = len(grouping.responses)
     else:
-        stands = quantity.weights[labelled]
-        labels, predictions, shares = (each[labelled] for each in parts)
-        n_units = labelled.size
+        stands = quantity.weights[labeled]
+        labels, predictions, shares = (each[labeled] for each in parts)
+        n_units = labeled.size
     # Weights sum to the number of units; those of a plain random sample may be of any size.
     stands = stands * (n_units / stands.sum())
     return labels, predictions, shares, 1 - 1 / np.maximum(stands, 1.0)
 
 
 def _interval(
-    sums: _Linearised,
+    sums: _Linearized,
     power: float,
     fitted: bool,
     level: float,
     finite: bool,
-    quantity: Linearised,
+    quantity: Linearized,
     *,
     by_residuals: bool = True,
 ) -> EstimateInterval:
@@ -501,8 +501,8 @@ def _interval(
     error, left_out_error = (math.sqrt(max(variance, least)) for variance in squares)
     if quantity.by_left_out:
         error = left_out_error
-    # Where everything is labelled and asked about, there is no chance.
-    alike = error <= sums.items.rounding and not (finite and bool(quantity.labelled.all()))
+    # Where everything is labeled and asked about, there is no chance.
+    alike = error <= sums.items.rounding and not (finite and bool(quantity.labeled.all()))
     lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity, alike)
     if math.isnan(lower):
         error = left_out_error = math.nan
@@ -557,7 +557,7 @@ def _ends(
     freedom: float,
     n_responses: int,
     level: float,
-    quantity: Linearised,
+    quantity: Linearized,
     alike: bool,
 ) -> tuple[float, float]:
     """Ends of an interval: symmetric in the logit between 0 and 1, as those of other scores.

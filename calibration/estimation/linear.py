@@ -1,4 +1,4 @@
-"""What a quantity is to an estimate: its values, and what each labelled or predicted item adds."""
+"""What a quantity is to an estimate: its values, and what each labeled or predicted item adds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Linear:
     """A quantity of labels and of predictions, and what each item adds to it to first order.
 
     Attributes:
-        observed: the value of the labels, of labelled items.
+        observed: the value of the labels, of labeled items.
         sampled: that of the predictions of the same items.
         predicted: that of the predictions of all items.
         labels: float64 (n,), what the label of each item adds to `observed`; sums to 0.
@@ -50,13 +50,13 @@ class Linear:
         return self.observed - power * (self.sampled - self.predicted)
 
 
-class Linearised(ABC):
+class Linearized(ABC):
     """A quantity to which labels and predictions add nearly linearly.
 
     Attributes:
         title: what it is called.
         grouping: the response of every item.
-        weights: float64 (n,), how many items each labelled one stands for, up to a factor if all
+        weights: float64 (n,), how many items each labeled one stands for, up to a factor if all
             have the same; what those of the others are does not matter.
         lowest: the least value there can be.
         highest: the largest.
@@ -73,13 +73,13 @@ class Linearised(ABC):
 
     @property
     @abstractmethod
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which items are labelled, bool (n,)."""
+    def labeled(self) -> NDArray[np.bool_]:
+        """Which items are labeled, bool (n,)."""
 
     @property
     def sizes(self) -> Floats:
-        """What each item adds to the size of its response, labelled or not, float64 (n,)."""
-        return np.ones(self.labelled.size)
+        """What each item adds to the size of its response, labeled or not, float64 (n,)."""
+        return np.ones(self.labeled.size)
 
     @abstractmethod
     def linear(self, power: float) -> Linear:
@@ -90,8 +90,8 @@ class Linearised(ABC):
         """
 
 
-def placed(labelled: NDArray[np.bool_], values: Floats) -> Floats:
-    """Values of the labelled items in the places of all items, (n,), 0 elsewhere."""
-    of_all = np.zeros(labelled.size)
-    of_all[labelled] = values
+def placed(labeled: NDArray[np.bool_], values: Floats) -> Floats:
+    """Values of the labeled items in the places of all items, (n,), 0 elsewhere."""
+    of_all = np.zeros(labeled.size)
+    of_all[labeled] = values
     return of_all

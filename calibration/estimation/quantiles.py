@@ -49,7 +49,7 @@ def quantile(
         y: the numbers (n,) that labels tell; None or nan where there is no label.
         responses: response ids (n,).
         q: the share, in (0, 1).
-        weights: how many items each labelled one stands for, (n,), or None for one each.
+        weights: how many items each labeled one stands for, (n,), or None for one each.
         exact: whether every number may be the quantile or an end of its interval; else, of more
             than four hundred, so many that are evenly spread in rank.
 
@@ -69,7 +69,7 @@ def share_quantile(
 ) -> Quantile:
     """The share of true claims that a share `q` of the responses does not exceed.
 
-    Only responses all of whose claims are labelled count as labelled. Other arguments as those of
+    Only responses all of whose claims are labeled count as labeled. Other arguments as those of
     `calibration.estimation.share`.
 
     Raises:
@@ -78,7 +78,7 @@ def share_quantile(
     claims = given_claims(p, y, responses, **given)
     grouping = claims.grouping
     n = len(grouping.responses)
-    known = claims.labelled | claims.irrelevant
+    known = claims.labeled | claims.irrelevant
     whole = grouping.sums(known) == grouping.sizes
     counted = grouping.sums(~claims.irrelevant)
     has_share = whole & (counted > 0)
@@ -105,7 +105,7 @@ class Quantile(Inverted):
         grouping: the response of every item.
         predicted: float64 (n,), the predicted numbers.
         observed: float64 (n,), those that labels tell; nan without one.
-        weights: float64 (n,), how many items each labelled one stands for.
+        weights: float64 (n,), how many items each labeled one stands for.
         q: the share of items that it is not exceeded by.
         lowest: the least value there can be.
         highest: the largest.
@@ -123,8 +123,8 @@ class Quantile(Inverted):
     exact: bool = False
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which items are labelled, bool (n,)."""
+    def labeled(self) -> NDArray[np.bool_]:
+        """Which items are labeled, bool (n,)."""
         return ~np.isnan(self.observed)
 
     def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
@@ -132,7 +132,7 @@ class Quantile(Inverted):
 
         It is the best for the share at the quantile of the labels.
         """
-        known = self.labelled
+        known = self.labeled
         values = np.unique(np.concatenate([self.observed[known], self.predicted]))
         if values.size > _MOST_VALUES and not self.exact:
             values = values[np.linspace(0, values.size - 1, _MOST_VALUES).round().astype(int)]
@@ -155,7 +155,7 @@ class Quantile(Inverted):
             predictions_value=float(np.quantile(self.predicted, self.q, method="inverted_cdf")),
             power=best,
             n_items=known.size,
-            n_labelled=int(known.sum()),
+            n_labeled=int(known.sum()),
             n_responses=int((self.grouping.sums(known) > 0).sum()),
             effective=effective_of(self._share_up_to(values[0])),
             grouping=self.grouping,
@@ -171,7 +171,7 @@ class Quantile(Inverted):
         return Quantity(
             title=self.title,
             grouping=self.grouping,
-            observed=np.where(self.labelled, below, np.nan),
+            observed=np.where(self.labeled, below, np.nan),
             size=ones,
             predicted=(self.predicted <= value).astype(np.float64),
             variance=np.zeros_like(ones),

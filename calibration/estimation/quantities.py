@@ -1,4 +1,4 @@
-"""What is estimated: ratios of sums over claims, of which a few are labelled and all predicted.
+"""What is estimated: ratios of sums over claims, of which a few are labeled and all predicted.
 
 A share of true claims is a sum over claims divided by another. Labels tell the parts of some
 claims, probabilities predict those of all.
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.estimation.linear import Linear, Linearised
+from calibration.estimation.linear import Linear, Linearized
 from calibration.grouping import Grouping, group_by_response
 from calibration.scores.families.pointwise import brier_losses
 from calibration.scores.measures import choose_k, f1_of_counts, verdicts
@@ -27,7 +27,7 @@ from factormodels.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity(Linearised):
+class Quantity(Linearized):
     """A ratio of sums over items, which are claims or, for F1@K, responses.
 
     Attributes:
@@ -38,7 +38,7 @@ class Quantity(Linearised):
         predicted: float64 (n,), the numerator that is expected of each.
         variance: float64 (n,), the variance of that numerator, if probabilities mean what they say.
         predicted_size: float64 (n,), the denominator, as if every item counted.
-        weights: float64 (n,), how many items each labelled one stands for, up to a factor if all
+        weights: float64 (n,), how many items each labeled one stands for, up to a factor if all
             have the same; what those of the others are does not matter.
         lowest: the least value there can be.
         highest: the largest.
@@ -62,8 +62,8 @@ class Quantity(Linearised):
     numerators: tuple[Floats, Floats] | None = None
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which items are labelled, bool (n,)."""
+    def labeled(self) -> NDArray[np.bool_]:
+        """Which items are labeled, bool (n,)."""
         return ~np.isnan(self.observed)
 
     @property
@@ -78,12 +78,12 @@ class Quantity(Linearised):
             InputError: if every label says that a claim does not count.
         """
         del power
-        weights = np.where(self.labelled, self.weights, 0.0)
-        values = np.where(self.labelled, self.observed, 0.0)
+        weights = np.where(self.labeled, self.weights, 0.0)
+        values = np.where(self.labeled, self.observed, 0.0)
         counted = float(weights @ self.size)
         if not counted > 0:
             raise InputError(
-                f"{self.title}: every labelled claim is irrelevant; label more, as --choose says"
+                f"{self.title}: every labeled claim is irrelevant; label more, as --choose says"
             )
         expected, total = float(weights @ self.predicted_size), float(self.predicted_size.sum())
         observed = float(weights @ values / counted)
@@ -106,10 +106,10 @@ def share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
 
     Args:
         p: probabilities (n,) that claims are true.
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         responses: response ids (n,).
         given: `irrelevant`, bool (n,): claims that a label says do not count; and `weights`, (n,),
-            how many claims each labelled one stands for, as `batch_weights` gives them.
+            how many claims each labeled one stands for, as `batch_weights` gives them.
 
     Raises:
         InputError: for bad arrays, or lengths that differ.
@@ -176,8 +176,8 @@ def f1_at_k(
 ) -> Quantity:
     """F1@K of the true claims of a response, mean over responses.
 
-    It is not linear in the claims, so that only responses all of whose claims are labelled count
-    as labelled. K is `calibration.scores.measures.choose_k`'s; other arguments as `share`.
+    It is not linear in the claims, so that only responses all of whose claims are labeled count
+    as labeled. K is `calibration.scores.measures.choose_k`'s; other arguments as `share`.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or an unknown K.
@@ -193,7 +193,7 @@ def f1_at_k(
     has_score = whole & (counted > 0)
     observed = np.full(n, np.nan)
     observed[has_score] = f1_of_counts(true[has_score], counted[has_score], ks[has_score])
-    # A response none of whose claims count has no F1@K, and is labelled all the same.
+    # A response none of whose claims count has no F1@K, and is labeled all the same.
     observed[whole & ~has_score] = 0.0
     return Quantity(
         title="F1@K",
@@ -216,7 +216,7 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
     sames = (
         (quantity.grouping.index, other.grouping.index),
         (quantity.predicted_size, other.predicted_size),
-        (quantity.labelled, other.labelled),
+        (quantity.labeled, other.labeled),
     )
     if not all(np.array_equal(first, second) for first, second in sames):
         raise InputError("the two quantities are not of the same claims; give those of one table")
@@ -248,7 +248,7 @@ class GivenClaims:
         y: float64 (n,), labels; nan where there is none that counts.
         irrelevant: bool (n,), whether a label says that a claim does not count.
         grouping: their responses.
-        weights: float64 (n,), how many claims each labelled one stands for.
+        weights: float64 (n,), how many claims each labeled one stands for.
     """
 
     p: Floats
@@ -258,7 +258,7 @@ class GivenClaims:
     weights: Floats
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
+    def labeled(self) -> NDArray[np.bool_]:
         """Which have a label that counts, bool (n,)."""
         return ~np.isnan(self.y)
 
@@ -302,7 +302,7 @@ def _of_claims(
     return Quantity(
         title=title,
         grouping=claims.grouping,
-        # What does not count is labelled: its parts are known to be 0.
+        # What does not count is labeled: its parts are known to be 0.
         observed=np.where(claims.irrelevant, 0.0, np.where(np.isnan(claims.y), np.nan, by_label)),
         size=np.where(claims.irrelevant, 0.0, size),
         predicted=claims.p * if_true + (1 - claims.p) * if_false,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.estimation.linear import Linear, Linearised, placed
+from calibration.estimation.linear import Linear, Linearized, placed
 from calibration.estimation.quantities import GivenClaims, given_claims
 from calibration.forecasts import with_ties
 from calibration.grouping import Grouping
@@ -26,13 +26,13 @@ def auroc(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Auroc:
 
 
 @dataclass(frozen=True, eq=False)
-class Auroc(Linearised):
+class Auroc(Linearized):
     """An area under the ROC curve.
 
     Attributes:
         claims: the claims, of which those that do not count are left out.
         grouping: their responses.
-        weights: float64 (n,), as those of `Linearised`.
+        weights: float64 (n,), as those of `Linearized`.
     """
 
     claims: GivenClaims
@@ -44,9 +44,9 @@ class Auroc(Linearised):
     by_left_out: bool = True
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which claims are labelled, bool (n,)."""
-        return self.claims.labelled
+    def labeled(self) -> NDArray[np.bool_]:
+        """Which claims are labeled, bool (n,)."""
+        return self.claims.labeled
 
     def linear(self, power: float) -> Linear:
         """What each claim adds, whatever the weight of the predictions (Obuchowski 1997).
@@ -55,7 +55,7 @@ class Auroc(Linearised):
             InputError: if the labels are all the same.
         """
         del power
-        known, claims = self.labelled, self.claims
+        known, claims = self.labeled, self.claims
         p, y, weights = claims.p[known], claims.y[known], self.weights[known]
         # Of sums alone rounding could make a difference.
         if not ((weights * y).any() and (weights * (1 - y)).any()):

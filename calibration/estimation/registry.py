@@ -9,7 +9,7 @@ from typing import Any
 from calibration.estimation.calibration_errors import ece
 from calibration.estimation.cross_prediction import FoldJudges, cross_predicted
 from calibration.estimation.estimates import Inverted
-from calibration.estimation.linear import Linearised
+from calibration.estimation.linear import Linearized
 from calibration.estimation.quantiles import quantile, share_quantile
 from calibration.estimation.quantities import (
     Quantity,
@@ -35,7 +35,7 @@ RATIOS: Mapping[str, Callable[..., Quantity]] = MappingProxyType(
 )
 """Ratios of sums over claims, or responses."""
 
-QUANTITIES: Mapping[str, Callable[..., Linearised | Inverted]] = MappingProxyType(
+QUANTITIES: Mapping[str, Callable[..., Linearized | Inverted]] = MappingProxyType(
     {**RATIOS, "auroc": auroc, "ece": ece, "quantile": share_quantile}
 )
 """Quantities of probabilities, labels and responses."""
@@ -56,7 +56,7 @@ OF_LABELS = ("share", "mean-share", "f1-at-k", "quantile", *REGRESSIONS)
 
 def quantity_by_judges(
     name: str, judges: FoldJudges, labels: Any, responses: Any, **options: Any
-) -> Linearised | Inverted:
+) -> Linearized | Inverted:
     """Return a quantity of `QUANTITIES` by the judges of folds, so that no label counts twice.
 
     Judges of folds differ in their levels, which are told apart from their surprises about claims:

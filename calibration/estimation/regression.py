@@ -6,7 +6,7 @@ m the identity or the logistic function, the coefficients solve
 
     S(y; b) - w (S(f; b) - S*(f; b)) = 0,
 
-S of labelled claims and S* of all; with m the identity, what solves it for each of the three is
+S of labeled claims and S* of all; with m the identity, what solves it for each of the three is
 added up, as `ppi_ols_pointestimate` of ppi-python does. Errors are clustered by response.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.estimation.linear import Linear, Linearised, placed
+from calibration.estimation.linear import Linear, Linearized, placed
 from calibration.estimation.quantities import given_claims
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats, check_lengths, number_array, weight_array
@@ -46,7 +46,7 @@ def ols(columns: Columns, p: ArrayLike, y: Any, responses: Any, **given: Any) ->
     Args:
         columns: numbers (n,) of every claim, by name; the intercept is not among them.
         p: what is predicted of every claim, (n,): a probability, or any number.
-        y: labels (n,), True or False, or any numbers; None or nan where unlabelled.
+        y: labels (n,), True or False, or any numbers; None or nan where unlabeled.
         responses: response ids (n,).
         given: `irrelevant` and `weights`, as those of `share`.
 
@@ -65,7 +65,7 @@ def mean(
         p: predicted numbers (n,), of any size.
         y: the numbers (n,) that labels tell; None or nan where there is no label.
         responses: response ids (n,).
-        weights: how many items each labelled one stands for, (n,), or None for one each.
+        weights: how many items each labeled one stands for, (n,), or None for one each.
 
     Raises:
         InputError: for bad arrays, or lengths that differ.
@@ -136,7 +136,7 @@ class Regression:
         design: float64 (n, d), a one and the columns of every claim.
         predicted: float64 (n,), what is predicted of every claim.
         observed: float64 (n,), what labels say; nan without one.
-        weights: float64 (n,), how many claims each labelled one stands for.
+        weights: float64 (n,), how many claims each labeled one stands for.
     """
 
     kind: str
@@ -146,22 +146,22 @@ class Regression:
     weights: Floats
 
     @cached_property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which claims are labelled, bool (n,)."""
+    def labeled(self) -> NDArray[np.bool_]:
+        """Which claims are labeled, bool (n,)."""
         return ~np.isnan(self.observed)
 
     @cached_property
     def some(self) -> _Part:
-        """The labelled claims.
+        """The labeled claims.
 
         Raises:
             InputError: if they are too few.
         """
-        weights = self.weights[self.labelled]
-        part = _Part(self.design[self.labelled], weights / weights.sum())
+        weights = self.weights[self.labeled]
+        part = _Part(self.design[self.labeled], weights / weights.sum())
         if np.linalg.matrix_rank(part.design) < part.design.shape[1]:
             raise InputError(
-                f"{self.kind} regression: labelled claims do not tell the columns apart; label "
+                f"{self.kind} regression: labeled claims do not tell the columns apart; label "
                 "more, as --choose says"
             )
         return part
@@ -169,13 +169,13 @@ class Regression:
     @cached_property
     def every(self) -> _Part:
         """All claims."""
-        n = self.labelled.size
+        n = self.labeled.size
         return _Part(self.design, np.full(n, 1 / n))
 
     @cached_property
     def outcomes(self) -> tuple[tuple[_Part, Floats], ...]:
         """Labels, predictions of the same claims, and predictions of all."""
-        known = self.labelled
+        known = self.labeled
         return (
             (self.some, self.observed[known]),
             (self.some, self.predicted[known]),
@@ -229,19 +229,19 @@ class Regression:
             if np.abs(self.design @ solution).max() > _FAR:
                 break
         raise InputError(
-            f"{self.kind} regression: the columns tell labelled claims that are true from those "
+            f"{self.kind} regression: the columns tell labeled claims that are true from those "
             "that are false, so no coefficients fit best; label more, or take fewer columns"
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Coefficient(Linearised):
+class Coefficient(Linearized):
     """One coefficient of a regression.
 
     Attributes:
         title: what it is called.
         grouping: the response of every claim.
-        weights: float64 (n,), as those of `Linearised`.
+        weights: float64 (n,), as those of `Linearized`.
         regression: the regression.
         index: which coefficient it is.
     """
@@ -256,9 +256,9 @@ class Coefficient(Linearised):
     by_left_out: bool = True
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which claims are labelled, bool (n,)."""
-        return self.regression.labelled
+    def labeled(self) -> NDArray[np.bool_]:
+        """Which claims are labeled, bool (n,)."""
+        return self.regression.labeled
 
     def linear(self, power: float) -> Linear:
         """What each claim adds at the coefficients that solve the equations at this weight.
@@ -266,11 +266,11 @@ class Coefficient(Linearised):
         Raises:
             InputError: if there are too few labels, or columns tell true claims from false ones.
         """
-        model, known = self.regression, self.labelled
+        model, known = self.regression, self.labeled
         solved, at = math.nan, model.fits
         slopes = [model.some, model.some, model.every]
         if model.kind == "logistic":
-            # All three are linearised at one solution, where slopes of all claims are steadier.
+            # All three are linearized at one solution, where slopes of all claims are steadier.
             solution = model.solution(power)
             solved, at = float(solution[self.index]), [solution] * 3
             slopes = [model.every if power else model.some] * 3

@@ -3,7 +3,7 @@
 Source: active statistical inference, Zrnic and Candès 2024. Probabilities of being drawn are in
 proportion to what a label is expected to tell, the residual's standard deviation, by the root of
 what it costs (Neyman's allocation); every unit keeps a chance, so that weights 1/probability leave
-no bias. Labels come in batches, each drawn from what is not labelled yet, with probabilities that
+no bias. Labels come in batches, each drawn from what is not labeled yet, with probabilities that
 may depend on the labels before: the batches' estimates, averaged by their sizes, are those of a
 martingale, so that the interval holds after the last batch. To stop at whichever batch pleases
 voids it, unless the level was shared out over the looks.
@@ -25,7 +25,7 @@ from factormodels.errors import InputError
 
 
 class Unit(StrEnum):
-    """What is drawn to be labelled."""
+    """What is drawn to be labeled."""
 
     CLAIM = "claim"
     RESPONSE = "response"
@@ -67,7 +67,7 @@ def inclusion_probabilities(
         expected: expected squared residual of each, as `spread` gives it.
         minutes: what a label of each costs, above 0.
         n: how many are drawn.
-        available: which are not labelled yet, bool (n_units,).
+        available: which are not labeled yet, bool (n_units,).
 
     Raises:
         InputError: if there are fewer than `n`.
@@ -124,7 +124,7 @@ def planned_error(
 
 
 def planned_freedom(probabilities: Floats, grouping: Grouping) -> float:
-    """Degrees of freedom that an interval of labels so drawn has: labelled responses less two.
+    """Degrees of freedom that an interval of labels so drawn has: labeled responses less two.
 
     Args:
         probabilities: of being drawn, of every claim (n,) or of every response.
@@ -180,48 +180,46 @@ def stratified_order(sizes: Floats, p: Floats, n: int) -> Integers:
 
 
 class Balance(NamedTuple):
-    """How labelled units differ from all units in something that is known of all.
+    """How labeled units differ from all units in something that is known of all.
 
     Attributes:
-        labelled: mean of the labelled units.
+        labeled: mean of the labeled units.
         overall: mean of all units.
         p_value: probability of a difference at least as large in a random sample, by the normal
-            law; nan where fewer than two units are labelled, all are, or all are the same.
+            law; nan where fewer than two units are labeled, all are, or all are the same.
     """
 
-    labelled: float
+    labeled: float
     overall: float
     p_value: float
 
 
-def balance(values: Floats, labelled: NDArray[np.bool_]) -> Balance:
-    """Compare the mean of labelled units with that of all, as if a random sample were labelled.
+def balance(values: Floats, labeled: NDArray[np.bool_]) -> Balance:
+    """Compare the mean of labeled units with that of all, as if a random sample were labeled.
 
     Args:
         values: number of each unit, such as the size of a response, (n_units,).
-        labelled: which units are labelled, (n_units,).
+        labeled: which units are labeled, (n_units,).
     """
-    n, of_labelled, overall = int(labelled.sum()), math.nan, float(values.mean())
+    n, of_labeled, overall = int(labeled.sum()), math.nan, float(values.mean())
     if n:
-        of_labelled = float(values[labelled].mean())
+        of_labeled = float(values[labeled].mean())
     variance = float(values.var(ddof=1)) if values.size > 1 else 0.0
     if not (2 <= n < values.size and variance > 0):
-        return Balance(of_labelled, overall, math.nan)
+        return Balance(of_labeled, overall, math.nan)
     error = math.sqrt(variance * (1 / n - 1 / values.size))
-    return Balance(
-        of_labelled, overall, math.erfc(abs(of_labelled - overall) / error / math.sqrt(2))
-    )
+    return Balance(of_labeled, overall, math.erfc(abs(of_labeled - overall) / error / math.sqrt(2)))
 
 
 def batch_weights(probabilities: Floats, batch: Sequence[int] | NDArray[np.int64]) -> Floats:
-    """How many units each labelled one stands for, (n,).
+    """How many units each labeled one stands for, (n,).
 
     A batch gives an unbiased estimate: labels of earlier batches as they are, its own divided by
     their probabilities. The average of these, by the number of labels, is what the weights make.
 
     Args:
-        probabilities: with which each labelled unit was drawn in its batch, from what was not
-            labelled before, (n,), in (0, 1].
+        probabilities: with which each labeled unit was drawn in its batch, from what was not
+            labeled before, (n,), in (0, 1].
         batch: the number of the batch of each, (n,), in the order of the batches.
 
     Raises:

@@ -6,7 +6,7 @@ from calibration.figures.corp_diagram import corp_diagram
 from calibration.figures.reliability_diagram import reliability_diagram
 from calibration.figures.risk_coverage_figure import risk_coverage_figure
 from calibration.figures.style import (
-    COLOURS,
+    COLORS,
     DASHES,
     MARKERS,
     PAPER_STYLE,
@@ -15,7 +15,7 @@ from calibration.figures.style import (
 )
 
 __all__ = [
-    "COLOURS",
+    "COLORS",
     "DASHES",
     "MARKERS",
     "PAPER_STYLE",

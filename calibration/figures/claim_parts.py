@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figures.panels import PAGE, legend_below, nth_colour, panels
+from calibration.figures.panels import PAGE, legend_below, nth_color, panels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ def claim_parts_figure(frame: pd.DataFrame, parts: tuple[str, ...]) -> Figure:
         for label, marker, name in ((1, "^", "after, true"), (0, "v", "after, false")):
             claims = frame[frame["label"] == label]
             above.plot(
-                claims["claim"], claims["after"], marker, color=nth_colour(1 - label), label=name
+                claims["claim"], claims["after"], marker, color=nth_color(1 - label), label=name
             )
         above.set_ylabel("Predicted probability")
         above.set_ylim(0, 1)
@@ -37,7 +37,7 @@ def claim_parts_figure(frame: pd.DataFrame, parts: tuple[str, ...]) -> Figure:
             values = frame[name].to_numpy()
             below.bar(
                 places, values, bottom=np.where(values >= 0, up, down),
-                color=nth_colour(at + 2), label=name, width=0.8,
+                color=nth_color(at + 2), label=name, width=0.8,
             )  # fmt: skip
             up, down = up + np.maximum(values, 0), down + np.minimum(values, 0)
         below.axhline(0, color="0.4", linewidth=0.7)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.figures.style import COLORS, DASHES, MARKERS, paper_style
 from calibration.validation import Floats
 
 if TYPE_CHECKING:
@@ -172,9 +172,9 @@ def steps_coincide(first: tuple[Floats, Floats], other: tuple[Floats, Floats]) -
     return bool(np.abs(np.interp(at, *first) - np.interp(at, *other)).mean() <= COINCIDE / 2)
 
 
-def nth_colour(at: int) -> str:
+def nth_color(at: int) -> str:
     """Color of a line by its index in a panel; the palette repeats after its end."""
-    return COLOURS[at % len(COLOURS)]
+    return COLORS[at % len(COLORS)]
 
 
 def nth_marker(at: int) -> str:
@@ -190,7 +190,7 @@ def nth_dash(at: int) -> Any:
 def nth_look(at: int) -> dict[str, Any]:
     """Color, marker and dash style of a line by its index, distinct even without color."""
     return {
-        "color": nth_colour(at),
+        "color": nth_color(at),
         "marker": nth_marker(at),
         "linestyle": nth_dash(at),
         "markeredgecolor": "white",
@@ -265,11 +265,11 @@ def legend_within(
     return legend
 
 
-def legible(colour: Any) -> tuple[float, float, float]:
+def legible(color: Any) -> tuple[float, float, float]:
     """Darken a color of the palette for text."""
     from matplotlib.colors import to_rgb
 
-    red, green, blue = to_rgb(colour)
+    red, green, blue = to_rgb(color)
     return 0.72 * red, 0.72 * green, 0.72 * blue
 
 

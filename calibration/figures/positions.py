@@ -12,7 +12,7 @@ import numpy as np
 
 from calibration.figures.panels import COLUMN, PAGE, name_lines, name_places, nth_look, write_title
 from calibration.figures.panels import panels as panels_of
-from calibration.figures.style import COLOURS
+from calibration.figures.style import COLORS
 from calibration.intervals import IntervalMethod
 from calibration.self_knowledge.positions import PositionTable
 from factormodels.errors import InputError
@@ -37,7 +37,7 @@ class Panel:
         table: the table.
         quantities: names in the legend, by the names in the table.
         label: label of the vertical axis.
-        colours: index in the palette of each quantity, in order.
+        colors: index in the palette of each quantity, in order.
         is_share: whether the axis ends at 1; otherwise it ends above the intervals.
         title: title of the panel.
     """
@@ -45,20 +45,20 @@ class Panel:
     table: PositionTable
     quantities: Mapping[str, str]
     label: str
-    colours: tuple[int, ...]
+    colors: tuple[int, ...]
     is_share: bool = True
     title: str = ""
 
 
 def label_panels(table: PositionTable) -> tuple[Panel, Panel]:
     """Panels of shares and of numbers of claims (the paper's figure 1)."""
-    colours = tuple(_KINDS.values())
+    colors = tuple(_KINDS.values())
     shares = {f"{kind}_share": kind for kind in _KINDS}
     numbers = {f"{kind}_number": kind for kind in _KINDS}
     what = "sentence" if table.average == "sentence" else "claim"
     return (
-        Panel(table, shares, f"Share of claims (mean over {what}s)", colours),
-        Panel(table, numbers, "Claims per sentence", colours, is_share=False),
+        Panel(table, shares, f"Share of claims (mean over {what}s)", colors),
+        Panel(table, numbers, "Claims per sentence", colors, is_share=False),
     )
 
 
@@ -123,17 +123,17 @@ def _draw(axes: Axes, panel: Panel) -> None:
         middle = estimates.estimate[:n_bins]
         lower, upper = estimates.lower[:n_bins], estimates.upper[:n_bins]
         shift = (number - (len(panel.quantities) - 1) / 2) * _DODGE
-        colour = COLOURS[panel.colours[number % len(panel.colours)] % len(COLOURS)]
+        color = COLORS[panel.colors[number % len(panel.colors)] % len(COLORS)]
         has_interval = ~np.isnan(lower)
         axes.vlines(
             places[has_interval] + shift,
             lower[has_interval],
             upper[has_interval],
-            color=colour,
+            color=color,
             linewidth=0.9,
             alpha=0.6,
         )
-        look = nth_look(number) | {"color": colour}
+        look = nth_look(number) | {"color": color}
         (lines[label],) = axes.plot(places + shift, middle, clip_on=False, **look)
         tops = np.concatenate([middle, upper])
         highest = max(highest, float(np.nanmax(tops, initial=0.0)))

@@ -12,7 +12,7 @@ import numpy as np
 from calibration.curves.histograms import HISTOGRAM_BINS
 from calibration.curves.reliability_bins import ReliabilityBins
 from calibration.figures.panels import COLUMN, PAGE, coincide, reach, shared_panels, write_title
-from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.figures.style import COLORS, DASHES, MARKERS, paper_style
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 from factormodels.nouns import counted
@@ -138,7 +138,7 @@ def square_panels(
             axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
             lines = []
             for row, (name, curve) in enumerate(part.items()):
-                look = {"color": COLOURS[row], "linestyle": DASHES[row]}
+                look = {"color": COLORS[row], "linestyle": DASHES[row]}
                 lines.append(draw(axes, name, curve, {**look, "marker": MARKERS[row]}))
                 _draw_rug(axes, curve.histogram, row)
             axes.axhline(0.0, color="0.75", linewidth=0.5, zorder=0)
@@ -275,9 +275,9 @@ def draw_points(axes: Axes, bins: ReliabilityBins, look: Mapping[str, Any]) -> N
     )
 
 
-def draw_band(axes: Axes, at: Floats, lower: Floats, upper: Floats, colour: str) -> None:
+def draw_band(axes: Axes, at: Floats, lower: Floats, upper: Floats, color: str) -> None:
     """Draw a band in the color of its curve, below it."""
-    axes.fill_between(at, lower, upper, color=colour, alpha=0.16, linewidth=0, zorder=2)
+    axes.fill_between(at, lower, upper, color=color, alpha=0.16, linewidth=0, zorder=2)
 
 
 def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
@@ -288,7 +288,7 @@ def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
         np.arange(HISTOGRAM_BINS + 1) / HISTOGRAM_BINS,
         baseline=bottom,
         fill=True,
-        color=COLOURS[row],
+        color=COLORS[row],
     )
 
 

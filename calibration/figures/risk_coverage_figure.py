@@ -20,7 +20,7 @@ from calibration.figures.panels import (
     write_title,
 )
 from calibration.figures.reliability_diagram import draw_band
-from calibration.figures.style import COLOURS, DASHES
+from calibration.figures.style import COLORS, DASHES
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def risk_coverage_figure(
         for axes, panel in zip(places, shown, strict=True):
             drawn = {}
             for row, (name, curve) in enumerate(panel.items()):
-                draw_band(axes, curve.coverage, curve.lower, curve.upper, COLOURS[row])
+                draw_band(axes, curve.coverage, curve.lower, curve.upper, COLORS[row])
                 (drawn[name],) = axes.plot(
-                    curve.coverage, curve.risk, color=COLOURS[row], linestyle=DASHES[row],
+                    curve.coverage, curve.risk, color=COLORS[row], linestyle=DASHES[row],
                     linewidth=1.2, zorder=3,
                 )  # fmt: skip
             axes.set(xlim=(0, 1), ylim=(0, min(1.0, highest * 1.05) or 1.0))

@@ -44,7 +44,7 @@ Group = tuple[str, ...]
 """Values of the columns that make groups; empty without groups."""
 
 FEWEST = 2
-"""Fewest labelled responses for choosing scores, and for calibrating them."""
+"""Fewest labeled responses for choosing scores, and for calibrating them."""
 
 _FILE = LearnedFormat(
     "factormodels keep",
@@ -105,7 +105,7 @@ class CalibratedGroup:
 
     Attributes:
         filter: the threshold with its guarantee.
-        statistics: statistics of its labelled responses, as `response_statistics` returns them.
+        statistics: statistics of its labeled responses, as `response_statistics` returns them.
         trial: performance on random halves; None with fewer than two responses.
     """
 
@@ -124,7 +124,7 @@ class Calibrator:
         groups: calibration by group.
         by: columns that make groups; none for a single group.
         depends: column of the claims that a claim depends on; None if claims stand alone.
-        n_choosing: labelled responses that chose the score and did not calibrate it.
+        n_choosing: labeled responses that chose the score and did not calibrate it.
         edited: whether its file has no digest, so that it cannot be verified as unmodified.
         candidates: the scores that were considered, the best first; none from a file.
     """
@@ -199,9 +199,9 @@ def fit_calibrator(
     n_splits: int = 200,
     seed: int = 0,
 ) -> Calibrator:
-    """Calibrate a threshold for each group on labelled responses.
+    """Calibrate a threshold for each group on labeled responses.
 
-    The guarantee holds in each group for a new response that is exchangeable with the labelled
+    The guarantee holds in each group for a new response that is exchangeable with the labeled
     responses of its group (Mondrian conformal prediction). With several scores, a random part of
     the responses of each group chooses the score, and the others calibrate it: given the score,
     the calibrating responses are exchangeable with a new response, so that the guarantee holds.
@@ -210,8 +210,8 @@ def fit_calibrator(
     depend on them.
 
     Args:
-        claims: the claims of the labelled responses.
-        y: labels (n,): 1, 0, or nan where unlabelled.
+        claims: the claims of the labeled responses.
+        y: labels (n,): 1, 0, or nan where unlabeled.
         names: names of the k scores.
         promise: the guarantee.
         by: columns that make groups, recorded for readers.
@@ -224,10 +224,10 @@ def fit_calibrator(
         InputError: if fewer than two responses with labels are left to choose or to calibrate.
     """
     grouping = group_by_response(claims.responses)
-    labelled = (grouping.sums(~np.isnan(y)) > 0)[grouping.index]
+    labeled = (grouping.sums(~np.isnan(y)) > 0)[grouping.index]
     combination, candidates, chose = Combination((names[0],)), (), np.zeros(y.size, np.bool_)
     if len(names) > 1:
-        chose = _choosing(claims, labelled, choosing, seed)
+        chose = _choosing(claims, labeled, choosing, seed)
         part = claims.of(chose)
         candidates = choose_scores(
             part.values, y[chose], part.responses, part.groups, names, promise,
@@ -267,22 +267,22 @@ def fit_calibrator(
 
 
 def _choosing(
-    claims: ScoredClaims, labelled: NDArray[np.bool_], share: float, seed: int
+    claims: ScoredClaims, labeled: NDArray[np.bool_], share: float, seed: int
 ) -> NDArray[np.bool_]:
     """Mask of the claims of responses that choose the score: a random part of each group."""
     grouping = group_by_response(claims.responses)
     generator = np.random.default_rng((seed, 1))
     chosen: list[int] = []
-    n_labelled = 0
+    n_labeled = 0
     for inside in claims.masks().values():
-        responses = np.unique(grouping.index[inside & labelled])
-        n_labelled += responses.size
+        responses = np.unique(grouping.index[inside & labeled])
+        n_labeled += responses.size
         # Rounded down: a group with one response calibrates.
         n_chosen = int(share * responses.size)
         chosen += generator.permutation(responses)[:n_chosen].tolist()
-    if len(chosen) < FEWEST or n_labelled - len(chosen) < FEWEST:
+    if len(chosen) < FEWEST or n_labeled - len(chosen) < FEWEST:
         raise InputError(
-            f"{counted(n_labelled, 'response')} with labels cannot both choose between scores and "
+            f"{counted(n_labeled, 'response')} with labels cannot both choose between scores and "
             f"calibrate the chosen one; label {2 * FEWEST} or more, or give one score"
         )
     return np.asarray(np.isin(grouping.index, chosen))
@@ -331,7 +331,7 @@ def _as_plain(calibrator: Calibrator) -> dict[str, Any]:
         "groups": [
             {
                 "values": [*group],
-                "labelled_responses": each.filter.n_responses,
+                "labeled_responses": each.filter.n_responses,
                 "threshold": (
                     each.filter.threshold if each.filter.status is ConformalStatus.OK else None
                 ),
@@ -393,14 +393,14 @@ def _combination_from(content: Fields) -> Combination:
 
 
 def _group_from(content: Fields, promise: Promise, width: int) -> tuple[Group, CalibratedGroup]:
-    content.only("values", "labelled_responses", "threshold", "status", "trial", "statistics")
+    content.only("values", "labeled_responses", "threshold", "status", "trial", "statistics")
     values = content.items("values", width)
     if not all(isinstance(value, str) for value in values):
         content.refuse("values", "a list of texts")
-    n_responses = content.whole("labelled_responses", 1, _MOST_RESPONSES)
+    n_responses = content.whole("labeled_responses", 1, _MOST_RESPONSES)
     status = ConformalStatus(content.text("status", tuple(map(str, ConformalStatus))))
     if (status is ConformalStatus.KEEPS_NONE) != (n_responses < promise.fewest_responses):
-        content.refuse("status", f"that of {counted(n_responses, 'labelled response')}")
+        content.refuse("status", f"that of {counted(n_responses, 'labeled response')}")
     threshold = content.optional_number("threshold", 0.0, 1.0)
     if (threshold is None) == (status is ConformalStatus.OK):
         content.refuse("threshold", "a number if the status is ok, and null if not")

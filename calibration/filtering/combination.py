@@ -90,7 +90,7 @@ def choose_scores(
 
     Args:
         values: given scores in [0, 1], (n, k).
-        y: labels (n,): 1, 0, or nan where unlabelled.
+        y: labels (n,): 1, 0, or nan where unlabeled.
         responses: response ids (n,).
         groups: group of each claim, (n,).
         names: names of the k given scores.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.labels import LabelPolicy, labeled_atoms
 from calibration.validation import (
     Floats,
     check_lengths,
@@ -156,9 +156,9 @@ def conformal_filter(
     precision: float = 1.0,
     confidence: float = 0.9,
     guarantee: str = Guarantee.PROBABILITY,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> ConformalFilter:
-    """Lowest threshold that guarantees a precision, calibrated on labelled responses.
+    """Lowest threshold that guarantees a precision, calibrated on labeled responses.
 
     For ``probability``, the score of a response is the smallest t such that the kept claims have
     the target precision at every threshold from t on. The threshold is the
@@ -174,18 +174,18 @@ def conformal_filter(
 
     Args:
         p: probabilities (n_claims,) that claims are true, or any scores in [0, 1].
-        y: labels (n_claims,), True or False, None where unlabelled.
+        y: labels (n_claims,), True or False, None where unlabeled.
         responses: response ids (n_claims,).
         precision: target share of true claims among kept claims, in (0, 1]; below 1 for ``mean``.
         confidence: probability of reaching the target, in (0, 1); ignored for ``mean``.
         guarantee: ``probability``, ``mean`` or ``coherent``.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for bad arrays, different lengths, or settings outside these ranges.
     """
     promise = Promise.of(precision, confidence, guarantee)
-    atoms = labelled_atoms(p, y, unlabelled)
+    atoms = labeled_atoms(p, y, unlabeled)
     return filter_of(atoms.p, atoms.y, atoms.grouping(responses), promise)
 
 
@@ -231,15 +231,15 @@ def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float
 
 
 def filtered_precision(
-    keep: Any, y: Any, responses: Any, *, unlabelled: str = LabelPolicy.EXCLUDE
+    keep: Any, y: Any, responses: Any, *, unlabeled: str = LabelPolicy.EXCLUDE
 ) -> Floats:
     """Share of true claims among the kept claims of each response; 1 if none is kept.
 
     Args:
         keep: mask of the kept claims, (n_claims,).
-        y: labels (n_claims,), True or False, None where unlabelled.
+        y: labels (n_claims,), True or False, None where unlabeled.
         responses: response ids (n_claims,).
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Returns:
         float64 (n_responses,), in order of first appearance.
@@ -247,7 +247,7 @@ def filtered_precision(
     Raises:
         InputError: for bad arrays, or different lengths.
     """
-    atoms = labelled_atoms(np.asarray(keep, dtype=np.float64), y, unlabelled)
+    atoms = labeled_atoms(np.asarray(keep, dtype=np.float64), y, unlabeled)
     return _precisions(atoms.p, atoms.y, atoms.grouping(responses))[0]
 
 
@@ -286,7 +286,7 @@ def held_out(
 
     Args:
         p: probabilities (n_claims,).
-        y: labels (n_claims,), None where unlabelled; unlabelled claims are left out.
+        y: labels (n_claims,), None where unlabeled; unlabeled claims are left out.
         responses: response ids (n_claims,).
         n_splits: number of random halves.
         seed: seed of the halves.
@@ -296,11 +296,11 @@ def held_out(
         InputError: as `conformal_filter`, or if there are fewer than two responses.
     """
     promise = Promise.of(**filtering)
-    atoms = labelled_atoms(p, y)
+    atoms = labeled_atoms(p, y)
     grouping = atoms.grouping(responses)
     n = len(grouping.responses)
     if n < 2:
-        raise InputError("there is one labelled response; a split takes two or more")
+        raise InputError("there is one labeled response; a split takes two or more")
     generator = np.random.default_rng(whole_number(seed, "seed", 0))
     outcomes = np.empty((whole_number(n_splits, "n_splits", 1), 5))
     for split in range(len(outcomes)):

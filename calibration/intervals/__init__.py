@@ -1,4 +1,4 @@
-"""Intervals over responses: responses are redrawn, or their sums linearised, in this room alone.
+"""Intervals over responses: responses are redrawn, or their sums linearized, in this room alone.
 
     replicates          a statistic of redrawn responses: how weights are drawn
     methods             from replicates or a standard error to an interval

@@ -42,7 +42,7 @@ class IntervalSettings:
     Attributes:
         method: ``bootstrap`` for percentiles of replicates that redraw whole responses, expanded
             for few responses as Hesterberg 2015 (American Statistician 69) has it; ``delta`` for
-            the linearised standard error clustered by response, with Student's t and, for
+            the linearized standard error clustered by response, with Student's t and, for
             probabilities, symmetric in the logit. Under 60 responses delta covers better.
         n_bootstrap: number of replicates.
         seed: seed of the bootstrap.
@@ -76,7 +76,7 @@ class Estimates(Tabular):
         estimate: float64 (n_cells,), nan where it is not defined.
         lower: float64 (n_cells,), lower end of the interval, nan where there is none.
         upper: float64 (n_cells,), its upper end.
-        standard_error: float64 (n_cells,), linearised and clustered by response; nan if fewer
+        standard_error: float64 (n_cells,), linearized and clustered by response; nan if fewer
             than two responses bear on the estimate.
         n_responses: int64 (n_cells,), number of responses that the estimate rests on.
         n_undefined: int64 (n_cells,), number of bootstrap replicates in which it is not defined;

@@ -1,7 +1,7 @@
 """Estimands: smooth functions of ratios of sums over responses.
 
 A share of claims is a sum over responses divided by another. Claims of one response are dependent,
-so the sums of a response are what varies independently: the linearised sums (influences) give
+so the sums of a response are what varies independently: the linearized sums (influences) give
 standard errors, and redrawn responses give bootstrap replicates.
 """
 
@@ -36,7 +36,7 @@ class Estimand(ABC):
 
     @abstractmethod
     def influence(self) -> Floats:
-        """Linearised contribution of each response, (n_responses, n_cells)."""
+        """Linearized contribution of each response, (n_responses, n_cells)."""
 
     @abstractmethod
     def replicates(self, weights: Floats) -> Floats:

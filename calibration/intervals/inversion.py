@@ -8,7 +8,7 @@ Each value that the score may have in the population is tested instead (Garthwai
 1992, Applied Statistics 41; Carpenter 1999, Journal of the Royal Statistical Society B 61).
 Populations between perfect calibration and the data are those whose deviations are a share of the
 data's; what redrawing responses adds to the deviations of each is what it adds to those of the
-data, recentred (Hall and Wilson 1991, Biometrics 47). A population is in the interval if the score
+data, recentered (Hall and Wilson 1991, Biometrics 47). A population is in the interval if the score
 of the data is no rarer among its replicates than the level allows. Ends are scores of populations:
 they stay in the score's range.
 """

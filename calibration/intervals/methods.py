@@ -33,7 +33,7 @@ class IntervalMethod(StrEnum):
     """How an interval over responses is made."""
 
     DELTA = "delta"
-    """The linearised standard error and Student's t (`delta_interval`)."""
+    """The linearized standard error and Student's t (`delta_interval`)."""
     BOOTSTRAP = "bootstrap"
     """Percentiles of replicates, expanded for few responses (`expanded_percentile_interval`)."""
     JACKKNIFE = "jackknife"
@@ -45,7 +45,7 @@ class IntervalMethod(StrEnum):
     INVERSION = "inversion"
     """Populations that bootstrap tests do not refuse (`calibration.intervals.inversion`)."""
     REDRAWN = "redrawn"
-    """Of differences of scores with such intervals: the standard deviation of what recentred
+    """Of differences of scores with such intervals: the standard deviation of what recentered
     redraws of both add to them, and Student's t."""
 
 
@@ -85,7 +85,7 @@ def expanded_tail(touching: Any, level: float) -> Floats:
 def delta_interval(
     estimate: Floats, error: Floats, effective: Floats, level: float, scale: Scale
 ) -> Ends:
-    """Intervals of the linearised standard error by Student's t, symmetric on a scale.
+    """Intervals of the linearized standard error by Student's t, symmetric on a scale.
 
     Args:
         estimate: (k,).
@@ -117,16 +117,16 @@ def wilson_interval(share: Any, trials: Any, level: float) -> Ends:
     p = np.asarray(share, dtype=np.float64) * n / n
     z = -ndtri((1 - level) / 2.0)
     scale = 1 + z**2 / n
-    centre = (p + z**2 / (2 * n)) / scale
+    center = (p + z**2 / (2 * n)) / scale
     reach = z * np.sqrt(p * (1.0 - p) / n + z**2 / (4.0 * n**2)) / scale
-    return np.asarray(np.clip(centre - reach, 0, 1)), np.asarray(np.clip(centre + reach, 0, 1))
+    return np.asarray(np.clip(center - reach, 0, 1)), np.asarray(np.clip(center + reach, 0, 1))
 
 
 def clustered_standard_error(influence: Floats, touching: Integers) -> Floats:
     """Square root of R/(R-1) times the sum of psi^2, (k,), over R responses; nan where R < 2.
 
     Args:
-        influence: (n_responses, k), linearised contributions psi that sum to 0.
+        influence: (n_responses, k), linearized contributions psi that sum to 0.
         touching: (k,), the number R of responses that bear on each estimate.
     """
     count = touching.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Vector scaling, with a weight and a constant for each label learned from labelled answers.
+"""Vector scaling, with a weight and a constant for each label learned from labeled answers.
 
 The logits of the corrected probabilities are w_j ln p_j + c_j. Weights of 1 with constants of 0
 leave an answer unchanged; division by a bias b corresponds to w = 1 and c = -ln b.

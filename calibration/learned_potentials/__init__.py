@@ -1,7 +1,7 @@
 """Conditional random fields of claims with potentials learned from labels.
 
 from calibration.learned_potentials import learn_judge
-judge = learn_judge(labelled)
+judge = learn_judge(labeled)
 p = judge.probabilities(judge.table(others))
 
 The log odds of a claim are a function of its columns, linear or a PyTorch module. Hidden causes

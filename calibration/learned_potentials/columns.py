@@ -80,11 +80,11 @@ POSITION: Mapping[str, str] = {
 }
 """Columns of the order of claims."""
 
-_OF_NEIGHBOURS = ("support 1", "mean support")
+_OF_NEIGHBORS = ("support 1", "mean support")
 
-NEIGHBOURS: Mapping[str, str] = {
+NEIGHBORS: Mapping[str, str] = {
     f"{name} of the {group}": f"mean of the column {name!r} over the claims of the {group}"
-    for name in _OF_NEIGHBOURS
+    for name in _OF_NEIGHBORS
     for group in (SENTENCE, RESPONSE)
 }
 """Columns of the claims beside a claim."""
@@ -113,7 +113,7 @@ passages, from texts or from recorded figures (`factormodels.extraction.text_mat
 FAMILIES: Mapping[str, Mapping[str, str]] = {
     "evidence": EVIDENCE,
     "position": POSITION,
-    "neighbours": NEIGHBOURS,
+    "neighbors": NEIGHBORS,
     "others": OTHERS,
     "passages": PASSAGES,
     "texts": TEXTS,
@@ -149,7 +149,7 @@ class ClaimTable:
     n_responses: int
 
     @property
-    def labelled(self) -> Integers:
+    def labeled(self) -> Integers:
         """Positions of the claims with a label."""
         return np.flatnonzero(~np.isnan(self.labels))
 
@@ -221,13 +221,13 @@ def claim_table(
         position = np.concatenate([np.arange(size) for size in sizes])
         size = np.repeat(np.asarray(sizes), sizes)
         parts["position"] = np.stack([position / size, np.log1p(position)], axis=1)
-    if "neighbours" in families:
+    if "neighbors" in families:
         means = [
             (np.bincount(group, values) / np.bincount(group))[group]
-            for values in evidence[:, [list(EVIDENCE).index(n) for n in _OF_NEIGHBOURS]].T
+            for values in evidence[:, [list(EVIDENCE).index(n) for n in _OF_NEIGHBORS]].T
             for group in _groups(ids, atoms, (SENTENCE, RESPONSE), None).values()
         ]
-        parts["neighbours"] = np.stack(means, axis=1)
+        parts["neighbors"] = np.stack(means, axis=1)
     if "others" in families:
         parts["others"] = np.concatenate([_others(graph, view) for graph in graphs])
     if "passages" in families:

@@ -38,9 +38,9 @@ class Objective(StrEnum):
     LIKELIHOOD = "likelihood"
     """The negative log likelihood of all labels of each response together."""
     LOG_LOSS = "log_loss"
-    """-log of the posterior of each label by itself, summed over labelled claims."""
+    """-log of the posterior of each label by itself, summed over labeled claims."""
     BRIER = "brier"
-    """The squared error of the posterior of each labelled claim, summed."""
+    """The squared error of the posterior of each labeled claim, summed."""
 
 
 PENALTIES = (3.0, 30.0, 300.0)
@@ -212,7 +212,7 @@ def fit_field(table: ClaimTable, settings: FieldSettings | None = None) -> Field
     Raises:
         InputError: for no label, labels of one kind, no column, or bad settings.
     """
-    return fit_fields(table, [table.labelled], settings, with_errors=True)[0]
+    return fit_fields(table, [table.labeled], settings, with_errors=True)[0]
 
 
 def fit_fields(
@@ -222,7 +222,7 @@ def fit_fields(
     *,
     with_errors: bool = False,
 ) -> list[Field]:
-    """Fit a field to each of several parts of the labelled claims, in a single batch.
+    """Fit a field to each of several parts of the labeled claims, in a single batch.
 
     Args:
         table: the claims.
@@ -292,7 +292,7 @@ def fit_fields(
 def _check(table: ClaimTable, part: Integers) -> None:
     labels = table.labels[part]
     if not len(labels):
-        raise InputError("no claim to learn from has a label; give labelled responses")
+        raise InputError("no claim to learn from has a label; give labeled responses")
     if labels.min() == labels.max():
         word = "true" if labels[0] else "false"
         raise InputError(

@@ -33,7 +33,7 @@ from inference.backend import Backend
 logger = logging.getLogger(__name__)
 
 _SMALL_GRADIENT = {True: 1e-5, False: 2e-3}
-"""Gradient per labelled atom at convergence, for exact and for approximate inference. A standard
+"""Gradient per labeled atom at convergence, for exact and for approximate inference. A standard
 error corresponds to a gradient of about 0.5 divided by the root of the number of labels, so that
 the remaining error is less than a thousandth, or a fifth, of a standard error."""
 
@@ -49,7 +49,7 @@ _Known = tuple[Floats, list[int], list[list[int]]]
 """A covariance, the weights on which no label depends, and the confounded groups of weights."""
 
 WHOLE = -1
-"""Fold number of responses without a label, which learn from all labelled responses."""
+"""Fold number of responses without a label, which learn from all labeled responses."""
 
 
 class FitStatus(StrEnum):
@@ -110,9 +110,9 @@ class LearnedPotentials:
         backend: name of the inference backend; for ``auto`` its choice, ``exact`` or ``lbp``.
         value: the objective at the end, without the penalty.
         n_responses: number of responses with a label.
-        n_labelled: number of labelled atoms.
+        n_labeled: number of labeled atoms.
         iterations: iterations of the search.
-        gradient: largest entry of the final gradient per labelled atom, without weights at bounds.
+        gradient: largest entry of the final gradient per labeled atom, without weights at bounds.
         status: status of the search.
         boundary: names of weights at the end of their range.
         untouched: names of weights on which no label depends.
@@ -126,7 +126,7 @@ class LearnedPotentials:
     backend: str
     value: float
     n_responses: int
-    n_labelled: int
+    n_labeled: int
     iterations: int
     gradient: float
     status: FitStatus
@@ -204,7 +204,7 @@ def fit_potentials(
     """Learn priors and strengths of relations from labels.
 
     SciPy's L-BFGS-B starts from the probabilities that the graphs state. Responses may be partly
-    labelled; responses without labels are ignored.
+    labeled; responses without labels are ignored.
 
     Args:
         graphs: the responses, with labels on atoms.
@@ -270,7 +270,7 @@ def _fitted(
         backend=problem.algorithm,
         value=problem.value_and_scores(theta)[0],
         n_responses=len(problem.graphs),
-        n_labelled=len(problem.labelled),
+        n_labeled=len(problem.labeled),
         iterations=iterations,
         gradient=gradient,
         status=status,
@@ -300,7 +300,7 @@ def _search(
     """Optimum, its largest projected gradient per label, and the number of iterations."""
     from scipy.optimize import minimize
 
-    n_labelled = len(problem.labelled)
+    n_labeled = len(problem.labeled)
     start = np.array([weight.start for weight in problem.weights], dtype=np.float64)
     bounds = np.array([(weight.lower, weight.upper) for weight in problem.weights])
 
@@ -309,7 +309,7 @@ def _search(
         value, scores = problem.value_and_scores(theta)
         away = theta - start
         value += 0.5 * pull * float(away @ away)
-        return value / n_labelled, (scores.sum(axis=0) + pull * away) / n_labelled
+        return value / n_labeled, (scores.sum(axis=0) + pull * away) / n_labeled
 
     # Approximate beliefs are only accurate to the backend's tolerance.
     tolerances = {"ftol": 1e-14, "gtol": 1e-9} if problem.exact else {"ftol": 1e-12, "gtol": 1e-6}
@@ -412,11 +412,11 @@ class CrossFitting:
 
     @cached_property
     def weights(self) -> tuple[Weight, ...]:
-        """Weights over all labelled responses; they do not depend on the labels."""
+        """Weights over all labeled responses; they do not depend on the labels."""
         return weights_of(self.potentials, self._others(WHOLE))
 
     def without(self, number: int) -> LearnedPotentials:
-        """Fit the potentials to the labelled responses outside a fold; to all of them for `WHOLE`.
+        """Fit the potentials to the labeled responses outside a fold; to all of them for `WHOLE`.
 
         A weight that occurs only in the omitted responses keeps its initial value.
 
@@ -446,13 +446,13 @@ class CrossFitting:
         ]
 
     def _others(self, number: int) -> list[FactGraph]:
-        """Labelled responses outside a fold."""
+        """Labeled responses outside a fold."""
         places = np.flatnonzero((self.fold != number) & (self.fold != WHOLE))
         return [self.graphs[position] for position in places]
 
 
-def labelled_folds(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Integers:
-    """Fold of every response, int64 (r,): equal folds of labelled responses, `WHOLE` for others.
+def labeled_folds(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Integers:
+    """Fold of every response, int64 (r,): equal folds of labeled responses, `WHOLE` for others.
 
     Raises:
         InputError: if no response has a label, or for a number of folds outside its range.
@@ -484,4 +484,4 @@ def cross_fitting(
     Raises:
         InputError: if no response has a label, or for a number of folds outside its range.
     """
-    return CrossFitting(tuple(graphs), labelled_folds(graphs, n_folds, seed), potentials, settings)
+    return CrossFitting(tuple(graphs), labeled_folds(graphs, n_folds, seed), potentials, settings)

@@ -106,14 +106,14 @@ class LearningProblem:
         return side_by_side(compiled)
 
     @cached_property
-    def labelled(self) -> Integers:
-        """Positions of the l labelled atoms among the variables."""
+    def labeled(self) -> Integers:
+        """Positions of the l labeled atoms among the variables."""
         return np.flatnonzero([label is not None for label in self._labels])
 
     @cached_property
     def labels(self) -> Integers:
-        """Labels of the l labelled atoms, int64 (l,): 1 for true, 0 for false."""
-        return np.array([self._labels[at] for at in self.labelled], dtype=np.int64)
+        """Labels of the l labeled atoms, int64 (l,): 1 for true, 0 for false."""
+        return np.array([self._labels[at] for at in self.labeled], dtype=np.int64)
 
     @cached_property
     def _labels(self) -> list[bool | None]:
@@ -238,7 +238,7 @@ class LearningProblem:
             InputError: if the marginal of a label is 0.
         """
         whole = self.beliefs(log_values)
-        true = 2 * self.labelled + 1
+        true = 2 * self.labeled + 1
         if self.objective is Objective.LIKELIHOOD:
             # Zeros in the priors do not change the structure, so the prepared backend is reused.
             observed = log_values.copy()
@@ -246,14 +246,14 @@ class LearningProblem:
             clamped = self.beliefs(observed)
             value = float(whole.posterior.log_z or 0.0) - float(clamped.posterior.log_z or 0.0)
             return value, whole.entries - clamped.entries
-        marginals = whole.posterior.marginals.of_state(1)[self.labelled]
+        marginals = whole.posterior.marginals.of_state(1)[self.labeled]
         p = np.where(self.labels == 1, marginals, 1.0 - marginals)
         if self.objective is Objective.BRIER:
             value, rates = float(((1.0 - p) ** 2).sum()), -2.0 * (1.0 - p)
         elif (p > 0.0).all():
             value, rates = float(-np.log(p).sum()), -1.0 / p
         else:
-            name = self.facts.names[self.labelled[int(np.argmin(p))]]
+            name = self.facts.names[self.labeled[int(np.argmin(p))]]
             raise InputError(
                 f"the label of atom {name!r} has probability 0 under the model; correct the label, "
                 "or the prior or relation of probability 0 or 1 that forbids it"
@@ -320,7 +320,7 @@ def learning_problem(
     """Objective over the responses that have a label.
 
     Raises:
-        InputError: if no atom is labelled, for an unknown name, or if a response needs a weight
+        InputError: if no atom is labeled, for an unknown name, or if a response needs a weight
             that `weights` lacks.
         MissingDependencyError: if PyTorch, or a library that the backend needs, is not installed.
     """
@@ -331,7 +331,7 @@ def learning_problem(
 
 
 def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
-    """Responses with at least one labelled atom.
+    """Responses with at least one labeled atom.
 
     Raises:
         InputError: if no response has one.
@@ -339,6 +339,6 @@ def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
     kept = [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
     if not kept:
         raise InputError(
-            "no atom of any response has a label; give labelled responses to learn from"
+            "no atom of any response has a label; give labeled responses to learn from"
         )
     return kept

@@ -50,7 +50,7 @@ from factormodels.metadata.learned_from import (
     LearnedFrom,
     ResponseIdentity,
     joined_mark,
-    labelled_identities,
+    labeled_identities,
     learned_from,
     relations_mark,
 )
@@ -94,7 +94,7 @@ class Judge:
         sources: relation models and retrievers of the training evidence.
         law: evidence of the n training claims.
         labels: labels of the training claims, 1 or 0, (n,).
-        n_claims: number of claims, labelled or not, on which columns were standardized.
+        n_claims: number of claims, labeled or not, on which columns were standardized.
         scores: rows of out-of-fold scores of the judge and of other methods; empty if not computed.
         without_texts: judge learned from the same labels without columns of texts, for responses
             that lack texts; None if this judge uses no texts.
@@ -258,7 +258,7 @@ def learn_judge(
     own: UserColumns | None = None,
     scores: Sequence[Mapping[str, Any]] = (),
 ) -> Judge:
-    """Learn a judge from labelled responses.
+    """Learn a judge from labeled responses.
 
     Args:
         graphs: the responses; claims without a label only contribute as neighbors.
@@ -291,7 +291,7 @@ def learn_judge(
         len(table.labels),
         tuple(scores),
         without,
-        labelled_identities(graphs),
+        labeled_identities(graphs),
     )
 
 
@@ -461,7 +461,9 @@ def _judge_from(fields: Fields, module: MakeModule | None) -> Judge:
     """Read a judge from the JSON data of `_content`."""
     potential = fields.text("potential", (*POTENTIALS, CUSTOM))
     fields.only(*_CONTENT, "intercept" if potential == LINEAR else "parameters")
-    families = fields.texts("families", FAMILIES)
+    # Earlier versions spelled a family "neighbours".
+    spelled = fields.texts("families", (*FAMILIES, "neighbours"))
+    families = tuple(name.replace("neighbours", "neighbors") for name in spelled)
     view = fields.text("variant", VARIANTS)
     own_columns, own_groups = fields.texts("own_columns"), fields.texts("own_groups")
     learned = fields.object("learned_from")
@@ -651,7 +653,7 @@ def _check_evidence(
     texts = any(c.text or c.snippet for graph in graphs for c in graph.contexts)
     there = {
         "evidence": ("relation", relations),
-        "neighbours": ("relation", relations),
+        "neighbors": ("relation", relations),
         "others": ("relation with a passage that was retrieved for other claims", others.any()),
         "passages": ("text of a passage", texts),
     }

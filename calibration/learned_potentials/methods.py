@@ -1,4 +1,4 @@
-"""Registry of the methods that learn from labelled responses.
+"""Registry of the methods that learn from labeled responses.
 
 The methods are recalibration, learning on graphs, classifiers without graphs, and the field. All
 are cross-fitted in the same folds of responses, and choose their settings within the training
@@ -41,7 +41,7 @@ Predict = Callable[[ClaimTable], Floats]
 """Function from a table with the same columns to the probability of each claim, (n,)."""
 
 Learner = Callable[[ClaimTable, Sequence[Integers]], list[Predict]]
-"""Function from a table and parts of its labelled claims to a predictor for each part."""
+"""Function from a table and parts of its labeled claims to a predictor for each part."""
 
 _INNER_FOLDS = 3
 
@@ -52,7 +52,7 @@ PENALTY = 3.0
 """Standard deviation of the normal prior on learned numbers. It keeps classes with few labels near
 their initial values and hardly affects the others."""
 
-_LEARNED = ("evidence", "position", "neighbours")
+_LEARNED = ("evidence", "position", "neighbors")
 _MORE = ("evidence", "position", "others")
 _TEXTS = ("evidence", "position", "texts")
 _ALL = (*_LEARNED, "texts")
@@ -75,23 +75,23 @@ def fold_judges(
         table: the claims.
         fold: fold of each claim, (n,), from 0 on; -1 for claims outside all folds, whose
             probability is the mean over folds.
-        parts: training claims for each fold; None for all labelled claims of the other folds.
+        parts: training claims for each fold; None for all labeled claims of the other folds.
     """
     if parts is None:
-        labelled = table.labelled
-        parts = [labelled[fold[labelled] != number] for number in range(int(fold.max()) + 1)]
+        labeled = table.labeled
+        parts = [labeled[fold[labeled] != number] for number in range(int(fold.max()) + 1)]
     return FoldJudges(fold, np.array([predict(table) for predict in learner(table, parts)]))
 
 
-def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
+def labeled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
     """Fold of every claim, int64 (n,); -1 for claims of responses without labels.
 
     Raises:
-        InputError: for more folds than labelled responses.
+        InputError: for more folds than labeled responses.
     """
-    labelled = np.unique(table.responses[~np.isnan(table.labels)])
+    labeled = np.unique(table.responses[~np.isnan(table.labels)])
     fold = np.full(table.n_responses, -1)
-    fold[labelled] = response_folds(labelled, n_folds, seed)
+    fold[labeled] = response_folds(labeled, n_folds, seed)
     folds: Integers = fold[table.responses]
     return folds
 
@@ -181,7 +181,7 @@ def _searched(
 
 @dataclass(frozen=True, eq=False)
 class CrossFitTask:
-    """Labelled responses in folds.
+    """Labeled responses in folds.
 
     Attributes:
         graphs: the responses as recorded, each with a label.
@@ -204,7 +204,7 @@ def cross_fit_task(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Cros
     """Prepare the task of some responses; responses without a label are ignored.
 
     Raises:
-        InputError: if no claim has a label, or for more folds than labelled responses.
+        InputError: if no claim has a label, or for more folds than labeled responses.
     """
     kept = tuple(with_labels(graphs))
     texts = ("texts",) if records_texts(kept) else ()
@@ -330,9 +330,9 @@ RIVALS: Mapping[str, ColumnMethod] = {
     "beta": ColumnMethod(recalibrated("beta"), ()),
     "logistic regression": ColumnMethod(logistic),
     "boosted trees": ColumnMethod(boosted_trees),
-    "boosted trees, neighbours": ColumnMethod(boosted_trees, _LEARNED),
+    "boosted trees, neighbors": ColumnMethod(boosted_trees, _LEARNED),
     "logistic regression, texts": ColumnMethod(logistic, _TEXTS),
-    "boosted trees, neighbours, texts": ColumnMethod(boosted_trees, _ALL),
+    "boosted trees, neighbors, texts": ColumnMethod(boosted_trees, _ALL),
 }
 """Methods without graphs."""
 
@@ -349,10 +349,10 @@ FIELDS: Mapping[str, ColumnMethod] = {
     "with causes of biographies": ColumnMethod(field(_LINEAR), causes=_BOTH),
     "with passages of other claims": ColumnMethod(field(_LINEAR), _MORE, _BOTH),
     "with a module": ColumnMethod(field(_SMALL), causes=_BOTH),
-    "linear, neighbours": ColumnMethod(field(_LINEAR), _LEARNED, _BOTH),
-    "module, neighbours": ColumnMethod(field(_SMALL), _LEARNED, _BOTH),
+    "linear, neighbors": ColumnMethod(field(_LINEAR), _LEARNED, _BOTH),
+    "module, neighbors": ColumnMethod(field(_SMALL), _LEARNED, _BOTH),
     "with texts": ColumnMethod(field(_LINEAR), _TEXTS, _BOTH),
-    "neighbours, texts": ColumnMethod(field(_LINEAR), _ALL, _BOTH),
+    "neighbors, texts": ColumnMethod(field(_LINEAR), _ALL, _BOTH),
     "module, texts": ColumnMethod(field(_SMALL), _TEXTS, _BOTH),
 }
 """Fields with successively more columns and causes."""
@@ -378,6 +378,6 @@ def learning_parts(task: CrossFitTask, size: int, seed: int) -> list[Integers]:
     parts = []
     for number in range(task.n_folds):
         chosen = [response for response in order if of_response[response] != number][:size]
-        kept = np.isin(task.table.responses[task.table.labelled], chosen)
-        parts.append(task.table.labelled[kept])
+        kept = np.isin(task.table.responses[task.table.labeled], chosen)
+        parts.append(task.table.labeled[kept])
     return parts

@@ -1,4 +1,4 @@
-"""Test of unlabelled evidence as a mixture of the training evidence of true and false claims.
+"""Test of unlabeled evidence as a mixture of the training evidence of true and false claims.
 
 A judge applies to other responses if the distribution of their evidence given truth equals that of
 the training claims. The distribution of evidence among new claims is then a mixture of the
@@ -176,10 +176,10 @@ def shift_of(
     for _ in range(2):
         weight = float(_nearest(own_true, own_false, own_new, scale)[0][0])
         mixed = weight / totals[0][-1] * of_true + (1.0 - weight) / totals[1][-1] * of_false
-        centre = weight * own_true + (1.0 - weight) * own_false
+        center = weight * own_true + (1.0 - weight) * own_false
         laws, noise = [], []
-        for moved in (moved_new, _divided(like_new @ mixed) - centre):
-            law = own_true + moved_true, own_false + moved_false, centre + moved
+        for moved in (moved_new, _divided(like_new @ mixed) - center):
+            law = own_true + moved_true, own_false + moved_false, center + moved
             kept = np.isfinite(np.sum(law, axis=(0, 2)))
             drawn_true, drawn_false, drawn_new = (drawn[kept] for drawn in law)
             laws.append((drawn_true, drawn_false, drawn_new))

@@ -21,7 +21,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
 
     Attributes:
         n_features_in_: 1, for the column of probabilities.
-        n_unlabelled_: number of atoms without a label in the fit.
+        n_unlabeled_: number of atoms without a label in the fit.
     """
 
     def fit(
@@ -30,27 +30,27 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        unlabelled: str = LabelPolicy.EXCLUDE,
+        unlabeled: str = LabelPolicy.EXCLUDE,
     ) -> Self:
         """Learn the map.
 
         Args:
             X: probabilities in [0, 1], (n,) or (n, 1).
-            y: labels (n,), True or False, None where unlabelled.
+            y: labels (n,), True or False, None where unlabeled.
             sample_weight: weights (n,), the number of atoms that each counts as; None for 1 each.
-            unlabelled: treatment of atoms without a label, as in `apply_policy`.
+            unlabeled: treatment of atoms without a label, as in `apply_policy`.
 
         Raises:
-            InputError: for bad arrays, different lengths, no labelled atom, bad settings, or
+            InputError: for bad arrays, different lengths, no labeled atom, bad settings, or
                 labels that do not determine the map.
 
         Returns:
             The recalibrator.
         """
         p = self._probabilities(X, reset=True)
-        sample = pooled(p, self._labels(y), sample_weight, unlabelled)
+        sample = pooled(p, self._labels(y), sample_weight, unlabeled)
         self._learn(sample)
-        self.n_unlabelled_ = sample.forecasts.n_unlabelled
+        self.n_unlabeled_ = sample.forecasts.n_unlabeled
         return self
 
     def predict(self, X: Any) -> Floats:

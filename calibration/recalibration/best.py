@@ -60,24 +60,24 @@ class BestRecalibrator(Recalibrator):
         sample_weight: ArrayLike | None = None,
         *,
         responses: Any = None,
-        unlabelled: str = LabelPolicy.EXCLUDE,
+        unlabeled: str = LabelPolicy.EXCLUDE,
     ) -> Self:
         """Choose and learn the map.
 
         Args:
             X: probabilities in [0, 1], (n,) or (n, 1).
-            y: labels (n,), True or False, None where unlabelled.
+            y: labels (n,), True or False, None where unlabeled.
             sample_weight: weights (n,), the number of atoms that each counts as; None for 1 each.
             responses: response ids (n,), kept together in folds; None if atoms are independent.
-            unlabelled: treatment of atoms without a label, as in `apply_policy`.
+            unlabeled: treatment of atoms without a label, as in `apply_policy`.
 
         Raises:
             InputError: as `Recalibrator.fit`, for unknown names, or if no candidate can be fitted.
         """
         p = self._probabilities(X, reset=True)
-        points = forecasts(p, self._labels(y), sample_weight, responses, unlabelled)
+        points = forecasts(p, self._labels(y), sample_weight, responses, unlabeled)
         self._learn(points.sample())
-        self.n_unlabelled_ = points.n_unlabelled
+        self.n_unlabeled_ = points.n_unlabeled
         return self
 
     def _learn(self, sample: Sample) -> None:

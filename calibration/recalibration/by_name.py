@@ -41,7 +41,7 @@ def recalibrations(
     *,
     n_folds: int = 5,
     seed: int = 0,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> Recalibrations:
     """Cross-fit the named recalibrators, and return their probabilities with the original ones.
 
@@ -51,12 +51,12 @@ def recalibrations(
 
     Args:
         p: probabilities (n,).
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         responses: response ids (n,), kept together in folds.
         names: names in `calibration.recalibration.RECALIBRATORS`; - may replace _.
         n_folds: number of folds, reduced to the number of responses if that is smaller.
         seed: seed of the folds.
-        unlabelled: treatment of claims without a label, as in `apply_policy`.
+        unlabeled: treatment of claims without a label, as in `apply_policy`.
 
     Raises:
         InputError: for an unknown name, bad arrays or bad settings.
@@ -83,7 +83,7 @@ def recalibrations(
             continue
         arguments = estimator, p, y, responses, min(n_folds, n_groups), seed
         try:
-            fitted = cross_fit(*arguments, unlabelled=unlabelled)
+            fitted = cross_fit(*arguments, unlabeled=unlabeled)
         except InputError as error:
             # A map that cannot be fitted does not prevent the others.
             missing.append(f"{name} cannot be learned ({error}).")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from calibration.folds import folds_of, response_folds
 from calibration.grouping import group_by_response
-from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.labels import LabelPolicy, labeled_atoms
 from calibration.validation import (
     Floats,
     Integers,
@@ -32,13 +32,13 @@ class CrossFitted:
         p: float64 (n,), recalibrated probabilities.
         fold: int64 (n,), the fold of each atom's response.
         estimators: the fitted estimator of each fold, learned from all other folds.
-        n_unlabelled: number of atoms without a label.
+        n_unlabeled: number of atoms without a label.
     """
 
     p: Floats
     fold: Integers
     estimators: tuple[Any, ...]
-    n_unlabelled: int = 0
+    n_unlabeled: int = 0
 
 
 def cross_fit(
@@ -50,7 +50,7 @@ def cross_fit(
     seed: int = 0,
     *,
     weights: ArrayLike | None = None,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> CrossFitted:
     """Recalibrate probabilities by cross-fitting over folds of responses.
 
@@ -59,20 +59,20 @@ def cross_fit(
             returns probabilities. It is cloned, not changed. It receives X of shape (n, 1), and
             responses if it `takes_responses`, like `BestRecalibrator`.
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         responses: response ids (n,).
         n_folds: number of folds, from 2 to the number of responses.
         seed: seed of the assignment of responses to folds.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each. They are
             passed to `fit` as `sample_weight`.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`. Excluded atoms are not
+        unlabeled: treatment of atoms without a label, as in `apply_policy`. Excluded atoms are not
             used for fitting, but are recalibrated too.
 
     Raises:
-        InputError: for bad arrays, different lengths, no labelled atom, too many folds, or a
+        InputError: for bad arrays, different lengths, no labeled atom, too many folds, or a
             fold whose other folds do not determine the map.
     """
-    atoms = labelled_atoms(p, y, unlabelled)
+    atoms = labeled_atoms(p, y, unlabeled)
     probabilities, grouping = probability_array(p), group_by_response(responses)
     check_lengths(p=probabilities.size, responses=grouping.index.size)
     labels = np.full(probabilities.size, np.nan)
@@ -102,4 +102,4 @@ def cross_fit(
             ) from error
         recalibrated[inside] = learned.predict(column[inside])
         estimators.append(learned)
-    return CrossFitted(recalibrated, fold, tuple(estimators), atoms.n_unlabelled)
+    return CrossFitted(recalibrated, fold, tuple(estimators), atoms.n_unlabeled)

@@ -124,7 +124,7 @@ def deviation_scores(
     )
 
 
-def neighbours(points: Forecasts) -> Integers:
+def neighbors(points: Forecasts) -> Integers:
     """Group of each point, among at most `MOST_GROUPS` neighboring groups of about equal weight."""
     if points.p.size <= MOST_GROUPS:
         return np.arange(points.p.size)

@@ -58,7 +58,7 @@ DEFAULT_SETTINGS = SampleSettings()
 
 @dataclass(frozen=True, eq=False)
 class JudgedClaims:
-    """The labelled claims of one method.
+    """The labeled claims of one method.
 
     Attributes:
         p: float64 (n_claims,), probabilities of being true.

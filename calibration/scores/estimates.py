@@ -65,7 +65,7 @@ def judged_claims(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled; None if no claim has a label.
+        y: labels (n,), True or False, None where unlabeled; None if no claim has a label.
         responses: response ids (n,); None if every claim is a separate response.
         weights: weights (n,), the number of claims that each counts as; None for 1 each.
         folds: fold of each claim, (n,), if `p` is cross-fitted.
@@ -89,21 +89,21 @@ def judged_claims(
     )
 
 
-def labelled_claims(
-    every: JudgedClaims, unlabelled: str = LabelPolicy.EXCLUDE, k: str | float = "median"
+def labeled_claims(
+    every: JudgedClaims, unlabeled: str = LabelPolicy.EXCLUDE, k: str | float = "median"
 ) -> JudgedClaims | None:
     """Claims for scores that need labels; None if there are none.
 
     Args:
         every: all claims, with nan for missing labels.
-        unlabelled: treatment of claims without a label, as in `apply_policy`.
+        unlabeled: treatment of claims without a label, as in `apply_policy`.
         k: choice of the K of F1@K, as in `choose_k`.
 
     Raises:
-        InputError: for an unknown policy, unlabelled claims under the policy "error", or weights
+        InputError: for an unknown policy, unlabeled claims under the policy "error", or weights
             that are all zero.
     """
-    scored = apply_policy(every.p, every.y, unlabelled)
+    scored = apply_policy(every.p, every.y, unlabeled)
     if not scored.p.size:
         return None
     grouping = every.grouping if scored.kept.all() else every.grouping.of(scored.kept)
@@ -126,7 +126,7 @@ def estimates_of(
     """Scores of claims with intervals, by name; AUROC is computed within folds if there are any.
 
     Args:
-        claims: the claims; all must be labelled if a score needs labels.
+        claims: the claims; all must be labeled if a score needs labels.
         scores: the scores.
         intervals: replicates, seed and level of the intervals; None for no intervals.
         settings: settings of the scores of samples.

@@ -1,4 +1,4 @@
-"""Self-Known and Self-Unknown: a model's judgements of its own claims against human labels.
+"""Self-Known and Self-Unknown: a model's judgments of its own claims against human labels.
 
 from calibration.self_knowledge import read_records, self_knowledge
 self_knowledge(read_records("claims.jsonl"))["sigma"].estimate

@@ -3,7 +3,7 @@
 The odds of sigma are the odds of factuality times FP/FN, where FP is the number of unsupported
 claims judged correct and FN the number of supported claims judged incorrect. Sigma equals
 factuality in a sample exactly if FP = FN, and in a population if both errors are equally frequent.
-McNemar's test compares the two binary judgements of the same claims, by people and by the model.
+McNemar's test compares the two binary judgments of the same claims, by people and by the model.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def in_sample_balance(
         records: the claims.
         setting: setting in which the model was asked.
         n_positions: number of bins.
-        neither: treatment of the judgement "neither", as in `self_knowledge`.
+        neither: treatment of the judgment "neither", as in `self_knowledge`.
 
     Raises:
         InputError: for no records, or unknown settings.
@@ -122,10 +122,10 @@ def _plain(wrong_no: float, wrong_yes: float, n_claims: float, exact: bool) -> f
 
 
 def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: str) -> Floats:
-    """Counts of claims by label and judgement, float64 (n_responses, n_cells, 2, 3).
+    """Counts of claims by label and judgment, float64 (n_responses, n_cells, 2, 3).
 
-    Only claims labelled S or NS that have a judgement are counted. The third axis is the label,
-    supported or unsupported. The last axis is the judgement, true, false or neither; only true
+    Only claims labeled S or NS that have a judgment are counted. The third axis is the label,
+    supported or unsupported. The last axis is the judgment, true, false or neither; only true
     counts as judged correct.
     """
     _, present = claims.judged_correct(setting, neither)

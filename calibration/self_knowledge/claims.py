@@ -40,12 +40,12 @@ _MOST_SENTENCES = 10**9
 
 
 class Neither(StrEnum):
-    """Treatment of the judgement "neither"."""
+    """Treatment of the judgment "neither"."""
 
     INCORRECT = "incorrect"
     """Count it as judged incorrect, as the paper counts "none of the above" (sections 3, 4)."""
     EXCLUDE = "exclude"
-    """Count it as no judgement, and leave the claim out in that setting."""
+    """Count it as no judgment, and leave the claim out in that setting."""
 
 
 class Average(StrEnum):
@@ -98,7 +98,7 @@ class Claims:
         return np.asarray((n_positions * self.sentence_index - 1) // self.sentence_total)
 
     def judged_correct(self, setting: Setting, neither: str) -> tuple[Floats, NDArray[np.bool_]]:
-        """Indicator of judged correct, float64 (n,), and mask of claims with a judgement, (n,)."""
+        """Indicator of judged correct, float64 (n,), and mask of claims with a judgment, (n,)."""
         codes = self.judgements[setting]
         present = codes != MISSING
         if member_named(Neither, neither, "neither") is Neither.EXCLUDE:

@@ -61,12 +61,12 @@ def compare_conditions(
     Args:
         first: claims of one condition, such as without passages.
         second: claims of the other condition, such as with passages.
-        setting: setting in which the model was asked, or None to leave judgements out.
+        setting: setting in which the model was asked, or None to leave judgments out.
         unpaired: treatment of a response that only one condition has: ``error`` or ``drop``.
         n_positions: number of bins.
         label_average: average of the shares of kinds of claims, as in `label_positions`.
         judgement_average: average of SK, SU and so on, as in `self_knowledge`.
-        neither: what the judgement "neither" counts as.
+        neither: what the judgment "neither" counts as.
         intervals: settings of the intervals.
 
     Raises:

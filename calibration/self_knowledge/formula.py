@@ -1,4 +1,4 @@
-"""Estimates of factuality from judgements: the paper's sigma, and the Rogan-Gladen estimate.
+"""Estimates of factuality from judgments: the paper's sigma, and the Rogan-Gladen estimate.
 
 SK (Self-Known) is the share of supported claims judged correct, and SU (Self-Unknown) the share of
 unsupported claims judged incorrect. All functions are elementwise.
@@ -30,7 +30,7 @@ class SigmaStatus(StrEnum):
     PERFECT = "perfect"
     """SK = SU = 1: sigma is 0/0, because every number solves equation 3."""
     UNINFORMATIVE = "uninformative"
-    """SK + SU = 1: judgements do not depend on truth; sigma is the share judged correct, and
+    """SK + SU = 1: judgments do not depend on truth; sigma is the share judged correct, and
     Rogan and Gladen's estimate is not defined."""
     ALWAYS_KNOWN = "always_known"
     """SK = 1 > SU: sigma is 1 for any factuality, without an interval."""
@@ -111,7 +111,7 @@ def rogan_gladen(
 
     Args:
         judged_correct: q, the share of claims judged correct.
-        self_known: SK, from claims with the same distribution of judgements given truth.
+        self_known: SK, from claims with the same distribution of judgments given truth.
         self_unknown: SU, from the same claims as SK.
     """
     unknown = np.asarray(self_unknown, dtype=np.float64)

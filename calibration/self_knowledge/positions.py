@@ -51,10 +51,10 @@ class PositionTable(Tabular):
             "unsupported", "irrelevant").
         n_sentences: int64 (n_cells,), number of sentences with such claims.
         n_responses: int64 (n_cells,), number of responses with such claims.
-        n_missing: int64 (n_cells,), number of supported and unsupported claims without a judgement,
+        n_missing: int64 (n_cells,), number of supported and unsupported claims without a judgment,
             which are left out.
         average: ``sentence`` or ``claim``.
-        setting: the setting, or the two settings of a flip; None for a table without judgements.
+        setting: the setting, or the two settings of a flip; None for a table without judgments.
     """
 
     positions: tuple[str, ...]
@@ -149,7 +149,7 @@ def self_knowledge(
 ) -> PositionTable:
     """SK, SU and sigma by position, with factuality and its other estimates.
 
-    Quantities, over claims labelled S or NS that have a judgement: factuality; judged_correct
+    Quantities, over claims labeled S or NS that have a judgment: factuality; judged_correct
     (q); self_known (SK); self_unknown (SU); sigma (equation 3 from SK and SU of the bin);
     rogan_gladen (from q of the bin, and SK and SU of all positions).
 
@@ -161,12 +161,12 @@ def self_knowledge(
         setting: setting in which the model was asked. The paper prefers the third (section 3).
         n_positions: number of bins.
         average: ``claim`` pools the claims of a bin; ``sentence`` averages over sentences.
-        neither: treatment of the judgement "neither": ``incorrect``, as in the paper, or
-            ``exclude``, as no judgement.
+        neither: treatment of the judgment "neither": ``incorrect``, as in the paper, or
+            ``exclude``, as no judgment.
         intervals: settings of the intervals.
 
     Raises:
-        InputError: for no records, no judgement in the setting, or unknown settings.
+        InputError: for no records, no judgment in the setting, or unknown settings.
     """
     chosen = setting_named(setting)
     claims, names = as_claims(records), position_names(n_positions)
@@ -195,10 +195,10 @@ def flip_rates(
 
     Quantities: supported_flip_rate and unsupported_flip_rate (section 3 and figure 2d). The paper
     does not state the denominator of the rate. Here it is the number of claims of the kind that
-    have both judgements or, with `among_correct`, that are also judged correct before.
+    have both judgments or, with `among_correct`, that are also judged correct before.
 
     Raises:
-        InputError: for no records, no claim with both judgements, or unknown settings.
+        InputError: for no records, no claim with both judgments, or unknown settings.
     """
     first, second = setting_named(before), setting_named(after)
     if first is second:

@@ -24,7 +24,7 @@ from factormodels.nouns import counted
 
 PREDICTORS = ("sigma", "rogan_gladen", "factuality")
 """Predictors of the factuality of the other half: sigma of the first half; the Rogan-Gladen
-estimate from SK and SU of the first half and judgements of the other; factuality of the first."""
+estimate from SK and SU of the first half and judgments of the other; factuality of the first."""
 
 RIVALS = (("sigma", "factuality"),)
 """Pairs of predictors whose errors are compared, first minus second."""
@@ -123,13 +123,13 @@ def out_of_sample(
     over the same splits. More splits reduce the noise of the estimate, but do not reduce the
     standard error below that of the responses. The hypothesis is that of `in_sample_balance`:
     false positives and false negatives are equally frequent. In addition, this function reports the
-    error of the prediction, and that of an estimate that uses the judgements of the other half.
+    error of the prediction, and that of an estimate that uses the judgments of the other half.
 
     Args:
         records: the claims of at least four responses.
         setting: setting in which the model was asked.
         n_positions: number of bins.
-        neither: treatment of the judgement "neither", as in `self_knowledge`.
+        neither: treatment of the judgment "neither", as in `self_knowledge`.
         n_splits: number of splits in two halves, each used in both directions.
         seed: seed of the splits.
         level: nominal coverage of the interval.
@@ -152,9 +152,9 @@ def out_of_sample_counts(
     seed: int = 0,
     level: float = 0.95,
 ) -> Frame:
-    """`out_of_sample` from counts of judgements, (n_responses, n_cells, 2, n_kinds).
+    """`out_of_sample` from counts of judgments, (n_responses, n_cells, 2, n_kinds).
 
-    The counts are those of `judged_counts`; n_kinds is 2 if there is no judgement "neither".
+    The counts are those of `judged_counts`; n_kinds is 2 if there is no judgment "neither".
 
     Raises:
         InputError: for fewer than four responses, or settings outside their ranges.
@@ -242,7 +242,7 @@ def _predictions(totals: Floats, judged_correct: Floats) -> dict[str, Floats]:
 def _contributions(
     counts: Floats, here: Floats, totals: Floats, others: Floats, target: Floats, defined: Any
 ) -> Floats:
-    """Linearised contribution of each response to the mean difference, (R, n_cells)."""
+    """Linearized contribution of each response to the mean difference, (R, n_cells)."""
     known, unknown = laws_of(totals)
     slopes = sigma_slopes(known, unknown)
     supported, unsupported = np.moveaxis(counts.sum(axis=-1), -1, 0)

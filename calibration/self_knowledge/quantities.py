@@ -50,7 +50,7 @@ def judgement_estimands(
 ) -> tuple[Estimand, ...]:
     """Factuality, share judged correct, SK, SU, sigma and Rogan-Gladen in a setting.
 
-    All quantities use the claims that are labelled S or NS and have a judgement. The Rogan-Gladen
+    All quantities use the claims that are labeled S or NS and have a judgment. The Rogan-Gladen
     estimate uses SK and SU of all positions together and the share judged correct in the bin, so
     that overall it equals the factuality.
     """

@@ -30,7 +30,7 @@ _NOT = (
     r"(?:must|have\s+to)\s+decline\s+to)"
 )
 _I_CANNOT = rf"\bI\s*{_ADVERBS}{_NOT}\s+{_ADVERBS}"
-_FIND = r"(?:find|locate|identify|verify|confirm|recognise|recognize|trace)"
+_FIND = r"(?:find|locate|identify|verify|confirm|recognize|recognize|trace)"
 _GIVE = (
     r"(?:provide|give|write|offer|share|create|generate|produce|answer|tell|say|summari[sz]e|look|"
     r"predict|express|advise|discuss|speculate|complete|compose)"
@@ -105,7 +105,7 @@ _DECLINING: Mapping[str, str] = {
     rf"by|with|called|named)\s+[\w'-]+(?:\s+[\w'-]+){{0,3}}?)?(?:\s*\b{_FOUND})?\W*$|"
     rf"^\W*nothing\s+(?:at\s+all\s+)?{_FOUND}\b|"
     r"\b(?:do|does)\s*(?:not|n't)\s+(?:seem|appear)\s+to\s+(?:exist|be\s+(?:a\s+)?(?:real|actual))\b",
-    "apologises": r"\bI(?:\s+(?:do|must|sincerely)|'m\s+afraid\s+I\s+must)?\s+apologi[sz]e\b"
+    "apologizes": r"\bI(?:\s+(?:do|must|sincerely)|'m\s+afraid\s+I\s+must)?\s+apologi[sz]e\b"
     r"|\bmy\s+(?:sincere\s+)?apologies\b|^\W*apologies\b",
     "suspects_a_mistake": r"\bit\s+(?:seems|appears|looks\s+like)\s+(?:that\s+)?(?:you\s+"
     r"(?:might|may|could)|there\s+(?:may|might)\s+be\s+(?:some\s+|a\s+)?(?:confusion|mistake))\b",

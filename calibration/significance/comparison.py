@@ -59,8 +59,8 @@ def compare_judged(
     """Compare two methods in several measures; their claims may differ.
 
     Args:
-        first: labelled claims under one method.
-        second: labelled claims under the other, of the same responses in the same order.
+        first: labeled claims under one method.
+        second: labeled claims under the other, of the same responses in the same order.
         measures: names of scores in `REGISTRY`.
         test, alternative, n_resamples: as in `calibration.score`.
         intervals: level and replicates of the intervals, and the seed of all resampling.

@@ -32,7 +32,7 @@ from calibration.scores.definition import (
     SampleSettings,
     ScoreDefinition,
 )
-from calibration.scores.estimates import NO_VARIATION, judged_claims, labelled_claims
+from calibration.scores.estimates import NO_VARIATION, judged_claims, labeled_claims
 from calibration.scores.families.ranking import clustered_auroc
 from calibration.scores.families.smooth import mesh_cells, mesh_deviations
 from calibration.scores.many_samples import scores_of_samples
@@ -61,7 +61,7 @@ def score_difference(
     level: float = 0.95,
     n_bootstrap: int = 1000,
     seed: int = 0,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> Difference:
     """Difference between two methods in a score, with an interval paired by response.
 
@@ -69,7 +69,7 @@ def score_difference(
         score: name of a score in `calibration.scores.REGISTRY`.
         first: probabilities (n,) of one method.
         second: probabilities (n,) of the other method, for the same atoms.
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         responses: response ids (n,).
         k: choice of the K of F1@K, as in `choose_k`.
         folds: fold of each atom, (n,), if probabilities are cross-fitted. AUROC then compares atoms
@@ -77,7 +77,7 @@ def score_difference(
         level: nominal coverage of the interval.
         n_bootstrap: number of replicates, if the interval uses a bootstrap.
         seed: seed of the replicates.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
         InputError: for an unknown score, bad arrays, different lengths, or bad settings.
@@ -88,7 +88,7 @@ def score_difference(
     sides = []
     for p in (first, second):
         every = judged_claims(p, y, responses, folds=folds, k=k)
-        sides.append(labelled_claims(every, unlabelled, k))
+        sides.append(labeled_claims(every, unlabeled, k))
     of_first, of_second = sides
     if of_first is None or of_second is None:
         raise InputError(f"none of the {counted(every.p.size, 'atom')} has a label; label some")
@@ -106,8 +106,8 @@ def difference_of(
 
     Args:
         score: the score.
-        first: labelled claims under one method.
-        second: labelled claims under the other, of the same responses in the same order.
+        first: labeled claims under one method.
+        second: labeled claims under the other, of the same responses in the same order.
         intervals: level, replicates and seed of the interval.
         settings: settings of the scores of samples.
     """

@@ -1,4 +1,4 @@
-"""McNemar's test of two binary judgements of claims that are grouped in responses.
+"""McNemar's test of two binary judgments of claims that are grouped in responses.
 
 For independent claims, use statsmodels.
 """
@@ -19,7 +19,7 @@ def clustered_mcnemar_counts(
 ) -> Difference:
     """McNemar's test clustered by response, from the discordant pairs of each response.
 
-    Let d be the number of claims of a response that only the first judgement accepts, minus the
+    Let d be the number of claims of a response that only the first judgment accepts, minus the
     number that only the second accepts, and R the number of responses. The statistic
     (sum d)^2 / (R/(R-1) sum d^2) has a chi-square distribution with one degree of freedom
     (Obuchowski 1998, Statistics in Medicine 17). The variance is computed under no difference, so
@@ -58,7 +58,7 @@ def clustered_mcnemar_counts(
 def exact_mcnemar_by_response(differences: ArrayLike) -> float:
     """P-value of the exact sign-flip test over responses.
 
-    Let d be the number of claims of a response that only the first judgement accepts, minus the
+    Let d be the number of claims of a response that only the first judgment accepts, minus the
     number that only the second accepts. Under the hypothesis, d and -d are equally likely. The
     two-sided p-value is the share of the 2^R choices of signs whose sum is at least as far from 0.
     Because the sums are integers, their distribution is computed exactly by convolution. The

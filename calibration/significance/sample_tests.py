@@ -48,8 +48,8 @@ def permute_scores(
     as extreme, which makes the test conservative.
 
     Args:
-        first: labelled claims under one method.
-        second: labelled claims under the other, of the same responses in the same order.
+        first: labeled claims under one method.
+        second: labeled claims under the other, of the same responses in the same order.
         scores: names of scores of samples.
         alternatives: alternative for each score, on the first method minus the second.
         n_permutations: number of swaps.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.analyses.context import AnalysisContext
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class Analysis:
         name: what studies call it.
         summary: what it does, one sentence.
         settings: the dataclass of its settings.
-        run: (settings, context) -> artefacts.
+        run: (settings, context) -> artifacts.
     """
 
     name: str
     summary: str
     settings: type
-    run: Callable[[Any, AnalysisContext], Artefacts]
+    run: Callable[[Any, AnalysisContext], Artifacts]
 
 
 @cache
 def _modules() -> dict[str, str]:
-    """The full names of the modules by name of the analysis, which is spelt with hyphens."""
+    """The full names of the modules by name of the analysis, which is spelled with hyphens."""
     return {
         module.name.replace("_", "-"): f"{__package__}.papers.{module.name}"
         for module in pkgutil.iter_modules([str(Path(__file__).parent / "papers")])

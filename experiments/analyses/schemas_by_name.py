@@ -156,9 +156,9 @@ def _with_shorthands(root: Schema, model: type) -> None:
             several["items"] = {"anyOf": [text, single]}
             single = {"type": "string"}
         properties[key] = {"anyOf": [several, single]}
-    if "unlabelled" in properties:
-        properties["unlabelled"]["enum"] += [True, False]
-        del properties["unlabelled"]["type"]
+    if "unlabeled" in properties:
+        properties["unlabeled"]["enum"] += [True, False]
+        del properties["unlabeled"]["type"]
 
 
 def _with_short_parts(definitions: Schema) -> None:

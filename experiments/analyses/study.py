@@ -1,4 +1,4 @@
-"""A study that asks for an analysis: its file checked, its artefacts written with a manifest."""
+"""A study that asks for an analysis: its file checked, its artifacts written with a manifest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.analyses.context import AnalysisContext, Tracker, untracked
 from experiments.analyses.published import STEM, compare_published, published_numbers
 from experiments.analyses.registry import Analysis, analysis, names
 from experiments.analyses.user_data import SOURCES
-from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
+from experiments.findings.artifacts import Artifacts, Origin, write_artifacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.settings.limits import Seed
 from experiments.study.config import STRICT, VenueName, file_name, known, without_folders
@@ -75,7 +75,7 @@ class LoadedAnalysis:
         return {key: without_folders(value) for key, value in plain.items()}
 
     def origin(self) -> Origin:
-        """What its artefacts say of where they come from."""
+        """What its artifacts say of where they come from."""
         return Origin(self.study.study, plain_hash(self.plain()))
 
 
@@ -99,7 +99,7 @@ def run_analysis(
     folder: Path,
     track: Tracker = untracked,
     data: Path | None = None,
-) -> tuple[Artefacts, tuple[Path, ...]]:
+) -> tuple[Artifacts, tuple[Path, ...]]:
     """Run an analysis and write its tables, its figures and a manifest, all of them or none.
 
     Args:
@@ -118,24 +118,24 @@ def run_analysis(
     context = AnalysisContext(
         study.study, study.seed, loaded.folder, loaded.where, track, given=data
     )
-    artefacts = loaded.analysis.run(loaded.settings, context).with_points()
+    artifacts = loaded.analysis.run(loaded.settings, context).with_points()
     name = loaded.analysis.name
     if (published_numbers()["of"] == name).any():
-        frames = {stem: table.frame for stem, table in artefacts.tables.items()}
+        frames = {stem: table.frame for stem, table in artifacts.tables.items()}
         beside = {STEM: compare_published(name, frames, context.sources)}
-        artefacts = dataclasses.replace(artefacts, tables={**artefacts.tables, **beside})
+        artifacts = dataclasses.replace(artifacts, tables={**artifacts.tables, **beside})
     with unfinished_folder(folder) as unfinished:
         files = list(
-            write_artefacts(artefacts, unfinished, loaded.origin(), venue_named(study.venue))
+            write_artifacts(artifacts, unfinished, loaded.origin(), venue_named(study.venue))
         )
         document = manifest(
             *(study.study, loaded.plain(), context.data, [study.seed], files),
-            remarks=list(artefacts.remarks),
+            remarks=list(artifacts.remarks),
         )
         files.append(unfinished / MANIFEST)
         write_text(files[-1], manifest_text(document))
         publish(files, folder)
-    return artefacts, tuple(folder / file.name for file in files)
+    return artifacts, tuple(folder / file.name for file in files)
 
 
 def _parts(raw: Mapping[str, Any]) -> tuple[AnalysisStudy, Analysis, Any]:

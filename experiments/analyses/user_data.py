@@ -30,11 +30,11 @@ SOURCES: Mapping[str, str] = MappingProxyType(
     {
         # FActScore's labeled/ChatGPT.jsonl: github.com/shmsw25/FActScore.
         "factscore-labelled": "factscore",
-        # Labelled responses with texts, such as the same file: the embedded biographies have none.
+        # Labeled responses with texts, such as the same file: the embedded biographies have none.
         "core-responses": "demonstration",
         # Passages and claims with texts whose relation people know, such as FACTOR's.
         "related-pairs": "demonstration",
-        # By name of a model, its responses with their claims, labelled or not.
+        # By name of a model, its responses with their claims, labeled or not.
         "generations": "demonstration",
         # FaStfact-Bench with its labels, or Factcheck-Bench's own file.
         "fastfact-bench": "factcheck-bench",
@@ -153,16 +153,16 @@ def with_a_true_claim(
     """Return the responses that repetition can pad, and the remark with how many are left out.
 
     Args:
-        graphs: labelled responses.
+        graphs: labeled responses.
         name: what errors call them.
         remark: what is to know of them.
 
     Raises:
-        InputError: if no claim is labelled true.
+        InputError: if no claim is labeled true.
     """
     kept = [graph for graph in graphs if any(atom.label for atom in graph.atoms)]
     if not kept:
-        raise InputError(f"{name}: no claim is labelled true; give labelled responses")
+        raise InputError(f"{name}: no claim is labeled true; give labeled responses")
     left_out = len(graphs) - len(kept)
     return kept, remark + (
         f" {counted(left_out, 'response')} without a true claim {is_or_are(left_out)} left out."

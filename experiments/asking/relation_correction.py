@@ -83,9 +83,9 @@ class Lesson:
     """What a correction was learned from.
 
     Attributes:
-        relations: name of the relation model whose answers were labelled; empty where a table does
+        relations: name of the relation model whose answers were labeled; empty where a table does
             not say it.
-        pairs: number of labelled pairs.
+        pairs: number of labeled pairs.
         log_loss: log loss of the answers as given, in nats; None where it is infinite.
         corrected_log_loss: that of each after the scaling that the other folds taught;
             None without folds.

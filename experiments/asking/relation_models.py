@@ -169,7 +169,7 @@ def build_relation_model(
 
     Args:
         kind: lexical, prompted, recorded, or one of `LOCAL`.
-        path: file of recorded judgements, folder of a local model.
+        path: file of recorded judgments, folder of a local model.
         model: the language model of "prompted".
         method: where its probabilities come from.
         samples: its answers per pair, for the method "samples"; None for what is usual.

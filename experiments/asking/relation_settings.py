@@ -14,7 +14,7 @@ from factormodels.extraction.language_model.log_probabilities import OPENNESS
 
 
 class RelationMethodSettings(Settings):
-    """Relations and judgement."""
+    """Relations and judgment."""
 
     method: Annotated[str, Option("NAME")] = "automatic"
     """How to get probabilities from the language model: automatic (whatever it allows), logprobs,
@@ -27,7 +27,7 @@ class RelationMethodSettings(Settings):
 
 
 class RelationSettings(RelationMethodSettings):
-    """Relations and judgement."""
+    """Relations and judgment."""
 
     relations: Annotated[Relations, USUAL] = None
     """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or

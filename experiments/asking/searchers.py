@@ -118,7 +118,7 @@ class EvidenceSettings(Settings):
     """What to read of a web page: snippet, head (its first 4,000 characters) or chunks (the best
     parts)."""
 
-    summarise: bool = False
+    summarize: bool = False
     """Let the language model cut each passage down to what matters for its claims; its confidence
     scales the passage's prior."""
 

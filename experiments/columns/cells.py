@@ -84,7 +84,7 @@ def label_column(
     name: str | None,
     columns: LabelColumns,
     *,
-    labelled: bool = True,
+    labeled: bool = True,
 ) -> LabelColumn:
     """The labels of a table.
 
@@ -92,13 +92,13 @@ def label_column(
         table: the table.
         name: its column of labels; None: there is none.
         columns: which words mean true, and which do not count.
-        labelled: whether there must be a label.
+        labeled: whether there must be a label.
 
     Raises:
         InputError: for words of no known spelling and, if there must be a label, if there is none.
     """
     values = [None if name is None else row.get(name) for row in table.rows]
-    if not labelled and all(folded(value) in NO_LABEL for value in values):
+    if not labeled and all(folded(value) in NO_LABEL for value in values):
         return LabelColumn(name, values, [None] * len(values), None)
     spelling = label_spelling(
         values, f"{table.source}: column {name!r}", columns.true, columns.irrelevant

@@ -73,7 +73,7 @@ def read_claims(
     data: Data,
     options: ProbabilityColumns,
     *,
-    labelled: bool = True,
+    labeled: bool = True,
     judges: bool = False,
     texts: bool = False,
     numbers: Sequence[Any] | None = None,
@@ -86,7 +86,7 @@ def read_claims(
     Args:
         data: a file, the name of an embedded dataset, a data frame, or records.
         options: which columns are what, where their names do not tell.
-        labelled: whether there must be labels.
+        labeled: whether there must be labels.
         judges: whether models judge the same responses, so that a claim has one label under all.
         texts: whether what claims and responses say is wanted too.
         numbers: labels of other tables of the same claims, where labels may be numbers of any size.
@@ -99,8 +99,8 @@ def read_claims(
     """
     table, assessors = judged_table(table_of(data))
     wanted = options if options.p else options.model_copy(update={"p": assessors})
-    table, wanted, known_layout = _with_row_per_claim(table, wanted, labelled=labelled)
-    resolved = _resolve(table, wanted, labelled=labelled, judges=judges, texts=texts)
+    table, wanted, known_layout = _with_row_per_claim(table, wanted, labeled=labeled)
+    resolved = _resolve(table, wanted, labeled=labeled, judges=judges, texts=texts)
     label = resolved.label
     named_words = wanted.true or wanted.irrelevant or table.classes.get(str(label))
     of_table = [] if label is None else [row.get(label) for row in table.rows]
@@ -109,7 +109,7 @@ def read_claims(
     if of_numbers:
         labels = number_labels(table, label)
     else:
-        labels = label_column(table, label, wanted, labelled=labelled)
+        labels = label_column(table, label, wanted, labeled=labeled)
     read = _Rows(table, resolved, labels, of_numbers=of_numbers)
     read.refuse_contradictions()
     remarks = [
@@ -131,7 +131,7 @@ def read_claims(
 
 
 def _with_row_per_claim(
-    table: DataTable, wanted: ProbabilityColumns, *, labelled: bool
+    table: DataTable, wanted: ProbabilityColumns, *, labeled: bool
 ) -> tuple[DataTable, ProbabilityColumns, tuple[str, ...]]:
     """The table with a row for each claim, where responses hold lists of them.
 
@@ -140,7 +140,7 @@ def _with_row_per_claim(
     """
 
     def has_roles(columns: Columns, options: ProbabilityColumns) -> bool:
-        has_labels = not labelled or columns.has(LABEL, options.label)
+        has_labels = not labeled or columns.has(LABEL, options.label)
         asked = options.p or (None,)
         return has_labels and all(columns.has(PROBABILITY, name) for name in asked)
 
@@ -189,7 +189,7 @@ class _Resolved:
 
 
 def _resolve(
-    table: DataTable, wanted: ProbabilityColumns, *, labelled: bool, judges: bool, texts: bool
+    table: DataTable, wanted: ProbabilityColumns, *, labeled: bool, judges: bool, texts: bool
 ) -> _Resolved:
     """Find the column of each role.
 
@@ -200,10 +200,10 @@ def _resolve(
     nested = _parents(table) is not None
     probabilities = tuple(columns.given("--p", name) for name in wanted.p)
     if not probabilities:
-        lacks_labels = labelled and wanted.label is None and columns.known(LABEL) is None
+        lacks_labels = labeled and wanted.label is None and columns.known(LABEL) is None
         lacking = (LABEL,) if lacks_labels else ()
         probabilities = (columns.required(PROBABILITY, lacking=lacking),)
-    if labelled:
+    if labeled:
         label: str | None = columns.required(LABEL, wanted.label)
     else:
         label = columns.optional(LABEL, wanted.label)
@@ -316,8 +316,8 @@ class _Rows:
         # What rows state of claims: of those with a probability, of labels alone, and of labels
         # whoever judges the claim.
         self._stated: list[ClaimRow] = []
-        self._labelled: list[ClaimRow] = []
-        self._labelled_for_all: list[ClaimRow] = []
+        self._labeled: list[ClaimRow] = []
+        self._labeled_for_all: list[ClaimRow] = []
         self._repeated: list[int] = []
         for index in range(len(table.rows)):
             self._read(index)
@@ -342,7 +342,7 @@ class _Rows:
         claim = None if resolved.claim is None else self._name(index, resolved.claim, "claim")
         stated = self._claim_row(index, by, response, claim)
         if label is not None:
-            self._labelled.append(stated)
+            self._labeled.append(stated)
             if stated.claim is not None and resolved.response is not None and resolved.of_models:
                 # Whatever a model says of it, a claim has one label.
                 of_data = tuple(
@@ -351,7 +351,7 @@ class _Rows:
                     if name not in resolved.of_models
                 )
                 claim_of_all = (*of_data, *stated.claim[len(by) :], stated.text)
-                self._labelled_for_all.append(replace(stated, claim=claim_of_all))
+                self._labeled_for_all.append(replace(stated, claim=claim_of_all))
         if p:
             several = len(resolved.probabilities) > 1
             probabilities = {
@@ -404,9 +404,9 @@ class _Rows:
         alike, mend = response is None, _mend(response)
         self._repeated = repeated_rows(self._stated, alike=alike, advice=mend)
         # A row without a probability is left out, but its label may contradict another row's.
-        repeated_rows(self._labelled, alike=alike, advice=mend)
+        repeated_rows(self._labeled, alike=alike, advice=mend)
         of_all = _mend_of_models(response, of_models)
-        repeated_rows(self._labelled_for_all, alike=False, advice=of_all)
+        repeated_rows(self._labeled_for_all, alike=False, advice=of_all)
         for position in reversed(self._repeated):
             del self.kept[position]
 

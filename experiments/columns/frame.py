@@ -50,11 +50,11 @@ class ClaimFrame:
         """Mark the rows that have a label that counts, bool (n,)."""
         return self.frame["label"].notna()
 
-    def without_taught(self, labelled: Any, settings: TaughtSettings) -> ClaimFrame:
+    def without_taught(self, labeled: Any, settings: TaughtSettings) -> ClaimFrame:
         """The claims without those of responses whose own labels taught the probabilities.
 
         Args:
-            labelled: bool (n,), which rows have a label that is to be used.
+            labeled: bool (n,), which rows have a label that is to be used.
             settings: whether such responses may be left out.
 
         Raises:
@@ -64,7 +64,7 @@ class ClaimFrame:
         taught = frame["response"].isin(frame.loc[frame["taught"], "response"])
         if not taught.any():
             return self
-        named = frame.loc[taught & labelled, "response"].unique().tolist()
+        named = frame.loc[taught & labeled, "response"].unique().tolist()
         if named and not settings.leave_out_taught:
             raise InputError(
                 f"{source}: labels of {counted(len(named), 'response')} ({some_of(named)}) taught "
@@ -154,28 +154,28 @@ class ClaimFrame:
                     "the commas"
                 )
 
-    def labelled_parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    def labeled_parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
         """Return the `parts` that have a label, of each the models that do, and remarks.
 
         Raises:
             InputError: if none has.
         """
         parts, remarks = self.parts()
-        labelled = {}
+        labeled = {}
         for name, part in parts.items():
             has_label = part["label"].notna().groupby(part["model"], sort=False).any()
             if not has_label.any():
                 remarks.append(f"{name}: no claim has a label, so nothing is scored.")
                 continue
-            labelled[name] = part[part["model"].map(has_label)]
+            labeled[name] = part[part["model"].map(has_label)]
             remarks += [
                 f"{f'{name}: ' if name else ''}No row of {model!r} has a label, so it is not "
                 "scored; write the label of a claim into each of its rows."
                 for model in has_label.index[~has_label]
             ]
-        if not labelled:
-            raise InputError("no claim that has a probability has a label; give labelled claims")
-        return labelled, remarks
+        if not labeled:
+            raise InputError("no claim that has a probability has a label; give labeled claims")
+        return labeled, remarks
 
 
 def _is_known_data(name: str) -> bool:

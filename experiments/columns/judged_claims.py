@@ -18,7 +18,7 @@ from experiments.columns.layouts import with_layout
 from experiments.columns.nested_responses import with_responses
 from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
 from experiments.columns.options import ClaimColumns
-from experiments.columns.placed_claims import LabelledClaims, claims_of_graphs, load_claims
+from experiments.columns.placed_claims import LabeledClaims, claims_of_graphs, load_claims
 from experiments.columns.resolved import Columns, mark_columns, marks_of
 from experiments.columns.roles import (
     CLAIM_OR_WORDS,
@@ -73,7 +73,7 @@ _SETTINGS: Mapping[str, Setting] = {
 _PLACED = {"response", "claim", "sentence", "sentences", "label", "judgements"}
 """Keys of a record of a claim of which no model says anything."""
 
-_LABELLED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
+_LABELED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
 """Formats of responses whose claims have labels and nothing that a model says of them."""
 
 _MOST_NAMED = 3
@@ -121,7 +121,7 @@ def read_judged_claims(data: Data, wanted: ClaimColumns) -> JudgedTable:
 
 
 def _says_nothing_of_a_model(table: DataTable) -> bool:
-    """Return whether a file holds labels and positions of claims, and no judgement of a model."""
+    """Return whether a file holds labels and positions of claims, and no judgment of a model."""
     first = table.rows[0]
     if looks_like_record(first):
         unjudged = not any(row.get("judgements") for row in table.rows)
@@ -129,7 +129,7 @@ def _says_nothing_of_a_model(table: DataTable) -> bool:
     form = format_of(first)
     return (
         form is not None
-        and form.name in _LABELLED
+        and form.name in _LABELED
         and first.keys() >= set(form.keys)
         # Factcheck-Bench holds sentences there, and a table of claims their number.
         and isinstance(first.get("sentences", {}), Mapping)
@@ -168,7 +168,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         for source in answer_sources
         if source.is_confidence
     }
-    groups, n_unlabelled = _gathered(rows, repeated, at, answer_sources, labels, setting, shares)
+    groups, n_unlabeled = _gathered(rows, repeated, at, answer_sources, labels, setting, shares)
     asked = {
         setting
         for claims in groups.values()
@@ -177,7 +177,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     }
     if not asked:
         raise InputError(
-            f"{table.source}: no labelled claim has an answer of the model; see that "
+            f"{table.source}: no labeled claim has an answer of the model; see that "
             f"{' and '.join(repr(answer.column) for answer in answer_sources)} is filled"
         )
     used = {*columns.used, *(answer.column for answer in answer_sources)}
@@ -196,7 +196,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         has_sentences=at.sentence is not None,
         remarks=(
             *known_layout,
-            *_remarks(columns, at, n_unlabelled),
+            *_remarks(columns, at, n_unlabeled),
             *filter(None, [repeats]),
             *labels.remarks(),
             *_comma_remarks(rows, answer_sources),
@@ -213,7 +213,7 @@ def _refuse_taught(
     answer_sources: Sequence[_Source],
     label: str,
 ) -> None:
-    """Refuse labels that taught the judgements of their own claims, and so cannot measure them.
+    """Refuse labels that taught the judgments of their own claims, and so cannot measure them.
 
     Raises:
         InputError: if there are some, or a mark cannot be read.
@@ -236,20 +236,20 @@ def _refuse_taught(
         )
 
 
-def placed_claims(claims: LabelledClaims) -> JudgedTable:
-    """Labelled claims by where they stand, of which no model says anything."""
+def placed_claims(claims: LabeledClaims) -> JudgedTable:
+    """Labeled claims by where they stand, of which no model says anything."""
     records = claims.records
     sentence = (
-        f"{counted(len(records), 'labelled claim')} in "
+        f"{counted(len(records), 'labeled claim')} in "
         f"{len({(record.response, record.sentence) for record in records}):,} of "
         f"{counted(claims.n_sentences, 'sentence')}; {claims.n_annotated:,} of "
         f"{claims.n_responses:,} "
         "responses are annotated"
     )
-    if claims.n_unlabelled:
+    if claims.n_unlabeled:
         sentence += (
-            f"; {counted(claims.n_unlabelled, 'claim')} without a label "
-            f"{is_or_are(claims.n_unlabelled)} left out"
+            f"; {counted(claims.n_unlabeled, 'claim')} without a label "
+            f"{is_or_are(claims.n_unlabeled)} left out"
         )
     placed = tuple(
         JudgedClaim(each.response, each.claim, each.sentence, each.sentences, each.label)
@@ -267,7 +267,7 @@ def judged_graphs(
     """The claims of fact graphs whose metadata hold votes on their atoms, or with confidences.
 
     Args:
-        graphs: labelled responses, such as those of the dataset `selfcheck`.
+        graphs: labeled responses, such as those of the dataset `selfcheck`.
         source: what they are called.
         confidence: a number from 0 to 1 of every atom, in order, in place of votes.
         setting: how the model was asked, as the setting of `ClaimColumns`.
@@ -297,7 +297,7 @@ def judged_graphs(
 
 
 def _comma_remarks(table: FlatTable, answer_sources: Sequence[_Source]) -> Iterator[str]:
-    """Yield sentences on judgements that are whole numbers with a decimal comma."""
+    """Yield sentences on judgments that are whole numbers with a decimal comma."""
     for answer in answer_sources:
         if not answer.is_confidence:
             cells = (row.get(answer.column) for row in table.rows)
@@ -305,11 +305,11 @@ def _comma_remarks(table: FlatTable, answer_sources: Sequence[_Source]) -> Itera
                 yield remark
 
 
-def _remarks(columns: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str, ...]:
+def _remarks(columns: Columns, at: ClaimColumns, n_unlabeled: int) -> tuple[str, ...]:
     remarks = [columns.remark()] if columns.guessed else []
-    if n_unlabelled:
+    if n_unlabeled:
         remarks.append(
-            f"{counted(n_unlabelled, 'claim')} without a label {is_or_are(n_unlabelled)} left out."
+            f"{counted(n_unlabeled, 'claim')} without a label {is_or_are(n_unlabeled)} left out."
         )
     if at.sentence and not at.sentences:
         remarks.append(
@@ -476,7 +476,7 @@ def _gathered(
     groups: dict[tuple[str, str], dict[str, dict[str, JudgedClaim]]] = {}
     seen: dict[tuple[Any, ...], dict[str, int]] = {}
     lengths: Counter[tuple[Any, ...]] = Counter()
-    n_unlabelled = 0
+    n_unlabeled = 0
     for index, row in enumerate(table.rows):
         if index in left_out:
             continue
@@ -494,7 +494,7 @@ def _gathered(
         lengths[group, response] = max(lengths[group, response], length)
         label = labels.meanings[index]
         if label is None:
-            n_unlabelled += 1
+            n_unlabeled += 1
             continue
         claim = claims.setdefault(key, JudgedClaim(response, key, sentence, None, label))
         if claim.label != label:
@@ -518,7 +518,7 @@ def _gathered(
             for number, claim in enumerate(claims.values(), 1)
         )
         for group, responses in groups.items()
-    }, n_unlabelled
+    }, n_unlabeled
 
 
 def _setting(table: FlatTable, index: int, column: str | None, default: Setting) -> Setting:
@@ -534,7 +534,7 @@ def _setting(table: FlatTable, index: int, column: str | None, default: Setting)
 
 
 def _default_setting(table: FlatTable, answer_sources: Sequence[_Source], kind: str) -> Setting:
-    """Setting of judgements of which it is not said: the third if there are three of them."""
+    """Setting of judgments of which it is not said: the third if there are three of them."""
     three = any(
         ModelJudgement.NEITHER
         in _answers(row.get(answer.column), table.locate(index, answer.column))

@@ -40,7 +40,7 @@ class JudgedClaim:
         return sum(answer is ModelJudgement.TRUE for answer in answers) / len(answers)
 
     def judgement(self, setting: Setting, threshold: float | None) -> ModelJudgement | None:
-        """Return the judgement in a setting, at a threshold of its confidence or votes.
+        """Return the judgment in a setting, at a threshold of its confidence or votes.
 
         Without a threshold the majority of several answers decides, and as many of one as of the
         other are neither.

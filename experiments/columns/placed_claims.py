@@ -1,4 +1,4 @@
-"""The labelled claims of responses by where they stand, from fact graphs or records."""
+"""The labeled claims of responses by where they stand, from fact graphs or records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from factormodels.io.source.opening import first_line
 
 
 @dataclass(frozen=True)
-class LabelledClaims:
+class LabeledClaims:
     """The claims of a file.
 
     Attributes:
@@ -28,17 +28,17 @@ class LabelledClaims:
         n_responses: number of responses in the file, annotated or not.
         n_annotated: number of responses that are annotated.
         n_sentences: number of sentences of the annotated responses.
-        n_unlabelled: number of claims without a label, which are left out.
+        n_unlabeled: number of claims without a label, which are left out.
     """
 
     records: tuple[ClaimRecord, ...]
     n_responses: int
     n_annotated: int
     n_sentences: int
-    n_unlabelled: int
+    n_unlabeled: int
 
 
-def load_claims(path: Path) -> LabelledClaims:
+def load_claims(path: Path) -> LabeledClaims:
     """The claims of a file: FActScore's, Factcheck-Bench's, fact graphs, or records.
 
     Raises:
@@ -53,12 +53,12 @@ def load_claims(path: Path) -> LabelledClaims:
         records = read_records(path)
         lengths = {record.response: record.sentences for record in records}
         n_responses = len(lengths)
-        return LabelledClaims(tuple(records), n_responses, n_responses, sum(lengths.values()), 0)
+        return LabeledClaims(tuple(records), n_responses, n_responses, sum(lengths.values()), 0)
     return claims_of_graphs(read_many(path), path)
 
 
-def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabelledClaims:
-    """The labelled atoms of fact graphs as records.
+def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabeledClaims:
+    """The labeled atoms of fact graphs as records.
 
     A response that nobody annotated has no atoms and is counted alone; a sentence without atoms
     counts in the number of sentences, hence in the positions of the others.
@@ -71,7 +71,7 @@ def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabelledCla
         InputError: if no atom has a label, or one has no sentence.
     """
     records: list[ClaimRecord] = []
-    n_annotated = n_sentences = n_unlabelled = 0
+    n_annotated = n_sentences = n_unlabeled = 0
     for graph in graphs:
         if not graph.atoms:
             continue
@@ -81,7 +81,7 @@ def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabelledCla
         for atom in graph.atoms:
             label = _label(atom.annotation, atom.label)
             if label is None:
-                n_unlabelled += 1
+                n_unlabeled += 1
                 continue
             if atom.sentence is None:
                 raise InputError(
@@ -90,8 +90,8 @@ def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabelledCla
                 )
             records.append(ClaimRecord(graph.id, atom.sentence, length, atom.id, label))
     if not records:
-        raise InputError(f"{source}: no atom has a human label; give a labelled file")
-    return LabelledClaims(tuple(records), len(graphs), n_annotated, n_sentences, n_unlabelled)
+        raise InputError(f"{source}: no atom has a human label; give a labeled file")
+    return LabeledClaims(tuple(records), len(graphs), n_annotated, n_sentences, n_unlabeled)
 
 
 def _n_sentences(graph: FactGraph, source: object) -> int:

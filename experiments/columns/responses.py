@@ -1,4 +1,4 @@
-"""Responses to be assessed: plain text, tables of any kind, fact graphs, labelled datasets."""
+"""Responses to be assessed: plain text, tables of any kind, fact graphs, labeled datasets."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ SHEET_CLAIM = Role("claim", "", ("claim",))
 SHEET_PROBABILITY = Role("probability", "", ("probability",))
 SHEET_BATCH = Role("batch", "", ("batch",))
 
-# --------------------------------------------------------------------- tables of labelled relations
+# --------------------------------------------------------------------- tables of labeled relations
 
 PAIR_RESPONSE = Role("response", "", RESPONSE.names)
 PAIR_CLAIM = Role("claim", "", ("claim text", "atom text", "hypothesis", "statement", *CLAIM.names))

@@ -73,13 +73,13 @@ def read_user_table(
         members[key] = tuple(
             _name(table, index, column, f"group of {column!r}") for column in group_columns
         )
-    graphs = () if labels is None else _labelled(table, columns, [*rows], labelled=labels)
+    graphs = () if labels is None else _labeled(table, columns, [*rows], labeled=labels)
     user_columns = UserColumns(str(path), tuple(numbers), rows, tuple(groups), members)
     return UserTable(user_columns, graphs, columns.remark())
 
 
-def _labelled(
-    table: DataTable, columns: Columns, keys: Sequence[tuple[str, str]], *, labelled: bool
+def _labeled(
+    table: DataTable, columns: Columns, keys: Sequence[tuple[str, str]], *, labeled: bool
 ) -> tuple[FactGraph, ...]:
     """The claims of the rows with their labels, as responses without texts.
 
@@ -87,10 +87,10 @@ def _labelled(
         table: the table.
         columns: its columns.
         keys: response and claim of every row.
-        labelled: whether there must be labels.
+        labeled: whether there must be labels.
     """
-    label = columns.required(_LABEL) if labelled else columns.optional(_LABEL)
-    read = label_column(table, label, LabelColumns(), labelled=labelled)
+    label = columns.required(_LABEL) if labeled else columns.optional(_LABEL)
+    read = label_column(table, label, LabelColumns(), labeled=labeled)
     atoms: dict[str, list[Atom]] = {}
     for (response, claim), meaning in zip(keys, read.meanings, strict=True):
         atoms.setdefault(response, []).append(Atom(claim, label=truth(meaning)))

@@ -21,7 +21,7 @@ from calibration.intervals import (
     estimate_all,
     mean_interval,
 )
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.table import (
     Column,
     Table,
@@ -182,7 +182,7 @@ def verdict_of(atom: Atom) -> str | None:
 def _recorded(graph: FactGraph) -> Iterable[AnnotatedResponse]:
     """Yield a response once for each assessor whose verdicts it carries.
 
-    People labelled its claims as they were, and changed none.
+    People labeled its claims as they were, and changed none.
     """
     annotated = any(atom.label is not None for atom in graph.atoms)
     for name, verdicts in recorded_verdicts(graph).items():

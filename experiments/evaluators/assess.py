@@ -63,7 +63,7 @@ from experiments.evaluators.probe_first import (
     probed_stages,
     with_probe,
 )
-from experiments.evaluators.response import Compared, summarise_judged, with_core
+from experiments.evaluators.response import Compared, summarize_judged, with_core
 from experiments.evaluators.setup import (
     AssessmentPlan,
     Stride,
@@ -116,7 +116,7 @@ class ClaimSettings(Settings):
 
 
 class JudgementSettings(RelationSettings, AlgorithmSettings):
-    """Relations and judgement."""
+    """Relations and judgment."""
 
     least: Least = LEAST_PROBABILITY
 
@@ -305,7 +305,7 @@ def _findings(
 ) -> Findings:
     conventions = settings.declared()
     with entropy_warnings() as misordered:
-        compared = summarise_judged(batch.responses, settings.names, conventions)
+        compared = summarize_judged(batch.responses, settings.names, conventions)
     alone = len(loaded.graphs) == 1
     how = {view.variant: (view.encoding, view.backend.name) for view in plan.views}
     # Of responses one by one, and of claims that count, the same is not to be said again.
@@ -324,7 +324,7 @@ def _findings(
     of_measures = measure_names(
         [name for name in shown if name in MEASURES],
         irrelevant=any(response.irrelevant for response in batch.responses),
-        unlabelled=any(None in response.labels for response in batch.responses),
+        unlabeled=any(None in response.labels for response in batch.responses),
     )
     for name in ("claims", "doubtful", "responses", "summary"):
         if name in tables:
@@ -395,7 +395,7 @@ def _with_core(batch: Batch, compared: Compared, settings: AssessSettings) -> Co
         return None
     conventions = settings.declared()
     k = None if math.isnan(compared.k) else compared.k
-    return summarise_judged(kept, settings.names, conventions, k)
+    return summarize_judged(kept, settings.names, conventions, k)
 
 
 def _of_measures(

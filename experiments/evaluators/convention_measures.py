@@ -21,14 +21,14 @@ _BASES = {"10": 10.0, "e": math.e, "2": 2.0}
 
 
 def measure_names(
-    measures: Iterable[str], *, irrelevant: bool = True, unlabelled: bool = True
+    measures: Iterable[str], *, irrelevant: bool = True, unlabeled: bool = True
 ) -> tuple[str, ...]:
     """Names of the conventions that some measures depend on.
 
     Args:
         measures: names of the measures.
         irrelevant: whether a claim may be irrelevant.
-        unlabelled: whether a claim may have no label.
+        unlabeled: whether a claim may have no label.
     """
     shown = set(measures)
     depends = {
@@ -36,7 +36,7 @@ def measure_names(
         "f1": not shown.isdisjoint(("f1", "f1_by_response")),
         "logarithm": not shown.isdisjoint(LOGARITHMIC),
         "irrelevant_claims": irrelevant and bool(shown),
-        "unlabelled": unlabelled
+        "unlabeled": unlabeled
         and any(name in REGISTRY and REGISTRY[name].needs_labels for name in shown),
     }
     return tuple(name for name, does in depends.items() if does)

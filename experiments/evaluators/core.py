@@ -57,7 +57,7 @@ def core_stage(
     """Stage that says which claims count and drops none, and the facts that results depend on.
 
     ``metadata["core"]`` holds `kept`, ids of the claims that count, `status`, `missing`
-    (judgements) and what was asked for.
+    (judgments) and what was asked for.
 
     Args:
         graphs: the responses, for what cannot be done with them.

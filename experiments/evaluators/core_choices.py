@@ -1,4 +1,4 @@
-"""How Core is set up for a response, and what it keeps of labelled ones.
+"""How Core is set up for a response, and what it keeps of labeled ones.
 
 Source: Core, sections 3 to 5.
 """
@@ -186,7 +186,7 @@ def kept_by_sentence(
 
     A row has `sentence`, from "1"; `claims`, their number; and with the ends of their intervals in
     NAME_lower and NAME_upper, which redraw responses: `kept`, the share of claims that count;
-    `true` and `true_kept`, the shares labelled true of all labelled claims and of those that count;
+    `true` and `true_kept`, the shares labeled true of all labeled claims and of those that count;
     `change`, the second less the first, paired. Claims that do not say which sentence they are from
     are in the last row alone.
 
@@ -206,15 +206,15 @@ def kept_by_sentence(
         ],
         dtype=np.int64,
     )
-    owner, sentence, kept, labelled, true = columns.reshape(-1, 5).T
+    owner, sentence, kept, labeled, true = columns.reshape(-1, 5).T
     sums = partial(np.bincount, owner, minlength=len(selections))
     titles = [*map(str, range(1, sentences + 1)), f"from {sentences + 1}", "all"]
     for number, title in enumerate(titles, start=1):
         here = np.ones_like(sentence) if title == "all" else (sentence == number).astype(np.int64)
         if not here.any():
             continue
-        before = sums(here * true), sums(here * labelled)
-        after = sums(here * true * kept), sums(here * labelled * kept)
+        before = sums(here * true), sums(here * labeled)
+        after = sums(here * true * kept), sums(here * labeled * kept)
         yield {
             "sentence": title,
             "claims": int(here.sum()),

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from inference.exact.prediction import Prediction
 
 CHARACTERS_PER_TOKEN = 4.0
-"""A rule of thumb for English; tokenisers differ by a quarter or so."""
+"""A rule of thumb for English; tokenizers differ by a quarter or so."""
 
 SAFE_CHARACTERS = 300
 """Characters of a snippet that SAFE is shown, about."""
@@ -179,8 +179,8 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
             rows += _embeddings(whole, extents)
     # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
-    if wanted.summarise:
-        rows.append(_row(table.SUMMARISER, extents, exact, plan))
+    if wanted.summarize:
+        rows.append(_row(table.SUMMARIZER, extents, exact, plan))
         exact = False  # how many passages turn out to be irrelevant is not known
     rows += [_relations(name, sizes, exact, plan) for name in EXTRACTED_VARIANTS]
     for assessor in map(get_assessor, wanted.assessors):

@@ -150,7 +150,7 @@ class FastFactRun(
     """Words per piece."""
 
     overlap: Annotated[int, Field(ge=0)] = 40
-    """Words shared by neighbouring pieces."""
+    """Words shared by neighboring pieces."""
 
     k_prime: Annotated[Any, Option("K", usual=True)] = None
     """How many claims people find in a response: a number, or the column that holds it (k_prime by

@@ -205,13 +205,13 @@ def verified(graphs: Sequence[FactGraph], assessor: Assessor) -> tuple[FactGraph
         graphs: the responses; labels that they have play no part.
         assessor: says of every atom, in order, whether it is supported.
     """
-    labelled = []
+    labeled = []
     for graph in graphs:
         judged = zip(graph.atoms, assessor(graph), strict=True)
         atoms = tuple(replace(atom, label=supported) for atom, supported in judged)
         if any(atom.label for atom in atoms):
-            labelled.append(replace(graph, atoms=atoms))
-    return tuple(labelled)
+            labeled.append(replace(graph, atoms=atoms))
+    return tuple(labeled)
 
 
 def gaming(
@@ -237,7 +237,7 @@ def gaming(
     A padding that has fewer sentences than a count has no row there.
 
     Args:
-        graphs: responses with texts and labels, each with a claim labelled true; `verified` makes
+        graphs: responses with texts and labels, each with a claim labeled true; `verified` makes
             labels of verdicts.
         guards: by name, beside none.
         assessors: by name; None takes the labels.
@@ -249,7 +249,7 @@ def gaming(
 
     Raises:
         InputError: without responses, for an unknown version, a count below 0 or a share outside
-            [0, 1], if two responses have the same id, or if no claim of a response is labelled
+            [0, 1], if two responses have the same id, or if no claim of a response is labeled
             true.
     """
     _check(graphs, guards, counts, versions)

@@ -54,7 +54,7 @@ class Padded:
     """A response with sentences appended.
 
     Attributes:
-        graph: the response; the appended atoms are its last, labelled true.
+        graph: the response; the appended atoms are its last, labeled true.
         canonical: of each appended text the text that it says in other words: an atom of the
             response, or a bleached claim. Empty where no template wrote it.
         failures: why a language model wrote nothing; empty otherwise.
@@ -72,7 +72,7 @@ Padder = Callable[[FactGraph, int], Padded]
 def paddings_of(graphs: Sequence[FactGraph]) -> dict[str, Padder]:
     """The paddings that responses can have, by name.
 
-    "off-topic" is not among them if only one response has a claim labelled true.
+    "off-topic" is not among them if only one response has a claim labeled true.
     """
     padders: dict[str, Padder] = {"repetitive": repetitive, "uninformative": uninformative}
     if sum(any(atom.label is True for atom in graph.atoms) for graph in graphs) > 1:
@@ -87,7 +87,7 @@ def repetitive(graph: FactGraph, n: int) -> Padded:
     all are used.
 
     Raises:
-        InputError: if no claim is labelled true.
+        InputError: if no claim is labeled true.
     """
     original = repeated_claim(graph)
     texts = [FRAMES[k % len(FRAMES)].replace("{claim}", _inside(original.text)) for k in range(n)]
@@ -116,7 +116,7 @@ def uninformative(graph: FactGraph, n: int) -> Padded:
 def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:
     """The response with n true claims of other responses appended, each with its evidence.
 
-    One claim of each other response in turn, then the next of each, so that neighbours have
+    One claim of each other response in turn, then the next of each, so that neighbors have
     different topics; claims that recur stand more than once.
 
     Args:
@@ -125,7 +125,7 @@ def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:
         graphs: the responses, of which others lend claims.
 
     Raises:
-        InputError: if no other response has a claim labelled true.
+        InputError: if no other response has a claim labeled true.
     """
     lists = [
         [(other, atom) for atom in other.atoms if atom.label is True]
@@ -136,7 +136,7 @@ def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:
     lent = [claims[turn] for turn in range(longest) for claims in lists if turn < len(claims)]
     if not lent:
         raise InputError(
-            f"response {graph.id!r}: no other response has a claim labelled true, which padding "
+            f"response {graph.id!r}: no other response has a claim labeled true, which padding "
             "off topic takes; give more responses"
         )
     chosen = [lent[k % len(lent)] for k in range(n)]
@@ -165,7 +165,7 @@ def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:
 def written_by(model: LanguageModel, kind: Literal["repetitive", "uninformative"]) -> Padder:
     """A padding whose sentences a language model writes, up to as many as are asked for.
 
-    They are labelled true, which the prompt asks for and nobody checked. A failed call appends
+    They are labeled true, which the prompt asks for and nobody checked. A failed call appends
     nothing, and `Padded.failures` says why.
     """
 
@@ -208,7 +208,7 @@ def corrupted(
             claim that is turned is denied.
 
     Raises:
-        InputError: for a share outside [0, 1], or if no claim is labelled true.
+        InputError: for a share outside [0, 1], or if no claim is labeled true.
     """
     if not 0 <= share <= 1:
         raise InputError(f"the share of corrupted claims is {share}; give one between 0 and 1")
@@ -290,12 +290,12 @@ def repeated_claim(graph: FactGraph) -> Atom:
     The first true one if there is no evidence for any.
 
     Raises:
-        InputError: if no claim is labelled true.
+        InputError: if no claim is labeled true.
     """
     true = [atom for atom in graph.atoms if atom.label is True]
     if not true:
         raise InputError(
-            f"response {graph.id!r}: no claim is labelled true, so none can be repeated"
+            f"response {graph.id!r}: no claim is labeled true, so none can be repeated"
         )
     borne_out = {r.target for r in graph.relations if r.kind is RelationKind.ENTAILMENT}
     against = {r.target for r in graph.relations if r.kind is RelationKind.CONTRADICTION}

@@ -1,4 +1,4 @@
-"""How good relation models are: against labelled pairs, and against graded judgements as in UNLI.
+"""How good relation models are: against labeled pairs, and against graded judgments as in UNLI.
 
 Source of the latter: Chen et al. 2020, "Uncertain Natural Language Inference".
 """
@@ -31,7 +31,7 @@ from factormodels.validation import validated_probability
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledPair:
+class LabeledPair:
     """A pair of texts and the relation that is known to hold from the first to the second.
 
     Attributes:
@@ -63,7 +63,7 @@ class RelationForecasts:
     missing: int
 
 
-def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> list[LabelledPair]:
+def labeled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> list[LabeledPair]:
     """The recorded relations from contexts to atoms as pairs whose relation is known.
 
     Args:
@@ -91,30 +91,30 @@ def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> li
                 pair = TextPair(
                     *(context.content, atom.text, context.id, atom.id, context.title, graph.query)
                 )
-                pairs.append(LabelledPair(pair, kind, graph.id))
+                pairs.append(LabeledPair(pair, kind, graph.id))
     if not pairs:
         raise InputError("no recorded relation joins two texts; give graphs with texts")
     return pairs
 
 
 def relation_forecasts(
-    model: RelationModel, labelled: Sequence[LabelledPair]
+    model: RelationModel, labeled: Sequence[LabeledPair]
 ) -> dict[RelationKind, RelationForecasts]:
-    """A model's probabilities of entailment, contradiction and neutral for labelled pairs.
+    """A model's probabilities of entailment, contradiction and neutral for labeled pairs.
 
-    Where a judgement has the probability of its own relation alone, the other two share the rest.
+    Where a judgment has the probability of its own relation alone, the other two share the rest.
     The arrays go into `calibration`: `calibration.auroc`, `calibration.score`,
     `calibration.reliability_diagram`, `calibration.corp_curve`.
     """
-    kept, shares = _answered(model, [item.pair for item in labelled])
-    answered = [labelled[index] for index in kept]
+    kept, shares = _answered(model, [item.pair for item in labeled])
+    answered = [labeled[index] for index in kept]
     responses = np.array([item.response for item in answered], dtype=object)
     return {
         kind: RelationForecasts(
             shares[:, column],
             np.array([item.kind is kind for item in answered], dtype=bool),
             responses,
-            len(labelled) - len(answered),
+            len(labeled) - len(answered),
         )
         for column, kind in enumerate(JUDGED_KINDS)
     }
@@ -133,7 +133,7 @@ def _answered(
 
 def relation_scores(
     model: RelationModel,
-    labelled: Sequence[LabelledPair],
+    labeled: Sequence[LabeledPair],
     *,
     scores: Sequence[str] = USUAL_SCORES,
     n_bootstrap: int = 1000,
@@ -143,7 +143,7 @@ def relation_scores(
 
     Args:
         model: the relation model.
-        labelled: pairs whose relation is known.
+        labeled: pairs whose relation is known.
         scores: names of `calibration.scores.REGISTRY`.
         n_bootstrap: number of bootstrap replicates.
         seed: seed of the bootstrap.
@@ -151,9 +151,9 @@ def relation_scores(
     Raises:
         InputError: if no pair was answered.
     """
-    forecasts = relation_forecasts(model, labelled)
+    forecasts = relation_forecasts(model, labeled)
     if not forecasts[JUDGED_KINDS[0]].p.size:
-        raise InputError(f"{model.name} answered none of the {counted(len(labelled), 'pair')}")
+        raise InputError(f"{model.name} answered none of the {counted(len(labeled), 'pair')}")
     return {
         kind: score(
             *(forecast.p, forecast.y, forecast.responses),
@@ -181,9 +181,9 @@ class LexicalFit:
     cross_validated: NDArray[np.float64]
     folds: NDArray[np.int64]
 
-    def distributions(self, labelled: Sequence[LabelledPair]) -> NDArray[np.float64]:
+    def distributions(self, labeled: Sequence[LabeledPair]) -> NDArray[np.float64]:
         """(n, 3) probabilities of entailment, contradiction and neutral of other pairs."""
-        features = pair_features([item.pair for item in labelled])
+        features = pair_features([item.pair for item in labeled])
         return softmax_against_neutral(self.intercepts + features @ self.coefficients.T)
 
 
@@ -212,7 +212,7 @@ def factcheck_bench_passages() -> frozenset[str]:
     return frozenset(context.key for graph in bench for context in graph.contexts if context.key)
 
 
-def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> LexicalFit:
+def fit_lexical(labeled: Sequence[LabeledPair], *, folds: int = 10) -> LexicalFit:
     """The multinomial logistic regression (ridge penalty 1) behind the lexical model.
 
     Its published coefficients are those of Factcheck-Bench, rounded to two decimals.
@@ -223,16 +223,16 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
-    codes = np.array([JUDGED_KINDS.index(item.kind) for item in labelled])
-    groups = np.array([item.response for item in labelled])
+    codes = np.array([JUDGED_KINDS.index(item.kind) for item in labeled])
+    groups = np.array([item.response for item in labeled])
     for column, kind in enumerate(JUDGED_KINDS):
         if not (codes == column).any():
-            raise InputError(f"no pair is labelled {kind}; give pairs of all three relations")
+            raise InputError(f"no pair is labeled {kind}; give pairs of all three relations")
     if len(set(groups)) < folds:
         raise InputError(
             f"{len(set(groups))} responses do not make {counted(folds, 'fold')}; use fewer"
         )
-    features = pair_features([item.pair for item in labelled])
+    features = pair_features([item.pair for item in labeled])
     # scikit-learn's C is the inverse of the ridge penalty.
     model = LogisticRegression(C=1.0, max_iter=1000)
     # Folds of whole responses: pairs of one response share texts, which would leak.
@@ -269,10 +269,10 @@ NEUTRAL_TRUTH = 0.5
 """Default probability of a hypothesis to which its premise is neutral: an atom's default prior."""
 
 
-def labelled_from_judged(
+def labeled_from_judged(
     pairs: Sequence[JudgedPair], *, contradicted: float = CONTRADICTED, entailed: float = ENTAILED
-) -> list[LabelledPair]:
-    """Judged pairs as labelled ones: people's probability, cut into three relations.
+) -> list[LabeledPair]:
+    """Judged pairs as labeled ones: people's probability, cut into three relations.
 
     They go into `relation_forecasts`, `relation_scores` and `fit_lexical`. Pairs of one premise
     are one response to the intervals.
@@ -292,7 +292,7 @@ def labelled_from_judged(
     if not pairs:
         raise InputError("there are no judged pairs; give some")
     return [
-        LabelledPair(
+        LabeledPair(
             TextPair(pair.premise, pair.hypothesis),
             RelationKind.CONTRADICTION
             if pair.probability <= low
@@ -333,9 +333,9 @@ def graded_forecasts(
 def graded_scores(
     forecasts: RelationForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
 ) -> dict[str, Estimate]:
-    """How near forecasts come to judgements, with percentile intervals over premises.
+    """How near forecasts come to judgments, with percentile intervals over premises.
 
-    By name: `bias` (mean forecast less mean judgement), `mae`, `rmse`, `pearson`, `spearman`; nan
+    By name: `bias` (mean forecast less mean judgment), `mae`, `rmse`, `pearson`, `spearman`; nan
     where a correlation is not defined.
 
     Args:

@@ -40,7 +40,7 @@ from factormodels.words import IRRELEVANT
 from inference import Backend
 
 COLUMNS = (
-    *("n_responses", "n_atoms", "n_labelled", "label_policy", "supported", "contradicted"),
+    *("n_responses", "n_atoms", "n_labeled", "label_policy", "supported", "contradicted"),
     *("undecided", "precision", "human_precision", "precision_mae", "f1_at_k", "k_policy", "k"),
     *("entropy", "mean_surprisal", "expected_precision", "f1", "accuracy", "brier", "log_loss"),
 )
@@ -62,16 +62,16 @@ def measured(
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         responses: response ids (n,).
-        policy: what unlabelled atoms count as in scores that need labels.
+        policy: what unlabeled atoms count as in scores that need labels.
         k: how the K of F1@K is chosen, as in `calibration.scores.choose_k`.
         intervals: how intervals are made; with them, MEASURE_lower and MEASURE_upper follow.
         more: further scores, each with MEASURE_status, which says why it has no value.
         folds: fold of each atom, (n,), within which AUROC is; None where `p` is not cross-fitted.
 
     Raises:
-        InputError: for bad arrays, or unlabelled atoms under the policy "error".
+        InputError: for bad arrays, or unlabeled atoms under the policy "error".
     """
     scored = score(
         *(p, y, responses),
@@ -79,14 +79,14 @@ def measured(
         scores=(*PAPERS_MEASURES, *more),
         k=k,
         intervals=intervals,
-        unlabelled=policy,
+        unlabeled=policy,
     )
     (model,) = scored.models
     n_atoms = len(np.asarray(p))
     row: dict[str, Any] = {
         "n_responses": model.scores["precision"].n,
         "n_atoms": n_atoms,
-        "n_labelled": n_atoms - model.n_unlabelled,
+        "n_labeled": n_atoms - model.n_unlabeled,
         "label_policy": str(policy),
         "k_policy": str(k),
         "k": model.k,
@@ -466,7 +466,7 @@ class Compared:
         return value
 
 
-def summarise_judged(
+def summarize_judged(
     responses: Sequence[AssessedResponse],
     names: Sequence[str],
     conventions: Conventions = DEFAULT,
@@ -548,7 +548,7 @@ def _measured_under(
     """The measures of a method under conventions; F1 is that which they mean."""
     by_response = conventions.f1 == "by-response"
     more = ("f1_by_response",) if by_response else ()
-    row = measured(p, labels, responses, policy=conventions.unlabelled, k=k, more=more)
+    row = measured(p, labels, responses, policy=conventions.unlabeled, k=k, more=more)
     if by_response:
         del row["f1"], row["f1_by_response_status"]
     return in_logarithms(row, conventions)

@@ -231,10 +231,11 @@ def make_plan(
                     f"{name}: nothing is searched with --retriever given; leave one out"
                 )
         refuse_web_options(GIVEN, settings)
-    if settings.summarise:
+    if settings.summarize:
         log_probabilities = _chosen_method(settings, session.model) == "logprobs"
-        summarising = _model(session, "--summarise")
-        stages.append(summary_stage(summarising, log_probabilities=log_probabilities))
+        summarizing = _model(session, "--summarize")
+        stages.append(summary_stage(summarizing, log_probabilities=log_probabilities))
+        # The records of earlier versions have this spelling.
         facts["summarise"] = True
     model, chosen_facts = relation_model(
         judge,

@@ -1,4 +1,4 @@
-"""Scores of posteriors of labelled claims, and their differences, as rows of tables take them."""
+"""Scores of posteriors of labeled claims, and their differences, as rows of tables take them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from factormodels.fact_graph import FactGraph
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledAtoms:
-    """The labelled atoms of responses, in order.
+class LabeledAtoms:
+    """The labeled atoms of responses, in order.
 
     Attributes:
         labels: float64 (n,), 1 for true, 0 for false.
@@ -45,8 +45,8 @@ LEAST = 1e-6
 """Log losses are of probabilities from here to one less this."""
 
 
-def labelled_atoms(graphs: Sequence[FactGraph], where: str) -> LabelledAtoms:
-    """The labelled atoms of responses.
+def labeled_atoms(graphs: Sequence[FactGraph], where: str) -> LabeledAtoms:
+    """The labeled atoms of responses.
 
     Raises:
         InputError: if there is none; `where` says of what.
@@ -54,15 +54,15 @@ def labelled_atoms(graphs: Sequence[FactGraph], where: str) -> LabelledAtoms:
     atoms = [(graph.id, atom.label) for graph in graphs for atom in graph.atoms]
     kept = np.array([label is not None for _, label in atoms], dtype=np.bool_)
     if not kept.any():
-        raise InputError(f"{where}: no atom has a human label; give labelled data")
+        raise InputError(f"{where}: no atom has a human label; give labeled data")
     labels = np.array([label is True for _, label in atoms], dtype=np.float64)
     responses = np.array([response for response, _ in atoms])
-    return LabelledAtoms(labels[kept], responses[kept], kept)
+    return LabeledAtoms(labels[kept], responses[kept], kept)
 
 
 def scores_with_intervals(
     p: Floats,
-    atoms: LabelledAtoms,
+    atoms: LabeledAtoms,
     names: Sequence[str],
     seed: int,
     folds: Integers | None = None,
@@ -74,7 +74,7 @@ def scores_with_intervals(
     claim make it infinite.
 
     Args:
-        p: posterior of each labelled atom, (n,).
+        p: posterior of each labeled atom, (n,).
         atoms: the atoms.
         names: names of the scores.
         seed: seed of the bootstrap.
@@ -102,7 +102,7 @@ def score_change(
     score: str,
     p: Floats,
     other: Floats,
-    atoms: LabelledAtoms,
+    atoms: LabeledAtoms,
     seed: int,
     folds: Integers | None = None,
 ) -> Value:
@@ -128,7 +128,7 @@ RANKED = ("brier", "log_loss", "auroc")
 
 
 def score_rows(
-    predictions: Mapping[str, Floats], atoms: LabelledAtoms, folds: Integers, seed: int
+    predictions: Mapping[str, Floats], atoms: LabeledAtoms, folds: Integers, seed: int
 ) -> list[dict[str, Any]]:
     """Scores of cross-fitted methods with intervals over responses, a row for each.
 
@@ -136,8 +136,8 @@ def score_rows(
     `mean` is their mean.
 
     Args:
-        predictions: probability of each labelled atom by method, (n,).
-        atoms: the labelled atoms.
+        predictions: probability of each labeled atom by method, (n,).
+        atoms: the labeled atoms.
         folds: fold of each, (n,): AUROC is within folds.
         seed: seed of the bootstrap.
     """
@@ -155,16 +155,16 @@ def score_rows(
 def difference_rows(
     predictions: Mapping[str, Floats],
     less: Sequence[str],
-    atoms: LabelledAtoms,
+    atoms: LabeledAtoms,
     folds: Integers,
     seed: int,
 ) -> list[dict[str, Any]]:
     """Scores of every method less those of some others, paired over responses.
 
     Args:
-        predictions: probability of each labelled atom by method, (n,).
+        predictions: probability of each labeled atom by method, (n,).
         less: methods that every other is compared with; those without predictions are left out.
-        atoms: the labelled atoms.
+        atoms: the labeled atoms.
         folds: fold of each, (n,): AUROC is within folds.
         seed: seed of the bootstrap.
     """

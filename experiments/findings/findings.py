@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from experiments.destination import check_destination
-from experiments.findings.artefacts import (
-    Artefacts,
+from experiments.findings.artifacts import (
+    Artifacts,
     Origin,
     PaperFigure,
-    write_artefacts,
+    write_artifacts,
     write_parquet,
 )
 from experiments.findings.markup import write_csv
@@ -170,7 +170,7 @@ class Findings(Previewed):
 
     def with_figures(self) -> Findings:
         """Return the same with its figures drawn; a sentence names those that show no number."""
-        drawn = Artefacts(self.tables, self.draw(), self.sentences).with_points()
+        drawn = Artifacts(self.tables, self.draw(), self.sentences).with_points()
         return replace(self, sentences=drawn.remarks, draw=lambda: drawn.figures)
 
     def save(self, folder: str | os.PathLike[str], *, venue: str = DEFAULT_VENUE) -> list[Path]:
@@ -199,8 +199,8 @@ class Findings(Previewed):
         # Inside, because the folder may be the only one that can be written, or a disk of its own.
         with results_folder(target), unfinished_folder(target, inside=True) as unfinished:
             complete = self.with_figures()
-            artefacts = Artefacts(complete.tables, complete.draw(), complete.sentences)
-            paths = list(write_artefacts(artefacts, unfinished, self.origin, printed))
+            artifacts = Artifacts(complete.tables, complete.draw(), complete.sentences)
+            paths = list(write_artifacts(artifacts, unfinished, self.origin, printed))
             paths.append(unfinished / "findings.json")
             write_text(paths[-1], complete.as_json())
             for name, text in self.texts.items():

@@ -17,7 +17,7 @@ from typing import Annotated
 
 import cyclopts
 
-from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
+from experiments.findings.artifacts import Artifacts, Origin, write_artifacts
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.io.json import plain_hash
 from factormodels.io.source.files import results_folder as existing_folder
@@ -47,7 +47,7 @@ def results_folder(notebook: str) -> Path:
     return Path(os.environ.get(RESULTS, "../results/notebooks")) / notebook
 
 
-def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:
+def write_results(notebook: str, artifacts: Artifacts) -> tuple[str, ...]:
     """Write a notebook's tables and figures into its folder of results; return the files' names.
 
     Each carries the notebook's name, whether it ran in the fast mode, and the hash of both and of
@@ -55,7 +55,7 @@ def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:
 
     Args:
         notebook: its name without suffix; it runs in the folder of its script.
-        artefacts: the tables and figures.
+        artifacts: the tables and figures.
 
     Raises:
         InputError: if its script is not in the working folder, or a file cannot be written.
@@ -66,15 +66,15 @@ def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:
             f"{script}: there is no such file in {Path.cwd()}; run a notebook in its own folder, "
             "beside its script"
         )
-    # What the numbers depend on: an edited script makes other artefacts.
+    # What the numbers depend on: an edited script makes other artifacts.
     asked = {"notebook": notebook, "script": script.read_text(encoding="utf-8"), "fast": fast()}
     origin = Origin(f"{notebook} (fast mode)" if fast() else notebook, plain_hash(asked))
     folder = results_folder(notebook)
     folder.mkdir(parents=True, exist_ok=True)
-    return tuple(path.name for path in write_artefacts(artefacts, folder, origin))
+    return tuple(path.name for path in write_artifacts(artifacts, folder, origin))
 
 
-def answer_question(answer: Callable[..., Artefacts], script: str) -> None:
+def answer_question(answer: Callable[..., Artifacts], script: str) -> None:
     """Run a script that answers one question, with its parameters as options of a command line.
 
     Tables and figures go to the folder of --out, `results/questions/NAME` if it is not given. The
@@ -93,13 +93,13 @@ def answer_question(answer: Callable[..., Artefacts], script: str) -> None:
         *tokens: Annotated[str, cyclopts.Parameter(show=False, allow_leading_hyphen=True)],
         out: Path | None = None,
     ) -> None:
-        artefacts = app(tokens, result_action="return_value").with_points()
+        artifacts = app(tokens, result_action="return_value").with_points()
         name = path.stem.replace("_", "-")
         asked = {"script": path.read_text(encoding="utf-8"), "options": [*tokens]}
         folder = Path("results/questions") / name if out is None else out
         with existing_folder(folder):
-            files = write_artefacts(artefacts, folder, Origin(name, plain_hash(asked)))
-        sys.stdout.write("".join(f"{line}\n" for line in (*artefacts.remarks, *files)))
+            files = write_artifacts(artifacts, folder, Origin(name, plain_hash(asked)))
+        sys.stdout.write("".join(f"{line}\n" for line in (*artifacts.remarks, *files)))
 
     try:
         app.meta()

@@ -151,7 +151,7 @@ def page(
 
 
 def inline_svg(figure: Figure, prefix: str, title: str) -> str:
-    """A figure as an SVG element whose black is the colour of the text around it.
+    """A figure as an SVG element whose black is the color of the text around it.
 
     Args:
         figure: the figure.
@@ -180,7 +180,7 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = re.sub(r"url\(#", f"url(#{prefix}-", text)
     text = re.sub(r'href="#', f'href="#{prefix}-', text)
-    # Text and lines take the page's colours, light or dark.
+    # Text and lines take the page's colors, light or dark.
     text = re.sub(r"(fill|stroke): ?(#000000|black)", r"\1: currentColor", text)
     text = re.sub(r"(fill|stroke): ?#ffffff", r"\1: var(--surface)", text)
     # The smallest letters, of 7 points, have 11 pixels at least: narrow windows scroll.

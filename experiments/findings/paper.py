@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from experiments.findings.artefacts import Origin
+from experiments.findings.artifacts import Origin
 from experiments.findings.latex import PACKAGES
 from experiments.findings.markup import escape_latex, latex_comments
 from experiments.findings.table import Table

@@ -32,7 +32,7 @@ class DatasetsSettings(Settings):
 def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Findings:
     """Describe the embedded datasets, or say what files are, hold and lack, and what is wrong.
 
-    Without SOURCES lists the embedded datasets with counts and licences. With the name of one,
+    Without SOURCES lists the embedded datasets with counts and licenses. With the name of one,
     shows its card: what it holds, where it comes from, and what to know before you rely on it.
 
     Of files, or folders of them, it knows the published files of FActScore, FactReasoner, FacTool,
@@ -71,7 +71,7 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
 
 
 def _embedded() -> Table:
-    """Every embedded dataset with what it holds, counted from the data, and its licence."""
+    """Every embedded dataset with what it holds, counted from the data, and its license."""
     from factormodels.datasets import load, names
 
     rows = []
@@ -83,18 +83,18 @@ def _embedded() -> Table:
                 "dataset": name,
                 "responses": len(dataset.graphs),
                 "atoms": len(atoms),
-                "labelled": sum(atom.label is not None for atom in atoms),
+                "labeled": sum(atom.label is not None for atom in atoms),
                 "contexts": sum(len(graph.contexts) for graph in dataset.graphs),
                 "relations": sum(len(graph.relations) for graph in dataset.graphs),
-                "licence": dataset.card.licence,
+                "license": dataset.card.license,
                 "title": dataset.card.title,
             }
         )
-    counts = ("responses", "atoms", "labelled", "contexts", "relations")
+    counts = ("responses", "atoms", "labeled", "contexts", "relations")
     columns = (
         *columns_as("dataset"),
         *(Column(name, name, show="{:,}".format, right=True) for name in counts),
-        *columns_as("licence | title"),
+        *columns_as("license | title"),
     )
     return Table(rows, columns, "")
 
@@ -110,14 +110,14 @@ def _card(name: str) -> Findings:
     columns = columns_as("holds | count>", count="{:,}".format)
     caption = f"{name}: {described.title}"
     sentences = (
-        *(described.description, f"Source: {described.source}", f"Licence: {described.licence}"),
+        *(described.description, f"Source: {described.source}", f"License: {described.license}"),
         *described.notes,
     )
     return Findings(name, sentences, {"counts": Table(rows, columns, caption)})
 
 
 _PARTS = {
-    "atoms": ("true", "false", "unlabelled"),
+    "atoms": ("true", "false", "unlabeled"),
     "relations": tuple(RelationKind),
     "claims": ("judged",),
 }

@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,10 +148,42 @@ def _findings(side: Results) -> Findings:
         return side
     folder = Path(side)
     if not _is_of_run(folder):
-        return read_findings(folder)
+        return _respelled(read_findings(folder))
     files = [Path(name) for name in read_manifest(folder)["files"]]
-    frames = {file.stem: read_csv(folder / file) for file in files if file.suffix == ".csv"}
+    frames = {
+        file.stem: read_csv(folder / file).rename(columns=_EARLIER)
+        for file in files
+        if file.suffix == ".csv"
+    }
     return Findings(str(folder), (), {n: Table(f, ()) for n, f in frames.items()}, command="run")
+
+
+_EARLIER = {
+    "labelled": "labeled",
+    "n_labelled": "n_labeled",
+    "unlabelled": "unlabeled",
+    "n_unlabelled": "n_unlabeled",
+    "licence": "license",
+}
+"""Columns that earlier versions wrote, with their current names."""
+
+
+def _respelled(findings: Findings) -> Findings:
+    """Rename the columns of tables that earlier versions wrote."""
+    tables = {
+        name: replace(
+            table,
+            data=table.frame.rename(columns=_EARLIER),
+            columns=tuple(
+                replace(column, name=_EARLIER.get(column.name, column.name))
+                for column in table.columns
+            ),
+        )
+        if _EARLIER.keys() & set(table.frame)
+        else table
+        for name, table in findings.tables.items()
+    }
+    return replace(findings, tables=tables)
 
 
 def are_of_units(before: Path, after: Path) -> bool:
@@ -437,10 +469,10 @@ def _shown(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-LABELLED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
-"""Measures that are compared over the labelled claims of both runs."""
+LABELED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
+"""Measures that are compared over the labeled claims of both runs."""
 
-UNLABELLED = ("precision", "expected_precision")
+UNLABELED = ("precision", "expected_precision")
 """Measures that are compared over all claims of both runs: the means over responses of the share
 with P > 1/2, and of the mean of P."""
 
@@ -489,7 +521,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
 
     # The second run says how both are scored, since two policies would differ for no other reason.
     config = read_manifest(after)["config"]
-    scoring = _Scoring(config["unlabelled"], config["k"], seed)
+    scoring = _Scoring(config["unlabeled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
     changes = []
     paired = list(_paired_cells(first, second))
@@ -526,7 +558,7 @@ def _paired_cells(first: RowsFile, second: RowsFile) -> Iterator[tuple[CellRows,
 
 @dataclass(frozen=True)
 class _Scoring:
-    """What an unlabelled claim counts as, how K is chosen, and the seed of the bootstrap."""
+    """What an unlabeled claim counts as, how K is chosen, and the seed of the bootstrap."""
 
     policy: str
     k: int | str
@@ -595,19 +627,19 @@ def _cell_change(
 
 
 def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[dict[str, Any]]:
-    """Yield how far each measure moved, over all common claims or the labelled ones."""
+    """Yield how far each measure moved, over all common claims or the labeled ones."""
     from calibration.cells import paired_claims
     from calibration.intervals import IntervalSettings
     from calibration.scores.registry import REGISTRY
     from calibration.significance.differences import difference_of
     from experiments.study.report.scores import REPLICATES
 
-    # An unlabelled claim is left out rather than refused: the runs themselves were not.
+    # An unlabeled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
     intervals = IntervalSettings(n_bootstrap=REPLICATES, seed=scoring.seed)
-    for names, unlabelled in ((UNLABELLED, "false"), (LABELLED, policy)):
+    for names, unlabeled in ((UNLABELED, "false"), (LABELED, policy)):
         # The later run first: a rise has a positive sign.
-        sides = paired_claims(after, before, unlabelled=unlabelled, k=scoring.k)
+        sides = paired_claims(after, before, unlabeled=unlabeled, k=scoring.k)
         if sides is None:
             continue
         for name in names:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.figures.drawing import draw_to, graph_figure, graph_text
 from experiments.findings.figures.graph_figure import legible
 from experiments.findings.findings import Findings
@@ -40,7 +40,7 @@ class DrawSettings(ModelSettings, AlgorithmSettings):
 def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) -> Findings:
     """Draw a graph: evidence, claims, relations with their strengths, posteriors.
 
-    The colour and the dashes of a line show the kind of relation, its thickness how probable it is.
+    The color and the dashes of a line show the kind of relation, its thickness how probable it is.
     The bar of a claim is its posterior, the tick at an end the human label. A graph with more than
     about 40 nodes does not fit on a page; of one with more than 120 claims or passages the most
     decided part is drawn. In other factor graphs (UAI, BIF), circles are variables with their

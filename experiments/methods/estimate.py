@@ -35,7 +35,7 @@ from calibration.estimation import (
 from calibration.estimation import estimate as estimated
 from calibration.estimation.calibration_errors import CalibrationError
 from calibration.estimation.estimates import Inverted
-from calibration.estimation.linear import Linearised
+from calibration.estimation.linear import Linearized
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import student_quantile
 from calibration.validation import Floats, Integers
@@ -60,7 +60,7 @@ from experiments.columns.roles import (
     SHEET_RESPONSE,
 )
 from experiments.columns.sources import name_of
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
 from experiments.findings.table import ENDS, Table, columns_as, data_frame, named, text_columns
@@ -92,7 +92,7 @@ _TIDY = {
     "standard_error": "standard_error",
     "labels": "labels_alone",
     "predictions": "probabilities_alone",
-    "n_labelled": "n_labelled",
+    "n_labeled": "n_labeled",
     "n_responses": "n_responses",
     "effective": "effective_responses",
     "level": "level",
@@ -110,7 +110,7 @@ _LEVEL_UNSEEN = (
 """Caution about the ECE of a judge that the same labels taught."""
 
 _NOT_ALIKE = 0.01
-"""Labelled responses that differ from all with a smaller p-value are said to."""
+"""Labeled responses that differ from all with a smaller p-value are said to."""
 
 _PLANNED = (10, 20, 40, 80, 160, 320, 640)
 """Numbers of units of which a plan tells what their labels would give."""
@@ -121,7 +121,7 @@ class EstimateSettings(
     ProbabilityColumns,
     TaughtSettings,
 ):
-    """What is estimated, and what is labelled next."""
+    """What is estimated, and what is labeled next."""
 
     judge: Annotated[Literal["given", "learn"], USUAL] = "given"
     """Judge by the probabilities as given, or learn a judge too, in folds of responses. None of its
@@ -132,7 +132,7 @@ class EstimateSettings(
     probabilities; repeatable."""
 
     folds: Annotated[int, Field(ge=2)] = 5
-    """Folds of labelled responses in which --judge learn learns."""
+    """Folds of labeled responses in which --judge learn learns."""
 
     labels: Annotated[Files, Option("FILE", usual=True)] = ()
     """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
@@ -167,7 +167,7 @@ class EstimateSettings(
     """Nominal coverage of intervals."""
 
     looks: Annotated[int, Field(ge=1)] = 1
-    """How often, in all, intervals are looked at before labelling stops; each then has level
+    """How often, in all, intervals are looked at before labeling stops; each then has level
     1 - (1 - level)/looks, so that stopping at any of them is sound."""
 
     finite: bool = False
@@ -198,8 +198,8 @@ class _Claims:
         frame: a row each, in order: place, response, claim, by, and its mean p.
         y: True, False or None, (n,), object.
         irrelevant: bool (n,), whether a label says that it does not count.
-        batch: int64 (n,), the batch in which it was labelled; -1: it has no label.
-        weights: float64 (n,), how many claims each labelled one stands for.
+        batch: int64 (n,), the batch in which it was labeled; -1: it has no label.
+        weights: float64 (n,), how many claims each labeled one stands for.
         grouping: the responses, of every data and model.
         by: names of the columns that part data and models.
         judges: by column of probabilities, the judges of folds that gave them, by row of the table.
@@ -215,14 +215,14 @@ class _Claims:
     judges: Mapping[str, FoldJudges] = field(default_factory=dict)
 
     @property
-    def labelled(self) -> Any:
+    def labeled(self) -> Any:
         """Which have a label, bool (n,)."""
         return self.batch >= 0
 
     @property
     def counting(self) -> Any:
         """Which have a label that counts, bool (n,)."""
-        return self.labelled & ~self.irrelevant
+        return self.labeled & ~self.irrelevant
 
 
 @front_door
@@ -235,7 +235,7 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
     beside it. With --judge learn the same labels also teach a judge, in folds of responses, and no
     label counts twice. Labels must be a random sample, of claims or of whole responses, or what
     --choose chose: it writes a sheet of what to label next, more of what is uncertain, and read
-    back with --labels its probabilities are undone by themselves. Labelling in batches is sound if
+    back with --labels its probabilities are undone by themselves. Labeling in batches is sound if
     their number is fixed beforehand, or said with --looks.
 
     Examples::
@@ -292,7 +292,7 @@ def estimates_by_judges(
     judged = read_claims(
         data,
         settings,
-        labelled=False,
+        labeled=False,
         texts=settings.choose is not None,
         numbers=list(_sheet_labels(sheets)),
     )
@@ -308,7 +308,7 @@ def estimates_by_judges(
         claims = replace(claims, judges=judges)
     table, remarks = judged.table, judged.remarks
     if not claims.counting.any() and settings.choose is None:
-        counts = " that counts" if claims.labelled.any() else ""
+        counts = " that counts" if claims.labeled.any() else ""
         raise InputError(
             f"{table.source}: no claim has a label{counts}; choose some to label with "
             "--choose N, and give the sheet back with --labels"
@@ -471,7 +471,7 @@ def _read_sheet(
     if judged.of_numbers:
         labels = number_labels(sheet, names.required(LABEL))
     else:
-        labels = label_column(sheet, names.required(LABEL), settings, labelled=False)
+        labels = label_column(sheet, names.required(LABEL), settings, labeled=False)
     probability = names.optional(SHEET_PROBABILITY)
     batches = names.optional(SHEET_BATCH)
     shares = None if probability is None else ShareColumn(sheet, probability)
@@ -491,7 +491,7 @@ def _read_sheet(
             )
         if batch[claim_number] >= 0:
             raise InputError(
-                f"{sheet.locate(position)}: claim {key[-1]!r} of response {key[-2]!r} is labelled "
+                f"{sheet.locate(position)}: claim {key[-1]!r} of response {key[-2]!r} is labeled "
                 "already, in the table or a sheet before; keep one of the two"
             )
         own_batch = _batch(row, batches, number, sheet.locate(position, batches or ""))
@@ -542,7 +542,7 @@ def _unfilled(n_unfilled: int, n_rows: int) -> str:
 
 
 def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:
-    """How many claims each labelled one stands for; labels without a probability are at random."""
+    """How many claims each labeled one stands for; labels without a probability are at random."""
     filled = chances.copy()
     for at in np.unique(batch[batch >= 0]):
         in_batch = batch == at
@@ -556,9 +556,9 @@ def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:
             else:
                 filled[unknown] = in_batch.sum() / open_before.sum()
     weights = np.ones(batch.size)
-    labelled = batch >= 0
-    if labelled.any():
-        weights[labelled] = batch_weights(filled[labelled], batch[labelled])
+    labeled = batch >= 0
+    if labeled.any():
+        weights[labeled] = batch_weights(filled[labeled], batch[labeled])
     return weights
 
 
@@ -601,7 +601,7 @@ def _estimates(
     parts, of_parts = judged.parts()
     remarks += of_parts
     for data, part in parts.items():
-        made: dict[str, dict[str, Linearised | Inverted]] = {}
+        made: dict[str, dict[str, Linearized | Inverted]] = {}
         same: dict[str, tuple[Any, ...]] = {}
         for model, model_rows in part.groupby("model", sort=False):
             numbers = np.array([where[index] for index in model_rows["place"]])
@@ -650,8 +650,8 @@ def _quantities(
     settings: EstimateSettings,
     remarks: list[str],
     of: str,
-) -> dict[str, Linearised | Inverted]:
-    made: dict[str, Linearised | Inverted] = {}
+) -> dict[str, Linearized | Inverted]:
+    made: dict[str, Linearized | Inverted] = {}
     judges = claims.judges.get(rows["column"].iloc[0])
     if judges is not None:
         judges = judges.of(rows["place"])
@@ -680,15 +680,15 @@ def _quantities(
             # Of other models, and other quantities, there may be estimates.
             remarks.append(f"{of}: {error}.")
             continue
-        if not quantity.labelled.any() or (
-            isinstance(quantity, Quantity) and not (quantity.labelled & (quantity.size > 0)).any()
+        if not quantity.labeled.any() or (
+            isinstance(quantity, Quantity) and not (quantity.labeled & (quantity.size > 0)).any()
         ):
             remarks.append(_left_out(name, quantity.title, of))
             continue
         made[name] = quantity
         if isinstance(quantity, CalibrationError) and quantity.open_share:
             remarks.append(
-                f"{of}: {quantity.open_share:.1%} of the claims are in bins without a labelled "
+                f"{of}: {quantity.open_share:.1%} of the claims are in bins without a labeled "
                 "claim; the upper end of the ECE has the worst that they may be. Fewer --bins "
                 "leave fewer of them."
             )
@@ -703,11 +703,11 @@ def _of_numbers(
     settings: EstimateSettings,
     remarks: list[str],
     of: str,
-) -> dict[str, Linearised | Inverted]:
+) -> dict[str, Linearized | Inverted]:
     """The quantities of labels that are numbers; `_quantities` makes those of true and false."""
     given = rows["p"].to_numpy(), claims.y[numbers].astype(float), rows["response"].to_numpy()
     weights = claims.weights[numbers]
-    made: dict[str, Linearised | Inverted] = {}
+    made: dict[str, Linearized | Inverted] = {}
     for name in settings.quantities:
         try:
             if name in REGRESSIONS:
@@ -732,14 +732,14 @@ def _left_out(name: str, title: str, of: str) -> str:
     if name in ("f1-at-k", "quantile"):
         what = "F1@K" if name == "f1-at-k" else "The quantile"
         return (
-            f"{what} is left out: it needs responses all of whose claims are labelled "
+            f"{what} is left out: it needs responses all of whose claims are labeled "
             "(--unit response)."
         )
     return f"{of}: the {title} is left out, for none of these claims has a label that counts."
 
 
 def _found(
-    quantities: Mapping[str, Linearised | Inverted],
+    quantities: Mapping[str, Linearized | Inverted],
     level: float,
     settings: EstimateSettings,
     remarks: list[str],
@@ -758,7 +758,7 @@ def _found(
 def _differences(
     data: str,
     models: tuple[str, str],
-    made: Mapping[str, Mapping[str, Linearised | Inverted]],
+    made: Mapping[str, Mapping[str, Linearized | Inverted]],
     estimates: Mapping[str, Mapping[str, PoweredEstimate]],
     level: float,
     settings: EstimateSettings,
@@ -804,7 +804,7 @@ def _row(powered: PoweredEstimate) -> dict[str, Any]:
         "effective": powered.effective,
         "unseen_share": powered.unseen_share,
         "may_lack_kinds": powered.may_lack_kinds,
-        "n_labelled": powered.n_labelled,
+        "n_labeled": powered.n_labeled,
         "n_responses": powered.n_responses,
         "n_items": powered.n_items,
         "level": powered.level,
@@ -825,7 +825,7 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
         (
             *columns_as('title ""'),
             *_BESIDE,
-            *columns_as("worth:1 labels saved | n_labelled:0 labelled | effective:1 responses"),
+            *columns_as("worth:1 labels saved | n_labeled:0 labeled | effective:1 responses"),
         ),
         "What labels of all claims would say.",
         group="of" if len({row["of"] for row in rows}) > 1 else "",
@@ -872,7 +872,7 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             else "the probabilities do not help, so labels stand alone"
         )
         sentences.append(
-            f"{of}{row['title']} {number(row['value'])} {ends} from {row['n_labelled']:,} labelled "
+            f"{of}{row['title']} {number(row['value'])} {ends} from {row['n_labeled']:,} labeled "
             f"of {row['n_items']:,}; {used}."
         )
     return sentences
@@ -895,19 +895,19 @@ def _few_effective(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _unlike(claims: _Claims) -> list[str]:
-    """Say where labelled responses, or claims, differ from all in size or mean probability."""
-    grouping, labelled = claims.grouping, claims.labelled
-    if np.ptp(claims.weights[labelled]) > 0:
+    """Say where labeled responses, or claims, differ from all in size or mean probability."""
+    grouping, labeled = claims.grouping, claims.labeled
+    if np.ptp(claims.weights[labeled]) > 0:
         # What was chosen with unequal probabilities differs by design, and weights undo it.
         return []
     p = claims.frame["p"].to_numpy()
-    n_of_response = grouping.sums(labelled)
+    n_of_response = grouping.sums(labeled)
     touched = n_of_response > 0
     if (n_of_response[touched] == grouping.sizes[touched]).all():
         what, units = "responses", touched
         known = {"number of claims": grouping.sizes.astype(float), "probability": grouping.means(p)}
     else:
-        what, units = "claims", labelled
+        what, units = "claims", labeled
         sizes = grouping.sizes[grouping.index].astype(float)
         known = {"number of claims of their responses": sizes, "probability": p}
     sentences = []
@@ -915,8 +915,8 @@ def _unlike(claims: _Claims) -> list[str]:
         compared = balance(values, units)
         if compared.p_value < _NOT_ALIKE:
             sentences.append(
-                f"The labelled {what} are not like all: their mean {name} is "
-                f"{number(compared.labelled)}, and that of all {number(compared.overall)} "
+                f"The labeled {what} are not like all: their mean {name} is "
+                f"{number(compared.labeled)}, and that of all {number(compared.overall)} "
                 f"(p = {number(compared.p_value)}). Estimates suppose a random sample."
             )
     return sentences
@@ -934,7 +934,7 @@ def _chosen(
     p = claims.frame["p"].to_numpy()
     expected = spread(p, grouping, unit)
     minutes = _minutes(unit, grouping, settings.minutes)
-    free = ~claims.labelled if unit is Unit.CLAIM else grouping.sums(claims.labelled) == 0
+    free = ~claims.labeled if unit is Unit.CLAIM else grouping.sums(claims.labeled) == 0
     n = settings.choose or 0
     if n > free.sum():
         some = f"{counted(int(free.sum()), unit.value)} without a label; choose fewer"
@@ -983,10 +983,10 @@ def _chosen(
 
 
 def _minutes(unit: Unit, grouping: Grouping, minutes: Sequence[float]) -> Floats:
-    reading, labelling = minutes
+    reading, labeling = minutes
     if unit is Unit.CLAIM:
-        return np.full(grouping.index.size, reading + labelling)
-    return reading + labelling * grouping.sizes.astype(float)
+        return np.full(grouping.index.size, reading + labeling)
+    return reading + labeling * grouping.sizes.astype(float)
 
 
 def _sheet_rows(claims: _Claims, chosen: Any, chances: Floats, batch: int) -> list[dict[str, Any]]:
@@ -1037,7 +1037,7 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, T
         return {}
     plan = Table(
         data_frame(rows),
-        columns_as("n:0 labelled | hours:1 | half_width:3 share of true claims ±"),
+        columns_as("n:0 labeled | hours:1 | half_width:3 share of true claims ±"),
         "What so many labels would give, from the beginning.",
         group="unit",
         note="If the probabilities mean what they say; worse ones leave it wider.",

@@ -417,7 +417,7 @@ def _measures(
 
 
 def _with_posteriors(judgements: Judgements, p: Posteriors | None) -> Judgements:
-    """The judgements with other posteriors; as they are without any."""
+    """The judgments with other posteriors; as they are without any."""
     import numpy as np
 
     if p is None:
@@ -441,7 +441,7 @@ def _values(
     with entropy_warnings():
         row = measured(
             *(p, label, index),
-            policy=conventions.unlabelled,
+            policy=conventions.unlabeled,
             k=conventions.k,
             more=[name for name in with_f1 if name not in MEASURES],
         )

@@ -1,4 +1,4 @@
-"""A judge learned from labelled responses, how well it does, and its use on others."""
+"""A judge learned from labeled responses, how well it does, and its use on others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from calibration.learned_potentials.methods import (
     cross_fitted,
     field,
     fold_judges,
-    labelled_folds,
+    labeled_folds,
     logistic,
     of_posteriors,
     recalibrated,
@@ -42,7 +42,7 @@ from calibration.learned_potentials.shift import FEWEST
 from experiments.asking.relation_settings import RelationMethodSettings
 from experiments.asking.settings import AskingSettings
 from experiments.columns.user_columns import UserTable, read_user_table
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import interval, number, some_of
@@ -99,7 +99,7 @@ class ColumnSettings(Settings):
     """Table with columns of one's own: a row for every claim, with its response and claim."""
 
     numbers: Annotated[ColumnNames, USUAL] = ()
-    """Column of --table, or of a table of labelled claims, that the potential reads as a number;
+    """Column of --table, or of a table of labeled claims, that the potential reads as a number;
     repeatable."""
 
     groups: ColumnNames = ()
@@ -115,17 +115,17 @@ class ColumnSettings(Settings):
             return read_user_table(self.table, self.numbers, self.groups)
         if self.numbers or self.groups:
             raise InputError(
-                "--numbers and --groups name columns of --table, or of a table of labelled "
+                "--numbers and --groups name columns of --table, or of a table of labeled "
                 "claims; give one"
             )
         return None
 
-    def own_responses(self, responses: Responses, *, labelled: bool) -> UserTable | None:
+    def own_responses(self, responses: Responses, *, labeled: bool) -> UserTable | None:
         """The table of claims that responses are, whose numbers are named; None of other data.
 
         Args:
             responses: what the command is given.
-            labelled: whether there must be labels.
+            labeled: whether there must be labels.
 
         Raises:
             InputError: as `read_user_table`.
@@ -133,7 +133,7 @@ class ColumnSettings(Settings):
         if self.table is not None or not self.numbers or not _is_table(responses):
             return None
         path = Path(str(responses))
-        return read_user_table(path, self.numbers, self.groups, labels=labelled)
+        return read_user_table(path, self.numbers, self.groups, labels=labeled)
 
 
 class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingSettings):
@@ -145,11 +145,11 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     """Write what was learned to this file (JSON)."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Learn a correction of this relation model instead, from labelled pairs: given (with their
+    """Learn a correction of this relation model instead, from labeled pairs: given (with their
     probabilities), lexical, model, ..."""
 
     columns: Annotated[Names, USUAL] = ("evidence", "position", "texts")
-    """Families of columns: evidence, position, neighbours (means over sentence and response),
+    """Families of columns: evidence, position, neighbors (means over sentence and response),
     others (passages not retrieved for the claim), passages (words of topic and claim in their
     texts), texts (the share of the claim's names in any passage of the response, and of its words
     in one sentence; left out beside others where a response lacks texts)."""
@@ -166,7 +166,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     likelihood of all labels of a response."""
 
     penalty: Annotated[float | None, Field(ge=0, allow_inf_nan=False), Option("X")] = None
-    """Weight of half the squared weights of standardised columns; chosen by inner folds of
+    """Weight of half the squared weights of standardized columns; chosen by inner folds of
     responses if not given."""
 
     coupling_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False), Option("X")] = 10.0
@@ -183,7 +183,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     """Seeds that are averaged, of a potential that is not linear."""
 
     estimate: Annotated[Names, USUAL] = ()
-    """Estimate these quantities over all claims, labelled or not, by the posteriors of the folds
+    """Estimate these quantities over all claims, labeled or not, by the posteriors of the folds
     and the labels, as `factormodels estimate` does: share, mean-share, brier, f1-at-k, accuracy,
     auroc, ece, kept-precision, quantile."""
 
@@ -234,7 +234,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
 
 @front_door
 def fit(responses: Responses, settings: FitSettings) -> Findings:
-    """Learn a judge from labelled responses, to be saved and used on others.
+    """Learn a judge from labeled responses, to be saved and used on others.
 
     A conditional random field: the log odds of a claim are a function of columns, linear unless
     --potential says otherwise, and claims of a sentence and of a response are joined by hidden
@@ -253,7 +253,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
 
         fit("factscore", save="judge.json")
         fit("graphs.jsonl", save="judge.json", potential="small",
-            columns="evidence,position,neighbours")
+            columns="evidence,position,neighbors")
         fit("graphs.jsonl", table="mine.csv", numbers="confidence",
             causes="sentence,response", save="judge.json")
         fit("graphs.jsonl").save("folds.jsonl")
@@ -263,7 +263,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
             save="correction.json")
 
     Args:
-        responses: Labelled responses, or the name of an embedded dataset; or a table with response,
+        responses: Labeled responses, or the name of an embedded dataset; or a table with response,
             claim and label whose --numbers are learned from alone, such as what several models say.
             With --relations responses with relations that people judged, or a table with claim,
             passage, human relation and probabilities of entailment, contradiction and neutral.
@@ -277,7 +277,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if settings.relations is not None:
         return fitted_relations(responses, settings)
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
-    votes = settings.own_responses(responses, labelled=True)
+    votes = settings.own_responses(responses, labeled=True)
     user_table = votes or settings.user_table()
     graphs = _graphs(responses) if votes is None else votes.graphs
     user_columns = None if user_table is None else user_table.columns
@@ -287,13 +287,13 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         # A table says nothing of evidence; its claims stand in responses alone.
         families = families if "columns" in settings.model_fields_set else ()
         causes = causes if "causes" in settings.model_fields_set else (RESPONSE,)
-    labelled = sum(any(atom.label is not None for atom in graph.atoms) for graph in graphs)
-    if not labelled:
-        raise InputError(f"{source}: no claim has a label; give labelled responses")
-    if settings.folds == 1 or settings.folds > labelled:
-        some = {1: "", 2: "2, or "}.get(labelled, f"2 to {labelled}, or ")
+    labeled = sum(any(atom.label is not None for atom in graph.atoms) for graph in graphs)
+    if not labeled:
+        raise InputError(f"{source}: no claim has a label; give labeled responses")
+    if settings.folds == 1 or settings.folds > labeled:
+        some = {1: "", 2: "2, or "}.get(labeled, f"2 to {labeled}, or ")
         raise InputError(
-            f"{source}: folds is {settings.folds}, but {counted(labelled, 'response')} with labels "
+            f"{source}: folds is {settings.folds}, but {counted(labeled, 'response')} with labels "
             f"can be dealt out; give {some}0 for none"
         )
     for name in settings.estimate:
@@ -340,7 +340,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if not judge.field.converged:
         sentences.append("The search did not converge; give --penalty, or fewer columns.")
     sentences.append(
-        f"Learned from {counted(len(judge.labels), 'labelled claim')} of "
+        f"Learned from {counted(len(judge.labels), 'labeled claim')} of "
         f"{counted(judge.law.n_responses, 'response')}, {100 * judge.share:.0f} % of them true; "
         f"columns: {', '.join((*judge.families, *judge.own_columns))}; "
         f"evidence: {'; '.join(map(str, judge.sources))}; penalty {judge.field.penalty:g}."
@@ -383,7 +383,7 @@ def _graphs(responses: Responses) -> tuple[FactGraph, ...]:
         if not _is_table(responses) or not Path(str(responses)).is_file():
             raise
         raise InputError(
-            f"{error}. To read a table of labelled claims, give --numbers COLUMN for each column "
+            f"{error}. To read a table of labeled claims, give --numbers COLUMN for each column "
             "to learn from"
         ) from None
 
@@ -405,7 +405,7 @@ def _out_of_fold(
     """
     table = judge.table(graphs, user_columns)
     kept = ~np.isnan(table.labels)
-    fold = labelled_folds(table, settings.folds, settings.seed)
+    fold = labeled_folds(table, settings.folds, settings.seed)
     tell(f"cross-fits in {counted(settings.folds, 'fold')}")
     judges = fold_judges(field(settings.field), table, fold)
     predictions = {FIELD: judges.unseen()}
@@ -580,7 +580,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     whole = judge if isinstance(judge, Judge) else read_judge(judge)
     if _is_table(responses) and not settings.numbers and settings.table is None:
         settings = settings.model_copy(update={"numbers": whole.own_columns})
-    votes = settings.own_responses(responses, labelled=False)
+    votes = settings.own_responses(responses, labeled=False)
     user_table = votes or settings.user_table()
     graphs = _graphs(responses) if votes is None else votes.graphs
     user_columns = None if user_table is None else user_table.columns
@@ -809,12 +809,12 @@ def _curves(judge: Judge, table: ClaimTable, shift: Shift) -> pd.DataFrame:
 
 
 def _figures(judge: Judge, table: ClaimTable, shift: Shift) -> dict[str, PaperFigure]:
-    from calibration.figures.panels import COLUMN, legend_below, nth_colour, panels
+    from calibration.figures.panels import COLUMN, legend_below, nth_color, panels
 
     frame = _curves(judge, table, shift)
     with panels(1, 1, (COLUMN, 2.4)) as (figure, ((axes,),)):
         axes.plot(frame["log_odds"], frame["here"], color="0.1", label="here")
-        axes.plot(frame["log_odds"], frame["mixture"], color=nth_colour(0), label="best mixture")
+        axes.plot(frame["log_odds"], frame["mixture"], color=nth_color(0), label="best mixture")
         for name, dash in (("true", "--"), ("false", ":")):
             axes.plot(
                 frame["log_odds"], frame[name], dash, color="0.6", label=f"{name}, learned from"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as
 from experiments.findings.text import duration

@@ -1,4 +1,4 @@
-"""Conformal filtering: which claims of new answers to keep, with a guarantee from labelled ones."""
+"""Conformal filtering: which claims of new answers to keep, with a guarantee from labeled ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
 _SUSPECT = 0.05
-"""P values below it say that new responses are unlike the labelled ones."""
+"""P values below it say that new responses are unlike the labeled ones."""
 
 
 class KeepSettings(
@@ -64,29 +64,29 @@ class KeepSettings(
     """What becomes of dropped claims in --answers: struck through, or removed."""
 
     splits: Annotated[int, Field(ge=1)] = 200
-    """Random halves of the labelled responses on which the promise is tried."""
+    """Random halves of the labeled responses on which the promise is tried."""
 
 
 @front_door
-def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
+def keep(labeled: Data, new: Data, settings: KeepSettings) -> Findings:
     """Keep the claims of new answers that are sure enough, with a guarantee.
 
-    The threshold on probabilities is conformal (Mohri and Hashimoto 2024): learned on labelled
+    The threshold on probabilities is conformal (Mohri and Hashimoto 2024): learned on labeled
     responses, it promises that with --confidence the claims that are kept of a new response have at
     least --precision, whatever the probabilities are worth; poor ones only cost claims. New
-    responses must be exchangeable with the labelled ones: of the same kind, by the same model,
+    responses must be exchangeable with the labeled ones: of the same kind, by the same model,
     judged alike. What can be seen of that without labels is tested, and the promise is tried on
-    random halves of the labelled responses.
+    random halves of the labeled responses.
 
     Examples::
 
-        keep("labelled.csv", "new.csv")
-        keep("labelled.jsonl", "new.jsonl", answers="kept.html")
-        keep("labelled.csv", "new.csv", precision=0.8, guarantee="mean", answers="kept.txt",
+        keep("labeled.csv", "new.csv")
+        keep("labeled.jsonl", "new.jsonl", answers="kept.html")
+        keep("labeled.csv", "new.csv", precision=0.8, guarantee="mean", answers="kept.txt",
             dropped="remove")
 
     Args:
-        labelled: Responses with probabilities and labels, as `factormodels score` takes them.
+        labeled: Responses with probabilities and labels, as `factormodels score` takes them.
         new: New responses with probabilities from the same source.
         settings: how; in Python the fields may be named instead.
 
@@ -104,7 +104,7 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
             "--precision 1 cannot be promised in the mean; give one below 1, or "
             "--guarantee probability"
         )
-    learned_from = _with_one_probability(labelled, settings, labelled=True)
+    learned_from = _with_one_probability(labeled, settings, labeled=True)
     learned_from = learned_from.without_taught(learned_from.has_label, settings)
     known = learned_from.frame
     groups = known.loc[learned_from.has_label, "response"].unique()
@@ -115,7 +115,7 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
             f"{counted(len(groups), 'response')}{whose}; label two or more: the threshold is "
             "learned on some, and the promise is tried on others"
         )
-    of_new = _with_one_probability(new, settings, labelled=False)
+    of_new = _with_one_probability(new, settings, labeled=False)
     fresh, remarks = of_new.frame, [*learned_from.remarks, *of_new.remarks]
     seen = fresh.loc[fresh["taught"], "response"].unique().tolist()
     if seen:
@@ -153,7 +153,7 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
         _alike(alike),
     ]
     return Findings(
-        source=f"{name_of(new)} by {name_of(labelled)}",
+        source=f"{name_of(new)} by {name_of(labeled)}",
         sentences=tuple(dict.fromkeys([*sentences, *remarks])),
         tables={
             "claims": Table(
@@ -170,14 +170,14 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
     )
 
 
-def _with_one_probability(data: Data, settings: KeepSettings, *, labelled: bool) -> ClaimFrame:
+def _with_one_probability(data: Data, settings: KeepSettings, *, labeled: bool) -> ClaimFrame:
     """Claims with one probability each; answers of several models are several responses."""
-    if not labelled and settings.label is not None:
+    if not labeled and settings.label is not None:
         data = table_of(data)
         if settings.label not in data.columns:
-            # Only the labelled responses need labels.
+            # Only the labeled responses need labels.
             settings = settings.model_copy(update={"label": None})
-    claims = read_claims(data, settings, labelled=labelled, texts=True)
+    claims = read_claims(data, settings, labeled=labeled, texts=True)
     if len(claims.columns) > 1:
         raise InputError(
             f"{claims.table.source}: there are several probabilities, "
@@ -300,7 +300,7 @@ def _written(by_response: Any, settings: KeepSettings) -> str:
 
 def _promise(conformal: ConformalFilter, settings: KeepSettings) -> str:
     least = f"{100 * settings.precision:g}%"
-    of = f"calibrated on {counted(conformal.n_responses, 'labelled response')}"
+    of = f"calibrated on {counted(conformal.n_responses, 'labeled response')}"
     if conformal.status == "keeps_none":
         return f"Nothing can be kept with this promise, {of}: label more, or promise less."
     where = (
@@ -322,7 +322,7 @@ def _tried(tried: HeldOut, settings: KeepSettings) -> str:
     else:
         what = f"{100 * tried.reached:.1f}% of responses had the precision"
     return (
-        f"On {tried.n_splits} random halves of the labelled responses {what}, and "
+        f"On {tried.n_splits} random halves of the labeled responses {what}, and "
         f"{100 * tried.kept:.0f}% of claims were kept."
     )
 
@@ -331,12 +331,12 @@ def _alike(alike: Mapping[str, float]) -> str:
     name = min(alike, key=alike.__getitem__)
     if alike[name] < _SUSPECT:
         return (
-            f"The new responses are unlike the labelled ones in their {name} (p = "
+            f"The new responses are unlike the labeled ones in their {name} (p = "
             f"{p_value(alike[name])}, Kolmogorov and Smirnov, of three tests): the guarantee does "
             "not hold for them. Label some of them."
         )
     return (
-        "The guarantee is for responses exchangeable with the labelled ones. Nothing that can be "
+        "The guarantee is for responses exchangeable with the labeled ones. Nothing that can be "
         f"seen without labels speaks against it ({name}: p = {p_value(alike[name])}), which does "
         "not prove it."
     )

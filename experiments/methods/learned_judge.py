@@ -1,6 +1,6 @@
 """A judge learned from the labels that correct it, without a label counting twice.
 
-Labelled responses are dealt into folds. A claim of a labelled response gets its probability from
+Labeled responses are dealt into folds. A claim of a labeled response gets its probability from
 the judge that the other folds taught, every other claim the mean of the judges of all folds, as in
 cross-prediction-powered inference (Zrnic and Candès 2024). A judge that saw the label of a claim
 errs less there than elsewhere, and an estimate that corrects it by this label is biased and its
@@ -19,7 +19,7 @@ from calibration.estimation import FoldJudges
 from calibration.grouping import group_by_response
 from calibration.learned_potentials import RESPONSE, ClaimTable, FieldSettings
 from calibration.learned_potentials.columns import log_odds_of
-from calibration.learned_potentials.methods import field, fold_judges, labelled_folds
+from calibration.learned_potentials.methods import field, fold_judges, labeled_folds
 from experiments.columns.cells import number_cell
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.resolved import Columns
@@ -55,14 +55,14 @@ def with_learned_judge(
         claims: the claims with the probabilities that are given.
         labels: by row of the table 1, 0, or nan where no label counts.
         numbers: columns of the table that the judge reads too.
-        folds: number of folds of labelled responses.
+        folds: number of folds of labeled responses.
         seed: seed of the folds.
 
     Returns:
         The claims, and the judges by row of the table.
 
     Raises:
-        InputError: if a claim lacks a number, or labelled responses are too few for the folds.
+        InputError: if a claim lacks a number, or labeled responses are too few for the folds.
         MissingDependencyError: if PyTorch is not installed.
     """
     import pandas as pd
@@ -79,7 +79,7 @@ def with_learned_judge(
     for _, part in frame.groupby(frame["by"].map(position), sort=False):
         once = part.drop_duplicates("place")
         table = _claim_table(claims, part, labels, number_columns)
-        if not len(table.labelled):
+        if not len(table.labeled):
             continue
         of = ", ".join(part["by"].iloc[0])
         fold = checked_folds(table, folds, seed, f"{source}: {of}" if of else source)
@@ -109,20 +109,20 @@ def checked_folds(table: ClaimTable, n_folds: int, seed: int, source: str) -> In
         source: name of the data in errors.
 
     Raises:
-        InputError: if labelled responses are fewer than the folds, or labels outside a fold are
+        InputError: if labeled responses are fewer than the folds, or labels outside a fold are
             all the same.
     """
-    labels = table.labels[table.labelled]
-    n_labelled = len(np.unique(table.responses[table.labelled]))
-    if n_folds > n_labelled:
-        fewer = f", or give --folds {n_labelled}" if n_labelled > 1 else ""
+    labels = table.labels[table.labeled]
+    n_labeled = len(np.unique(table.responses[table.labeled]))
+    if n_folds > n_labeled:
+        fewer = f", or give --folds {n_labeled}" if n_labeled > 1 else ""
         raise InputError(
-            f"{source}: labels that count are of {counted(n_labelled, 'response')}, which cannot "
+            f"{source}: labels that count are of {counted(n_labeled, 'response')}, which cannot "
             f"fill --folds {n_folds}; label more responses{fewer}"
         )
-    fold = labelled_folds(table, n_folds, seed)
+    fold = labeled_folds(table, n_folds, seed)
     for number in range(n_folds):
-        taught = labels[fold[table.labelled] != number]
+        taught = labels[fold[table.labeled] != number]
         if taught.min() == taught.max():
             raise InputError(
                 f"{source}: without fold {number + 1} of {n_folds} all "
@@ -134,9 +134,9 @@ def checked_folds(table: ClaimTable, n_folds: int, seed: int, source: str) -> In
 
 def folds_sentence(table: ClaimTable, n_folds: int) -> str:
     """Return the sentence on the labels that taught, and the judge of each claim."""
-    n_labelled = len(np.unique(table.responses[table.labelled]))
+    n_labeled = len(np.unique(table.responses[table.labeled]))
     return (
-        f"{counted(len(table.labelled), 'label')} of {counted(n_labelled, 'response')} taught "
+        f"{counted(len(table.labeled), 'label')} of {counted(n_labeled, 'response')} taught "
         f"judges in {counted(n_folds, 'fold')}: claims of these responses are judged without the "
         "labels of their fold, all others by the mean of the judges."
     )

@@ -1,4 +1,4 @@
-"""A correction of relations, learned from pairs that people labelled, and how well it does."""
+"""A correction of relations, learned from pairs that people labeled, and how well it does."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from experiments.asking.relation_correction import (
 )
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import Session, asking
-from experiments.columns.labelled_relations import (
-    LabelledRelations,
+from experiments.columns.labeled_relations import (
+    LabeledRelations,
     judged_responses,
-    read_labelled_relations,
+    read_labeled_relations,
 )
-from experiments.evaluators.relation_quality import in_sample, labelled_pairs
+from experiments.evaluators.relation_quality import in_sample, labeled_pairs
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import in_sample_remark, interval, number
@@ -62,7 +62,7 @@ LEARNED = "learned"
 
 
 def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
-    """Learn a correction of relations from labelled pairs, and score it on other responses.
+    """Learn a correction of relations from labeled pairs, and score it on other responses.
 
     Args:
         responses: with `relations` given a table of pairs, else responses with relations that
@@ -70,7 +70,7 @@ def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
         settings: how.
 
     Raises:
-        InputError: if they cannot be read, or hold no labelled pair that was answered.
+        InputError: if they cannot be read, or hold no labeled pair that was answered.
         MissingDependencyError: if a relation model needs a library that is not installed.
     """
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
@@ -78,14 +78,14 @@ def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
         if settings.relations != GIVEN:
             pairs = _answered_pairs(responses, settings, session)
         elif isinstance(responses, str | Path):
-            pairs = read_labelled_relations(responses)
+            pairs = read_labeled_relations(responses)
         else:
             raise InputError("--relations given reads a table of pairs; give its file")
     if settings.dry_run:
         return planned_findings(source, session.ledger)
     if not len(pairs.y):
         raise InputError(
-            f"{source}: none of {counted(pairs.missing + pairs.shared, 'labelled pair')} has "
+            f"{source}: none of {counted(pairs.missing + pairs.shared, 'labeled pair')} has "
             "probabilities of all three relations; --method logprobs or samples gives them where "
             "the model has them"
         )
@@ -94,7 +94,7 @@ def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
         some = {1: "", 2: "2, or "}.get(n_responses, f"2 to {n_responses}, or ")
         raise InputError(
             f"{source}: folds is {settings.folds}, but {counted(n_responses, 'response')} with "
-            f"labelled pairs can be dealt out; give {some}0 for none"
+            f"labeled pairs can be dealt out; give {some}0 for none"
         )
     scaling = fit_vector_scaling(pairs.p, pairs.y)
     corrected = {
@@ -134,10 +134,10 @@ def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
 
 def _answered_pairs(
     responses: Responses, settings: FitSettings, session: Session
-) -> LabelledRelations:
-    """The labelled pairs of responses with the answers of a relation model."""
+) -> LabeledRelations:
+    """The labeled pairs of responses with the answers of a relation model."""
     graphs = judged_responses(responses)
-    labelled = labelled_pairs(graphs)
+    labeled = labeled_pairs(graphs)
     judge, _ = relation_model(
         settings.relations or GIVEN,
         session.model,
@@ -145,15 +145,15 @@ def _answered_pairs(
         window=settings.window,
         openness=settings.openness,
     )
-    answers = ask(judge, [each.pair for each in labelled])
+    answers = ask(judge, [each.pair for each in labeled])
     kept = [
         (each, shares)
-        for each, answer in zip(labelled, answers, strict=True)
+        for each, answer in zip(labeled, answers, strict=True)
         if (shares := as_stated(answer)) is not None
     ]
     missing = sum(isinstance(answer, Missing) for answer in answers)
     taught = {each.response for each, _ in kept}
-    return LabelledRelations(
+    return LabeledRelations(
         np.array([shares for _, shares in kept]).reshape(-1, len(JUDGED_KINDS)),
         np.array([JUDGED_KINDS.index(each.kind) for each, _ in kept], dtype=np.int64),
         tuple(each.response for each, _ in kept),
@@ -169,13 +169,13 @@ def _in_sample(relations: str, graphs: Sequence[FactGraph]) -> Iterator[str]:
     """What a reader must know where the lexical model was fitted to the passages."""
     if relations != "lexical":
         return
-    # Its passages were labelled whether or not their claims are.
+    # Its passages were labeled whether or not their claims are.
     keys = (each.key or passage_key(each.text) for graph in graphs for each in graph.contexts)
     if known := in_sample(frozenset(filter(None, keys))):
         yield f"The result is {in_sample_remark(known)}."
 
 
-def _row(name: str, p: Floats, pairs: LabelledRelations, seed: int) -> dict[str, Any]:
+def _row(name: str, p: Floats, pairs: LabeledRelations, seed: int) -> dict[str, Any]:
     """Scores of probabilities, with intervals over responses."""
     row: dict[str, Any] = {"correction": name, "n": len(pairs.y)}
     for quantity, estimate in estimate_label_scores(p, pairs.y, pairs.responses).items():
@@ -195,13 +195,13 @@ def _row(name: str, p: Floats, pairs: LabelledRelations, seed: int) -> dict[str,
 
 
 def _sentences(
-    rows: list[dict[str, Any]], pairs: LabelledRelations, settings: FitSettings
+    rows: list[dict[str, Any]], pairs: LabeledRelations, settings: FitSettings
 ) -> Iterator[str]:
     """What the correction is worth, and what it was learned without."""
     counts = np.bincount(pairs.y, minlength=len(JUDGED_KINDS)).tolist()
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in zip(JUDGED_KINDS, counts, strict=True))
     yield (
-        f"{counted(len(pairs.y), 'labelled pair')} of "
+        f"{counted(len(pairs.y), 'labeled pair')} of "
         f"{counted(len(set(pairs.responses)), 'response')}: {kinds}."
     )
     *others, last = rows
@@ -226,12 +226,12 @@ def _sentences(
     absent = [str(kind) for kind, count in zip(JUDGED_KINDS, counts, strict=True) if not count]
     if absent:
         yield (
-            f"No pair is labelled {' or '.join(absent)}: nothing but the penalty sets the scaling "
+            f"No pair is labeled {' or '.join(absent)}: nothing but the penalty sets the scaling "
             "there."
         )
     if pairs.missing:
         yield (
-            f"{counted(pairs.missing, 'labelled pair')} {is_or_are(pairs.missing)} without an "
+            f"{counted(pairs.missing, 'labeled pair')} {is_or_are(pairs.missing)} without an "
             "answer, and left out."
         )
     if pairs.shared:
@@ -266,7 +266,7 @@ def _corrections_table(rows: list[dict[str, Any]], folds: int) -> Table:
 
 
 def _relations_table(
-    pairs: LabelledRelations, corrected: dict[str, Floats], scaling: VectorScaling
+    pairs: LabeledRelations, corrected: dict[str, Floats], scaling: VectorScaling
 ) -> Table:
     rows = [
         {
@@ -281,14 +281,14 @@ def _relations_table(
     means = " | ".join(f"p_{name}:3 P {name}" for name in corrected)
     return Table(
         data_frame(rows),
-        columns_as(f"relation | share:3 labelled | {means} | weight:3 | constant:3"),
+        columns_as(f"relation | share:3 labeled | {means} | weight:3 | constant:3"),
         "How often each relation holds, and how probable it is said to be.",
         note="P: mean probability. Weight and constant of ln P: of the scaling by all pairs; "
         "1 and 0 change nothing.",
     )
 
 
-def _confusion_table(pairs: LabelledRelations, corrected: dict[str, Floats]) -> Table:
+def _confusion_table(pairs: LabeledRelations, corrected: dict[str, Floats]) -> Table:
     kinds = tuple(map(str, JUDGED_KINDS))
     rows = [
         {"correction": name, "human": human, **dict(zip(kinds, counts, strict=True))}

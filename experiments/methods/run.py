@@ -171,7 +171,7 @@ def run(
 
 def _declared(settings: RunSettings) -> dict[str, Any]:
     """What options declare in place of the study's keys, by place."""
-    keys_of_cells = {name: getattr(settings, name) for name in ("k", "unlabelled")}
+    keys_of_cells = {name: getattr(settings, name) for name in ("k", "unlabeled")}
     declared = {"venue": settings.venue, **keys_of_cells}
     for name in ConventionSettings.model_fields:
         if name not in keys_of_cells:
@@ -210,10 +210,10 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
         tables = {"study": nothing}
         return Findings(loaded.study.study, sentences, tables, unshown=("study",), written=())
     with results_folder(folder):
-        artefacts, files = run_analysis(loaded, folder, watcher().steps, settings.data)
+        artifacts, files = run_analysis(loaded, folder, watcher().steps, settings.data)
     return Findings(
-        *(loaded.study.study, artefacts.remarks, artefacts.tables),
-        draw=lambda: artefacts.figures,
+        *(loaded.study.study, artifacts.remarks, artifacts.tables),
+        draw=lambda: artifacts.figures,
         written=files,
     )
 
@@ -250,13 +250,13 @@ def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
     except (KeyboardInterrupt, OSError):
         watcher().notice(f"what is measured is kept in {folder}; --resume goes on with it")
         raise
-    artefacts = results.artefacts
+    artifacts = results.artifacts
     return Findings(
         source=loaded.study.study,
-        sentences=artefacts.remarks,
-        tables=artefacts.tables,
+        sentences=artifacts.remarks,
+        tables=artifacts.tables,
         unshown=("networks",),
-        draw=lambda: artefacts.figures,
+        draw=lambda: artifacts.figures,
         incomplete=results.failed,
         frames={"rows": lambda: results.measured},
         written=results.files,
@@ -552,7 +552,7 @@ def _planned(
     for dataset in planned.data:
         yield (
             f"{dataset.name}: {counted(len(dataset.graphs), 'response')}, "
-            f"{counted(dataset.n_atoms, 'atom')}, {dataset.n_labelled:,} labelled"
+            f"{counted(dataset.n_atoms, 'atom')}, {dataset.n_labeled:,} labeled"
         )
     of = "the response that takes longest"
     if any(len(dataset.graphs) > MOST_PREDICTED for dataset in planned.data):

@@ -32,7 +32,7 @@ from experiments.evaluators.convention_measures import (
     scored_under,
     scores_under,
 )
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.figures.reliability import reliability_figure
 from experiments.findings.findings import Findings
 from experiments.findings.table import (
@@ -157,12 +157,12 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     models = tuple(dict.fromkeys([*(name for name in given_models if name in judges), *judges]))
     rows: list[dict[str, Any]] = []
     marked: dict[str, None] = {}
-    n_labelled = 0
+    n_labeled = 0
     for graph in graphs:
         marks = marks_by_model(graph)
         marked |= dict.fromkeys(marks)
         for atom in graph.atoms:
-            n_labelled += atom.label is not None
+            n_labeled += atom.label is not None
             p = {name: by_response[graph.id].get(name, {}).get(atom.id) for name in models}
             if None not in p.values():
                 ids = {"response": graph.id, "claim": atom.id, "label": label_of(atom)}
@@ -172,12 +172,12 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     if not kept or not models:
         tools = models or [each.name for each in alignments]
         raise InputError(
-            f"{source}: no labelled claim is judged by all of {', '.join(tools)}; see how many "
+            f"{source}: no labeled claim is judged by all of {', '.join(tools)}; see how many "
             "of its claims each shares, with one --with at a time"
         )
     scored = f"all {len(models)}" if len(models) > 1 else models[0]
     sentences = [
-        f"Scored are the {counted(kept, 'labelled claim')} of {n_labelled:,} that {scored} judged.",
+        f"Scored are the {counted(kept, 'labeled claim')} of {n_labeled:,} that {scored} judged.",
         *(_aligned_sentence(each) for each in alignments),
     ]
     marks_of_models = [mark_column(name) for name in models if name in marked]
@@ -446,7 +446,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         score("claims.csv", p="confidence", label="truth", group="answer",
             recalibrate="platt,isotonic,best")
         score("results/compare/rows.parquet", by=["dataset", "backend_label"]).save("scores")
-        score("labelled.jsonl", beside=["factscore.json", "safe.json"])
+        score("labeled.jsonl", beside=["factscore.json", "safe.json"])
 
     Args:
         data: Probabilities and labels: CSV, TSV, Excel, Parquet, JSON Lines or JSON; one row per
@@ -476,12 +476,12 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     irrelevant = claims.frame["irrelevant"].astype(bool)
     lacking = {
         "irrelevant": bool(irrelevant.any()),
-        "unlabelled": bool((claims.frame["label"].isna() & ~irrelevant).any()),
+        "unlabeled": bool((claims.frame["label"].isna() & ~irrelevant).any()),
     }
     # Of a score that is not among these.
     with entropy_warnings():
         claims = claims.under(conventions)
-        parts, of_parts = claims.labelled_parts()
+        parts, of_parts = claims.labeled_parts()
         remarks = [*claims.remarks, *of_parts]
         blocks = [_block(name, part, settings) for name, part in parts.items()]
     tables = {"scores": _scores(blocks), "intervals": _intervals(blocks)}
@@ -546,7 +546,7 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
         k=conventions.k,
         intervals=settings.intervals,
         n_bins=settings.bins,
-        unlabelled=conventions.unlabelled,
+        unlabeled=conventions.unlabeled,
     )
     return _Block(name, frame, scored_under(scored, conventions))
 
@@ -561,7 +561,7 @@ def _wide_rows(scored: ScoreTable) -> list[dict[str, Any]]:
         {
             "model": model.name,
             "n_claims": model.n_claims,
-            "n_unlabelled": model.n_unlabelled,
+            "n_unlabeled": model.n_unlabeled,
             "n_responses": model.n_responses,
             "n_extreme": model.n_extreme,
         }
@@ -782,7 +782,7 @@ def _recalibrated(
                 k=conventions.k,
                 intervals=settings.intervals,
                 n_bins=settings.bins,
-                unlabelled=conventions.unlabelled,
+                unlabeled=conventions.unlabeled,
             )
             scored = scored_under(scored, conventions)
             remarks += [f"{of}: {each}" for each in maps.missing]

@@ -28,7 +28,7 @@ from experiments.evaluators.core_choices import (
     kept_by_sentence,
 )
 from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import each_response
@@ -188,9 +188,9 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     judge_of_relevance = session.asked(settings.relevance)
     choices = settings.choices(model)
     probed = _probed(settings, model, judge_of_relevance)
-    labelled = any(atom.label is not None for graph in graphs for atom in graph.atoms)
-    if "seed" in settings.model_fields_set and not labelled:
-        raise InputError("--seed is about the intervals of labelled claims; there are none")
+    labeled = any(atom.label is not None for graph in graphs for atom in graph.atoms)
+    if "seed" in settings.model_fields_set and not labeled:
+        raise InputError("--seed is about the intervals of labeled claims; there are none")
     split: set[str] = set()
     unjudged = 0
     selections: list[tuple[FactGraph, Selection]] = []
@@ -218,7 +218,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     tables = {"responses": _responses(selections), "claims": _claims(selections)}
     counting = tuple(_counting(graph, selection) for graph, selection in selections)
     draw = no_figures
-    if labelled:
+    if labeled:
         kept = _kept(selections, settings.seed)
         tables["sentences"] = kept
         if len(kept.frame) > 1:
@@ -328,10 +328,10 @@ def _responses(selections: Sequence[tuple[FactGraph, Selection]]) -> Table:
                 "status": selection.solution.status,
             }
         )
-    labelled = any(row["true_before"] == row["true_before"] for row in rows)
+    labeled = any(row["true_before"] == row["true_before"] for row in rows)
     columns = (
         *columns_as("response | claims:0 | selected:0 | share:2 share left"),
-        *(columns_as("true_before:2 true before | true_after:2 true after") if labelled else ()),
+        *(columns_as("true_before:2 true before | true_after:2 true after") if labeled else ()),
         *columns_as("status"),
     )
     return Table(data_frame(rows), columns, "Claims that count, by response.")

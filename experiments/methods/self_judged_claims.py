@@ -1,4 +1,4 @@
-"""Responses with labelled claims, of which their model is asked: from generations to sigma."""
+"""Responses with labeled claims, of which their model is asked: from generations to sigma."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings
     """Asking the model."""
 
     model: Annotated[Model, USUAL] = None
-    """Ask this model for its judgements in the paper's three settings; the data are its responses
-    with labelled claims. As litellm spells it; its key comes from the environment."""
+    """Ask this model for its judgments in the paper's three settings; the data are its responses
+    with labeled claims. As litellm spells it; its key comes from the environment."""
 
     extract: Annotated[bool, USUAL] = False
     """First split responses without claims into claims, and label these by passages: of --documents
@@ -105,9 +105,9 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
         if lacking:
             raise InputError(
                 f"response {lacking[0].id!r} has no claims; add --extract with --documents, or "
-                "give labelled claims"
+                "give labeled claims"
             )
-        if not any(_labelled(graph) for graph in graphs):
+        if not any(_labeled(graph) for graph in graphs):
             raise InputError(
                 "no claim has a label, S or NS, without which there is no σ; label them"
             )
@@ -121,7 +121,7 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
             )
     if not searched:
         raise InputError(
-            "--extract: claims that are extracted are labelled by passages; name a folder with "
+            "--extract: claims that are extracted are labeled by passages; name a folder with "
             "--documents, or --retriever wikipedia"
         )
 
@@ -137,9 +137,9 @@ def probed_stages(
 
 
 def planned_calls(graphs: Sequence[FactGraph], settings: Sequence[str]) -> dict[str, int]:
-    """Number of calls by stage that labelled claims take if none is answered from the cache."""
+    """Number of calls by stage that labeled claims take if none is answered from the cache."""
     bare = [Extent() for graph in graphs if not graph.atoms]
-    extents = [Extent(atoms=len(_labelled(graph))) for graph in graphs]
+    extents = [Extent(atoms=len(_labeled(graph))) for graph in graphs]
     asked = [SELF_SETTINGS[name] for name in settings]
     pairs = any(setting.needs_pair for setting in asked)
     return {
@@ -164,7 +164,7 @@ def ask_claims(
         session: who is asked.
 
     Returns:
-        A row per labelled claim, in the columns that `judged_claims` knows; what a reader must
+        A row per labeled claim, in the columns that `judged_claims` knows; what a reader must
         know, a sentence each; and whether a response has no result, or a stage no answer.
 
     Raises:
@@ -256,7 +256,7 @@ def ask_claims(
             )
     if asked.extract:
         remarks.append(
-            f"Claims were extracted by {model.name} and labelled by it from passages (the assessor "
+            f"Claims were extracted by {model.name} and labeled by it from passages (the assessor "
             f"{LABELLER}): these labels are a model's verdicts, not people's."
         )
     if batch.failed:
@@ -285,9 +285,9 @@ def _refusal_stage(model: WithPrompts) -> Stage:
 
 def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:
     def stage(graph: FactGraph) -> FactGraph:
-        labelled = _labelled(graph)
+        labeled = _labeled(graph)
         # What has no label would be paid for and count nowhere.
-        asked = replace(graph, atoms=tuple(labelled), contexts=(), relations=())
+        asked = replace(graph, atoms=tuple(labeled), contexts=(), relations=())
         judged = judge_own_claims(asked, model, settings=settings)
         facts = {
             claim.claim: {
@@ -320,12 +320,12 @@ def _label(graph: FactGraph, atom: Atom) -> str | None:
     return None if verdict is None else "S" if verdict["label"] == "true" else "NS"
 
 
-def _labelled(graph: FactGraph) -> list[Atom]:
+def _labeled(graph: FactGraph) -> list[Atom]:
     return [atom for atom in graph.atoms if _label(graph, atom) in _JUDGED]
 
 
 def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]:
-    """A row per labelled claim, and why judgements are missing, a reason each."""
+    """A row per labeled claim, and why judgments are missing, a reason each."""
     rows: list[dict[str, Any]] = []
     missing: list[str] = []
     placed = all(atom.sentence is not None for graph in graphs for atom in graph.atoms)

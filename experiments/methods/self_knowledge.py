@@ -48,7 +48,7 @@ from experiments.columns.options import ClaimColumns
 from experiments.columns.responses import load_responses
 from experiments.columns.sources import name_of
 from experiments.evaluators.probe_first import first_probe, planned_probe, with_probe
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.figures.positions import TITLES, position_table
 from experiments.findings.findings import Findings
 from experiments.findings.table import (
@@ -91,7 +91,7 @@ OUT_OF_RANGE = "out_of_range"
 KINDS = "kinds of claims"
 
 _ENOUGH_TO_REDRAW = 60
-"""Responses from which on percentiles of the bootstrap cover as well as linearised intervals."""
+"""Responses from which on percentiles of the bootstrap cover as well as linearized intervals."""
 
 _HALF = 0.5
 """Threshold of a confidence where none is given."""
@@ -213,7 +213,7 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
     correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals
     the factuality, predicts the factuality of other responses, and compares models and conditions
     in pairs. Columns with an obvious name are recognized, and
-    the command says which. Of labelled responses of which no model says anything, shows the share
+    the command says which. Of labeled responses of which no model says anything, shows the share
     and number of supported, unsupported and irrelevant claims by position.
 
     Examples::
@@ -228,8 +228,8 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
 
     Args:
         data: Claims with a label and what the model says about each: CSV, TSV, Parquet, JSON Lines
-            or JSON; or labelled responses: FActScore's or Factcheck-Bench's JSON Lines, fact
-            graphs, an embedded dataset. With --model the model's responses with labelled claims. In
+            or JSON; or labeled responses: FActScore's or Factcheck-Bench's JSON Lines, fact
+            graphs, an embedded dataset. With --model the model's responses with labeled claims. In
             Python also a data frame, records, or fact graphs.
         settings: how; in Python the fields may be named instead.
 

@@ -11,7 +11,7 @@ from calibration.figures.panels import (
     COLUMN,
     PAGE,
     legend_below,
-    nth_colour,
+    nth_color,
     nth_marker,
     panels,
 )
@@ -47,7 +47,7 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
     estimate or bound that the backend reports, in nats from the reference.
 
     Args:
-        overall: rows of `experiments.networks.summary.summarise`.
+        overall: rows of `experiments.networks.summary.summarize`.
     """
     looks = _looks(list(overall["backend"]))
     timed = overall.dropna(subset=["seconds"])
@@ -133,15 +133,15 @@ def _has_bracket(rows: pd.DataFrame) -> pd.Series[bool]:
 
 def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
     """How the points of each backend are drawn; after the palette's end markers are hollow."""
-    from calibration.figures.style import COLOURS
+    from calibration.figures.style import COLORS
 
     return {
         label: {
-            "color": nth_colour(at),
+            "color": nth_color(at),
             "linestyle": "none",
             "marker": nth_marker(at),
             "markersize": 3.5,
-            "fillstyle": "full" if at < len(COLOURS) else "none",
+            "fillstyle": "full" if at < len(COLORS) else "none",
         }
         for at, label in enumerate(dict.fromkeys(labels))
     }

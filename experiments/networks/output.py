@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.findings.artefacts import (
-    Artefacts,
+from experiments.findings.artifacts import (
+    Artifacts,
     Origin,
     PaperFigure,
-    write_artefacts,
+    write_artifacts,
     write_parquet,
 )
 from experiments.findings.markup import write_csv
@@ -26,7 +26,7 @@ from experiments.networks.measure import ABSENT, FAILED, REFUSED
 from experiments.networks.summary import (
     WITHOUT_ANSWER,
     failures,
-    summarise,
+    summarize,
     warnings,
     with_brackets,
 )
@@ -40,7 +40,7 @@ from factormodels.nouns import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-WritePage = Callable[[Path, str, Artefacts], None]
+WritePage = Callable[[Path, str, Artifacts], None]
 """(file, name of the study, what was found) -> its page, written to the file."""
 
 _CAPTION = (
@@ -58,13 +58,13 @@ class NetworkResults:
     """What a study of networks found.
 
     Attributes:
-        artefacts: its tables and figures, and what a reader must know.
+        artifacts: its tables and figures, and what a reader must know.
         measured: every measurement, a row each.
         failed: whether a measurement failed, other than that a backend refused the network.
         files: the files, the manifest last.
     """
 
-    artefacts: Artefacts
+    artifacts: Artifacts
     measured: pd.DataFrame
     failed: bool
     files: tuple[Path, ...]
@@ -93,7 +93,7 @@ def write_networks(
     measured = with_brackets(data_frame(_rows_of(planned, every, rows)))
     searched = data_frame(_searched(planned, every, rows))
     statuses = [row["status"] for row in rows.values()]
-    overall = summarise(measured, planned.base, study.seed)
+    overall = summarize(measured, planned.base, study.seed)
     tables = {
         "accuracy": accuracy_table(overall),
         "costs": cost_table(overall, planned.base),
@@ -106,11 +106,11 @@ def write_networks(
         *warnings(measured),
         *(failures(searched) if len(searched) else ()),
     )
-    artefacts = Artefacts(tables, {"frontier": figure}, remarks).with_points()
+    artifacts = Artifacts(tables, {"frontier": figure}, remarks).with_points()
     plain = study.plain()
     origin = Origin(study.study, plain_hash(plain))
     with unfinished_folder(folder) as unfinished:
-        files = list(write_artefacts(artefacts, unfinished, origin, venue_named(study.venue)))
+        files = list(write_artifacts(artifacts, unfinished, origin, venue_named(study.venue)))
         parquet = unfinished / ROWS
         write_parquet(parquet, measured, origin.metadata())
         rounds = measured["round_seconds"].map(lambda each: " ".join(map(repr, each)))
@@ -118,19 +118,19 @@ def write_networks(
         files += [parquet, parquet.with_suffix(".csv")]
         if write_page is not None:
             files.append(unfinished / REPORT)
-            write_page(files[-1], study.study, artefacts)
+            write_page(files[-1], study.study, artifacts)
         document = manifest(
             *(study.study, plain, facts_of(planned.sources), (study.seed, *study.all_seeds), files),
             units=dict(sorted(Counter(statuses).items())),
             units_missing=len(every) - len(rows),
             code_of_units=list(code),
-            remarks=list(artefacts.remarks),
+            remarks=list(artifacts.remarks),
         )
         files.append(unfinished / MANIFEST)
         write_text(files[-1], manifest_text(document))
         publish(files, folder)
     written = tuple(folder / file.name for file in files)
-    return NetworkResults(artefacts, measured, FAILED in statuses, written)
+    return NetworkResults(artifacts, measured, FAILED in statuses, written)
 
 
 def _rows_of(

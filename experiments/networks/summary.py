@@ -75,7 +75,7 @@ def _with_exact_log_z(measured: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def summarise(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
+def summarize(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
     """One row per dataset and backend: status, errors, brackets, memory, and the ratio of times.
 
     The ratio is the median over rounds of the ratio within a round, averaged geometrically over

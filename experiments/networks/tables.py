@@ -42,7 +42,7 @@ def accuracy_table(overall: pd.DataFrame) -> Table:
     """Errors and certified brackets of each backend, a block per dataset.
 
     Args:
-        overall: rows of `experiments.networks.summary.summarise`.
+        overall: rows of `experiments.networks.summary.summarize`.
     """
     outside = " | outside:0" if overall["outside"].any() else ""
     # Of one network the median is the furthest too.
@@ -68,7 +68,7 @@ def cost_table(overall: pd.DataFrame, against: str) -> Table:
     """Times and memory of each backend, a block per dataset.
 
     Args:
-        overall: rows of `experiments.networks.summary.summarise`.
+        overall: rows of `experiments.networks.summary.summarize`.
         against: the backend that times are divided by.
     """
     return Table(
@@ -102,7 +102,7 @@ def network_table(measured: pd.DataFrame) -> Table:
 
 
 def ratio_texts(overall: pd.DataFrame) -> list[str]:
-    """The ratios of times that `summarise` gives, with their intervals, as a table shows them."""
+    """The ratios of times that `summarize` gives, with their intervals, as a table shows them."""
     texts = []
     rows: list[dict[Any, Any]] = overall.to_dict("records")
     for row in rows:

@@ -157,7 +157,7 @@ def _in_words(fit: CrossFittedPriors) -> str:
     """The learned values that one response was given, in words."""
     # `fit.of([response])` left one response, at position 0.
     fold_fit = fit.fits[fit.fold[0]]
-    others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
+    others = "all labeled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
     values = ", ".join(f"{value['name']} {value['estimate']:.3f}" for value in fold_fit.table)
     return f"{fit.request.view.prior.title}, learned from {others}: {values}"
 

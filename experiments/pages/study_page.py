@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.figures.panels import COLUMN
-from calibration.figures.style import COLOURS, MARKERS, paper_style
+from calibration.figures.style import COLORS, MARKERS, paper_style
 from experiments.columns.cell_names import CELL, NO_GRAPH, shown
 from experiments.findings.page import inline_svg, page, write_page
 from experiments.findings.table import ENDS, Column
@@ -191,7 +191,7 @@ def _scores(
         group_rows = subject.summary.iloc[list(group.rows)]
         record = group_rows.iloc[0]
         # Without labels there is no score to draw.
-        if not record["n_labelled"]:
+        if not record["n_labeled"]:
             continue
         name = ", ".join(filter(None, (group.name, group.selection)))
         exact = bool((group_rows["backend"] == REFERENCE).any())
@@ -275,7 +275,7 @@ def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]
 
     Args:
         rows: the answers: name, what stands beside the row; exact, whether it is that of the exact
-            backend, which has a colour of its own; and of each measure the score and the ends of
+            backend, which has a color of its own; and of each measure the score and the ends of
             its interval, MEASURE_lower and MEASURE_upper.
         measures: the measures to show, with the title of each.
     """
@@ -297,8 +297,8 @@ def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]
                 estimate, *ends = (row[f"{measure}{end}"] for end in ENDS)
                 number = 0 if row["exact"] else 1
                 if np.isfinite(ends).all():
-                    axes.plot(ends, [y, y], color=COLOURS[number], linewidth=1.0)
-                axes.plot([estimate], [y], MARKERS[number], color=COLOURS[number], markersize=3.5)
+                    axes.plot(ends, [y, y], color=COLORS[number], linewidth=1.0)
+                axes.plot([estimate], [y], MARKERS[number], color=COLORS[number], markersize=3.5)
             axes.set_xlabel(title)
             axes.grid(axis="x", color="0.5", alpha=0.25, linewidth=0.5)
         panels[0].set_yticks(height, names)
@@ -324,12 +324,12 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
     from calibration.figures.shown_figure import ShownFigure
 
     groups = {
-        "labelled true": (label == 1, COLOURS[0]),
-        "labelled false": (label == 0, COLOURS[1]),
-        "unlabelled": (np.isnan(label), "0.55"),
+        "labeled true": (label == 1, COLORS[0]),
+        "labeled false": (label == 0, COLORS[1]),
+        "unlabeled": (np.isnan(label), "0.55"),
     }
     shown = {
-        name: (p[members], colour) for name, (members, colour) in groups.items() if members.any()
+        name: (p[members], color) for name, (members, color) in groups.items() if members.any()
     }
     with paper_style():
         figure = ShownFigure(figsize=(3.4, 2.6), layout="constrained")
@@ -339,9 +339,9 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
             bins=np.linspace(0.0, 1.0, _BINS + 1).tolist(),
             stacked=True,
             label=[f"{name} ({len(values):,})" for name, (values, _) in shown.items()],
-            color=[colour for _, colour in shown.values()],
-            # Without colour the hatching tells.
-            hatch=["////" if name == "labelled false" else "" for name in shown],
+            color=[color for _, color in shown.values()],
+            # Without color the hatching tells.
+            hatch=["////" if name == "labeled false" else "" for name in shown],
             edgecolor="white",
             linewidth=0.4,
         )

@@ -17,7 +17,7 @@ from factormodels.conventions import (
     Irrelevant,
     Logarithm,
     SharedPassage,
-    Unlabelled,
+    Unlabeled,
     WeakRelations,
     meaning_of,
 )
@@ -90,7 +90,7 @@ class MeasureConventionSettings(ScoreConventionSettings):
     """K of F1@K: median (of the claims per response), half (of a response's claims), half-down
     (rounded down), or a number."""
 
-    unlabelled: Annotated[Unlabelled | None, Option("HOW")] = None
+    unlabeled: Annotated[Unlabeled | None, Option("HOW")] = None
     """Claims without a label in measures that need one: exclude, or false."""
 
 

@@ -211,14 +211,14 @@ class Subset:
     Attributes:
         responses: ids of the responses.
         topics: topics of the responses.
-        labelled: only responses with a labelled atom.
+        labeled: only responses with a labeled atom.
         sample: so many of what is left, drawn at random and kept in the order of the data.
         seed: seed of the draw.
     """
 
     responses: tuple[str, ...] | None = None
     topics: tuple[str, ...] | None = None
-    labelled: bool = False
+    labeled: bool = False
     sample: Count | None = None
     seed: Seed = 0
 
@@ -232,7 +232,7 @@ class DatasetChoice:
             if absent) or of a generator.
         path: a file of fact graphs or a published file, relative to the folder of the configuration
             that names it.
-        synthetic: arguments of `factormodels.synthetic.labelled_responses`; a law is a number, or
+        synthetic: arguments of `factormodels.synthetic.labeled_responses`; a law is a number, or
             the two ends of an interval.
         options: options of the embedded dataset's loader.
         subset: which of the responses.
@@ -311,14 +311,14 @@ class RelationModelChoice(Asking):
     """A relation model of a study."""
 
     model: Annotated[str, known(lambda: RELATION_MODELS, "relation model")]
-    """recorded (the data's own, as they are, or with `path` a file of judgements), lexical (overlap
+    """recorded (the data's own, as they are, or with `path` a file of judgments), lexical (overlap
     of words), nli, minicheck or alignscore (a local model), or prompted (a language model)."""
 
     label: str = ""
     """What tables call it; made from the other keys if absent."""
 
     path: NonEmpty | None = None
-    """Folder of a local model, or file of recorded judgements (JSON Lines); relative to the folder
+    """Folder of a local model, or file of recorded judgments (JSON Lines); relative to the folder
     of the configuration that names it."""
 
     method: Method = "automatic"
@@ -525,7 +525,7 @@ class Learned:
             logit of the probability that each states) or probability (in its place).
         by: the class of relations that has a temperature or probability of its own: kind, or
             stance (Factcheck-Bench). Absent: one temperature for all, a probability for each kind.
-        folds: parts of the labelled responses, drawn with the study's `seed`; each is judged by
+        folds: parts of the labeled responses, drawn with the study's `seed`; each is judged by
             what the others teach.
         backend: the algorithm that fits.
         settings: settings of the algorithm.
@@ -667,10 +667,10 @@ class SelectionChoice(SelectionRule, Keyed):
 
     relations: Literal["lexical", "recorded", "nli"] = "lexical"
     """Who says which atom entails which: lexical (overlap of words), recorded (a file of
-    judgements, or the relations between atoms in the data) or nli (a local model)."""
+    judgments, or the relations between atoms in the data) or nli (a local model)."""
 
     path: NonEmpty | None = None
-    """The file of recorded judgements (absent: those of the data), or the model's folder."""
+    """The file of recorded judgments (absent: those of the data), or the model's folder."""
 
     domain: str | None = None
     """Domain of the bleached claims of `informativeness`; that of each response if absent."""
@@ -806,7 +806,7 @@ class Report:
 # --- The study --------------------------------------------------------------------------------
 
 PRESENTATION = (
-    *("description", "selections", "unlabelled", "k", "measures", "significance", "conventions"),
+    *("description", "selections", "unlabeled", "k", "measures", "significance", "conventions"),
     *("reliability", "report", "venue", "outputs"),
 )
 """Keys that no posterior depends on: they may change between a run and its resumption. Of the
@@ -845,7 +845,7 @@ class Study:
         seeds: seeds of the backends that have a setting `seed` and are not given one; a cell each.
             `seed` alone if absent.
         selections: which atoms count in measures and tests.
-        unlabelled: what an atom without a human label counts as in scores; error refuses it.
+        unlabeled: what an atom without a human label counts as in scores; error refuses it.
         k: K of F1@K: median (of the atoms per response), half (of a response's atoms), or a number.
         measures: columns of the tables, of the scores of `calibration.scores.REGISTRY`; those that
             summary.csv does not have anyway it then has too.
@@ -854,7 +854,7 @@ class Study:
         report: what the HTML report shows.
         venue: what LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides,
             or widths of a column and of the text in points, such as 219x455.
-        outputs: artefacts to make beside the rows, the summary and the manifest.
+        outputs: artifacts to make beside the rows, the summary and the manifest.
     """
 
     study: Annotated[str, AfterValidator(file_name)]
@@ -878,7 +878,7 @@ class Study:
     selections: Annotated[Some[SelectionChoice], Short("text", "selection")] = (
         SelectionChoice(selection=EVERYTHING),
     )
-    unlabelled: Literal["exclude", "false", "true", "error"] = "exclude"
+    unlabeled: Literal["exclude", "false", "true", "error"] = "exclude"
     k: KPolicy = "median"
     measures: Annotated[Several[MeasureName], Short("text")] = DEFAULT_MEASURES
     significance: Significance = field(default_factory=Significance)
@@ -944,8 +944,8 @@ class Study:
     @property
     def declared(self) -> Conventions:
         """The conventions that hold; encodings are dimensions of the study, and not among them."""
-        unlabelled = "false" if self.unlabelled == "false" else "exclude"
-        return self.conventions.declared(k=self.k, encoding=DEFAULT_ENCODING, unlabelled=unlabelled)
+        unlabeled = "false" if self.unlabeled == "false" else "exclude"
+        return self.conventions.declared(k=self.k, encoding=DEFAULT_ENCODING, unlabeled=unlabeled)
 
     @property
     def backend_seeds(self) -> tuple[int, ...]:
@@ -1108,7 +1108,7 @@ def differing_from_default(
         kind: which of them: those of this class.
     """
     # These are keys of a study by themselves.
-    elsewhere = ("k", "encoding", "unlabelled")
+    elsewhere = ("k", "encoding", "unlabeled")
     return {
         name: value for name, value in stated(conventions, kind).items() if name not in elsewhere
     }

@@ -57,7 +57,7 @@ class StudyData:
         return int(self.claims.n_atoms.sum())
 
     @property
-    def n_labelled(self) -> int:
+    def n_labeled(self) -> int:
         """Number of atoms with a human label."""
         return len(self.claims.label) - int(self.claims.label.null_count)
 
@@ -210,9 +210,9 @@ def _synthetic(arguments: Mapping[str, Any], numbers: range | None = None) -> It
         arguments: as a study has them.
         numbers: which of the responses, counted from 1; None: those of the arguments.
     """
-    from factormodels.synthetic import Constant, Uniform, each_labelled_response
+    from factormodels.synthetic import Constant, Uniform, each_labeled_response
 
-    parameters = inspect.signature(each_labelled_response).parameters
+    parameters = inspect.signature(each_labeled_response).parameters
     options: dict[str, Any] = {}
     for name, value in arguments.items():
         if name not in parameters:
@@ -234,7 +234,7 @@ def _synthetic(arguments: Mapping[str, Any], numbers: range | None = None) -> It
         raise InputError(f"the key 'synthetic.{missing[0]}' is missing; give it")
     if numbers is not None:
         options |= {"first": numbers.start, "n_responses": numbers.stop - 1}
-    return _drawn(lambda: each_labelled_response(**{"seed": 0, **options}))
+    return _drawn(lambda: each_labeled_response(**{"seed": 0, **options}))
 
 
 def _drawn(draw: Callable[[], Iterable[FactGraph]]) -> Iterator[FactGraph]:
@@ -264,7 +264,7 @@ def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[int]:
         for position, graph in enumerate(graphs)
         if (subset.responses is None or graph.id in subset.responses)
         and (subset.topics is None or graph.topic in subset.topics)
-        and (not subset.labelled or any(atom.label is not None for atom in graph.atoms))
+        and (not subset.labeled or any(atom.label is not None for atom in graph.atoms))
     ]
     if subset.sample is None:
         return kept

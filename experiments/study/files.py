@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
+from experiments.study.earlier_keys import rename_earlier_keys
 from factormodels.errors import InputError
 from factormodels.io.json import decode
 from factormodels.io.source.files import read_text
@@ -37,7 +38,7 @@ def publish(files: Sequence[Path], folder: Path) -> None:
     # A folder with a manifest is whole: it goes first and comes last.
     (folder / MANIFEST).unlink(missing_ok=True)
     for name in before - {file.name for file in files}:
-        # An artefact of the run before that this one does not make would pass for its own.
+        # An artifact of the run before that this one does not make would pass for its own.
         (folder / name).unlink(missing_ok=True)
     # Each is renamed into place, so that none is ever seen half written.
     for file in files:
@@ -69,7 +70,7 @@ class _Data(_Part):
     sha256: Digest
     responses: Size
     atoms: Size
-    labelled: Size
+    labeled: Size
     relations: dict[str, dict[str, str]] = Field({}, description="hashes of those found")
 
 
@@ -154,6 +155,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: this is not the manifest of a run; name the folder of a run's results"
         )
+    rename_earlier_keys(manifest)
     # What a later version says beside does no harm.
     known = {key: value for key, value in manifest.items() if key in Manifest.model_fields}
     try:

@@ -124,7 +124,7 @@ def data_facts(
             "sha256": dataset.sha256,
             "responses": len(dataset.graphs),
             "atoms": dataset.n_atoms,
-            "labelled": dataset.n_labelled,
+            "labeled": dataset.n_labeled,
             **({"relations": relations[dataset.name]} if dataset.name in relations else {}),
         }
         for dataset in data

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from experiments.columns.cell_names import CELL
-from experiments.findings.artefacts import Origin
+from experiments.findings.artifacts import Origin
 from experiments.findings.latex import latex
 from experiments.findings.markup import csv_text
 from experiments.findings.table import markdown
@@ -315,7 +315,7 @@ class _Claims:
 
 
 def _taken(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.Array:
-    """Some rows of a column, neighbours, whose stretch of it is small where the column is not."""
+    """Some rows of a column, neighbors, whose stretch of it is small where the column is not."""
     first = int(rows.min())
     stretch = column.slice(first, int(rows.max()) - first + 1).combine_chunks()
     return stretch.take(pa.array(rows - first))

@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.study.config import LEARNED, WRITTEN_OUT, Priors, Short, Study, short_keys
+from experiments.study.earlier_keys import rename_earlier_keys
 from experiments.study.errors import Step, StudyError, study_error
 from experiments.study.network_files import names_networks
 from factormodels.conventions import DEFAULT, PRESETS
@@ -298,7 +299,7 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
 
     One text stands for a list of one; a text in the list of datasets, backends, relation models or
     assessors, or for a language model, stands for a mapping with its name; a YAML boolean is a
-    policy for unlabelled atoms. What else may be in short, `canonical` writes out.
+    policy for unlabeled atoms. What else may be in short, `canonical` writes out.
     """
     for key, short in _short_keys().items():
         value = raw.get(key)
@@ -311,9 +312,10 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
         # Entries that are no text stay as they are; whether they fit is for the validation to say.
         elif short.lone is not None and isinstance(value, list):
             raw[key] = [{short.text: item} if isinstance(item, str) else item for item in value]
+    rename_earlier_keys(raw)
     # YAML reads a bare true or false as a boolean.
-    if isinstance(policy := raw.get("unlabelled"), bool):
-        raw["unlabelled"] = str(policy).lower()
+    if isinstance(policy := raw.get("unlabeled"), bool):
+        raw["unlabeled"] = str(policy).lower()
 
 
 def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -326,6 +328,7 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
         value = plain.get(key)
         if short.lone == "any" and value is not None and not isinstance(value, list):
             plain[key] = [value]
+    rename_earlier_keys(plain)
     _expand_conventions(plain)
     if isinstance(plain.get("priors"), list):
         plain["priors"] = [
@@ -351,7 +354,7 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
 def _expand_conventions(plain: dict[str, Any]) -> None:
     """Fill in what the named conventions say of other keys, in place.
 
-    That is the encoding, K and what unlabelled claims are where none is given, and which F1 the
+    That is the encoding, K and what unlabeled claims are where none is given, and which F1 the
     measure f1 is.
     """
     stated = plain.get("conventions")
@@ -361,7 +364,7 @@ def _expand_conventions(plain: dict[str, Any]) -> None:
     if preset is not None:
         plain.setdefault("encodings", [preset.encoding])
         plain.setdefault("k", preset.k)
-        plain.setdefault("unlabelled", preset.unlabelled)
+        plain.setdefault("unlabeled", preset.unlabeled)
     if (stated.get("f1") or (DEFAULT if preset is None else preset).f1) == "pooled":
         return
     plain.setdefault("measures", list(DEFAULT_MEASURES))

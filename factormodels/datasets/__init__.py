@@ -42,7 +42,7 @@ class Card:
         title: title in words.
         description: content and purpose.
         source: source of the data.
-        licence: license of the data.
+        license: license of the data.
         counts: numbers of responses, claims and so on, by name.
         notes: limitations that users should know.
     """
@@ -51,7 +51,7 @@ class Card:
     title: str
     description: str
     source: str
-    licence: str
+    license: str
     counts: Mapping[str, int]
     notes: tuple[str, ...]
 

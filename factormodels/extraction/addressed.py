@@ -1,4 +1,4 @@
-"""Sentences of a passage that address its reader in order to change a judgement.
+"""Sentences of a passage that address its reader in order to change a judgment.
 
 A page found on the web may contain instructions to the model that judges it. The rule marks a
 sentence that

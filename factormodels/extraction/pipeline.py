@@ -16,7 +16,7 @@ from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.own import OwnDocuments, Searched
 from factormodels.extraction.sentences import stated_language
-from factormodels.extraction.stages import atomizer, queries, reviser, summariser
+from factormodels.extraction.stages import atomizer, queries, reviser, summarizer
 from factormodels.extraction.stages.assessors import assess, assessor_facts, get_assessor
 from factormodels.extraction.stages.duplicates import METADATA_KEY as DUPLICATES_KEY
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
@@ -147,19 +147,19 @@ def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> St
 
     Args:
         model: the language model.
-        log_probabilities: see `factormodels.extraction.stages.summariser.summarise_contexts`.
+        log_probabilities: see `factormodels.extraction.stages.summarizer.summarize_contexts`.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
-        summarised = summariser.summarise_contexts(
+        summarized = summarizer.summarize_contexts(
             merge_duplicate_contexts(graph), model, log_probabilities=log_probabilities
         )
-        stage_facts = summarised.metadata[SUMMARIES_KEY]
+        stage_facts = summarized.metadata[SUMMARIES_KEY]
         facts = {
-            **_asked(model, table.SUMMARISER, stage_facts["calls"], stage_facts["failures"]),
+            **_asked(model, table.SUMMARIZER, stage_facts["calls"], stage_facts["failures"]),
             **stage_facts,
         }
-        return replace(summarised, metadata={**summarised.metadata, SUMMARIES_KEY: facts})
+        return replace(summarized, metadata={**summarized.metadata, SUMMARIES_KEY: facts})
 
     return stage
 

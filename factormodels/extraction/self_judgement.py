@@ -25,7 +25,7 @@ class SelfJudgedClaim:
     Attributes:
         claim: id of the atom.
         judgements: judgements by name of setting; a missing setting has none.
-        missing: reasons for missing judgements, by name of setting.
+        missing: reasons for missing judgments, by name of setting.
         pair: the question and the answer made from the claim; None if not needed or not made.
     """
 
@@ -41,7 +41,7 @@ def judge_own_claims(
     *,
     settings: Sequence[str] = tuple(SELF_SETTINGS),
 ) -> tuple[SelfJudgedClaim, ...]:
-    """Return the judgements on a response's claims by the model that wrote it, in order.
+    """Return the judgments on a response's claims by the model that wrote it, in order.
 
     An answer that a claim is neither true nor false, or cannot be determined, is "neither", as in
     the paper; an answer that is not understood is missing.
@@ -109,7 +109,7 @@ def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[d
     Args:
         graph: the claims with their labels; metadata `sentences`: number of the response's
             sentences.
-        judged: the model's judgements.
+        judged: the model's judgments.
 
     Raises:
         InputError: if a labeled claim has no sentence index, the response has no number of

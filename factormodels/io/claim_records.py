@@ -1,4 +1,4 @@
-"""Records of claims with human labels and the model's own judgements.
+"""Records of claims with human labels and the model's own judgments.
 
 A file of records is JSON Lines, one claim per line:
 
@@ -7,7 +7,7 @@ A file of records is JSON Lines, one claim per line:
      "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}}}
 
 A setting that is absent or null was not asked or not answered. The claim is then missing in that
-setting: it is counted as missing and never as a wrong judgement. Log-probabilities are optional.
+setting: it is counted as missing and never as a wrong judgment. Log-probabilities are optional.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KEYS = ("response", "sentence", "sentences", "claim", "label", "judgements", "l
 
 @dataclass(frozen=True, slots=True)
 class ClaimRecord:
-    """A claim of a response, its human label, and the model's judgements of it.
+    """A claim of a response, its human label, and the model's judgments of it.
 
     Attributes:
         response: id of the response.
@@ -54,14 +54,14 @@ class ClaimRecord:
         sentences: number n of sentences of the response.
         claim: id of the claim, unique in its response.
         label: S supported, NS unsupported, IR irrelevant.
-        direct_asking: judgement in that setting; None if there is none.
+        direct_asking: judgment in that setting; None if there is none.
         question_answering: likewise.
         none_of_the_above: likewise.
-        log_probabilities: natural log-probabilities of the judgements by setting, if available;
-            unlikely judgements may be absent.
+        log_probabilities: natural log-probabilities of the judgments by setting, if available;
+            unlikely judgments may be absent.
 
     Raises:
-        InputError: for an empty id, a sentence outside 1..n, an unknown label or judgement, or a
+        InputError: for an empty id, a sentence outside 1..n, an unknown label or judgment, or a
             log-probability that is not a number from -inf to 0.
     """
 
@@ -117,7 +117,7 @@ class ClaimRecord:
         return self.sentence / self.sentences
 
     def judgement(self, setting: str) -> ModelJudgement | None:
-        """Return the judgement in a setting; None if there is none.
+        """Return the judgment in a setting; None if there is none.
 
         Raises:
             InputError: if the setting does not exist.

@@ -248,7 +248,7 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
         "atoms": len(atoms),
         "true": sum(atom.label is True for atom in atoms),
         "false": sum(atom.label is False for atom in atoms),
-        "unlabelled": sum(atom.label is None for atom in atoms),
+        "unlabeled": sum(atom.label is None for atom in atoms),
         "contexts": sum(len(graph.contexts) for graph in graphs),
         "relations": relations.total(),
         **dict(sorted(relations.items())),
@@ -269,7 +269,7 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
 
 
 def _missing(items: Sequence[Item]) -> Iterator[str]:
-    """Yield what responses lack: judgements, labels, texts, contexts, atoms."""
+    """Yield what responses lack: judgments, labels, texts, contexts, atoms."""
     graphs = [item for item in items if isinstance(item, FactGraph)]
     atoms = [atom for graph in graphs for atom in graph.atoms]
     contexts = [context for graph in graphs for context in graph.contexts]

@@ -165,7 +165,7 @@ def meaning_remark(
 
 
 def comma_remark(column: str, values: Iterable[Any]) -> str:
-    """Return a sentence on labels or judgements written as "1,0"; empty if there are none."""
+    """Return a sentence on labels or judgments written as "1,0"; empty if there are none."""
     count = sum(
         isinstance(value, str) and re.fullmatch(r"\s*\d+,0+\s*", value) is not None
         for value in values

@@ -1,6 +1,6 @@
 """Relations of passages to claims as a table, with a row for each judged pair.
 
-Columns are recognized by their names: the response, the claim, the passage, and the judgement: the
+Columns are recognized by their names: the response, the claim, the passage, and the judgment: the
 relation, with or without its probability, or the probabilities of entailment, contradiction and
 neutral. Optional columns are the label of the claim, the same in all its rows, and texts:
 
@@ -150,7 +150,7 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
         _log_remark(rows[0], comma_remark("label", labels))
         spelling = label_spelling(labels, f"{rows[0].source}: column 'label'")
     responses: dict[str, list[_Row]] = {}
-    labelled: dict[tuple[str, str], bool | None] = {}
+    labeled: dict[tuple[str, str], bool | None] = {}
     for row in rows:
         response, claim = (
             required_name(row.cells.get(meaning), f"{row.where}, column {meaning!r}", meaning)
@@ -164,15 +164,14 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
             if label_meaning in (None, ClaimLabel.IRRELEVANT)
             else label_meaning is ClaimLabel.SUPPORTED
         )
-        if labelled.setdefault(key, label) != label:
+        if labeled.setdefault(key, label) != label:
             raise InputError(
                 f"{row.where}: claim {key[1]!r} of response {key[0]!r} has another label than in a "
                 "row before; give each claim one label"
             )
     notations: dict[str, Counter[Notation]] = {}
     graphs = [
-        _graph(name, response_rows, labelled, notations)
-        for name, response_rows in responses.items()
+        _graph(name, response_rows, labeled, notations) for name, response_rows in responses.items()
     ]
     for meaning, counts in notations.items():
         _log_remark(rows[0], notation_remark(meaning, counts))
@@ -198,7 +197,7 @@ def _log_remark(row: _Row, remark: str) -> None:
 def _graph(
     name: str,
     rows: Sequence[_Row],
-    labelled: Mapping[tuple[str, str], bool | None],
+    labeled: Mapping[tuple[str, str], bool | None],
     notations: dict[str, Counter[Notation]],
 ) -> FactGraph:
     atoms: dict[str, Atom] = {}
@@ -208,7 +207,7 @@ def _graph(
     for row in rows:
         claim, passage = row.text("claim"), row.text("passage")
         text = row.text("claim text") or claim
-        atoms.setdefault(claim, Atom(claim, text, label=labelled[name, claim]))
+        atoms.setdefault(claim, Atom(claim, text, label=labeled[name, claim]))
         if not passage:
             continue
         # Claims and passages are often numbered alike, but ids are unique in a graph.

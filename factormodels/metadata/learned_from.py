@@ -68,7 +68,7 @@ def identity_of(graph: FactGraph) -> ResponseIdentity:
     return ResponseIdentity(graph.id, text, claims, evidence)
 
 
-def labelled_identities(graphs: Iterable[FactGraph]) -> tuple[ResponseIdentity, ...]:
+def labeled_identities(graphs: Iterable[FactGraph]) -> tuple[ResponseIdentity, ...]:
     """Return the identities of the responses that have a label, in order."""
     return tuple(
         identity_of(graph)

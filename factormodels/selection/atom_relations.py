@@ -25,7 +25,7 @@ class RelatedAtoms:
         representative: for each atom, the index of the first atom with the same meaning; its own
             index if there is none.
         dropped: number of relations of evidence that would have counted twice.
-        missing: number of missing judgements of the relation model.
+        missing: number of missing judgments of the relation model.
     """
 
     graph: FactGraph

@@ -28,14 +28,14 @@ BATCH = 256
 class CachedRelations:
     """A relation model that asks another one about each pair of texts only once.
 
-    Pairs are identified by their texts and ids. Missing judgements are asked for again.
+    Pairs are identified by their texts and ids. Missing judgments are asked for again.
 
     Attributes:
         model: the relation model that answers.
         batch: pairs per call of the model.
         asked: number of pairs asked about.
         calls: number of calls of the model, of up to `batch` pairs each.
-        missing: number of missing judgements.
+        missing: number of missing judgments.
     """
 
     model: RelationModel
@@ -77,9 +77,9 @@ class Entailments:
 
     Attributes:
         probabilities: (n, n) probability that the text of the row entails that of the column; 1 on
-            the diagonal, NaN for missing judgements.
-        decided: (n, n), whether the model's answer is entailment; False for missing judgements.
-        missing: number of pairs without a judgement.
+            the diagonal, NaN for missing judgments.
+        decided: (n, n), whether the model's answer is entailment; False for missing judgments.
+        missing: number of pairs without a judgment.
     """
 
     probabilities: NDArray[np.float64]
@@ -103,7 +103,7 @@ def entailment_probability(answer: Judgement | Missing) -> float:
 
 
 def is_entailment(answer: Judgement | Missing) -> bool:
-    """Return whether the likeliest relation is entailment; False for a missing judgement."""
+    """Return whether the likeliest relation is entailment; False for a missing judgment."""
     return isinstance(answer, Judgement) and answer.kind is RelationKind.ENTAILMENT
 
 
@@ -129,9 +129,9 @@ def source_entailments(
     claims: Sequence[Subclaim], relations: RelationModel
 ) -> tuple[tuple[bool, ...], int]:
     """Return whether the sentence of each subclaim entails it, and the number of missing
-    judgements.
+    judgments.
 
-    A subclaim with a missing judgement does not count as faithful.
+    A subclaim with a missing judgment does not count as faithful.
 
     Raises:
         InputError: if a subclaim has no source sentence.

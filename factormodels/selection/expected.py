@@ -94,7 +94,7 @@ def redundancy(entailments: Entailments, rule: EdgeRule = "either") -> Floats:
     """Return the probability that two subclaims exclude each other, (n, n), 0 on the diagonal.
 
     The two directions are assumed independent: 1 - (1 - e_ij)(1 - e_ji) for the rule "either", e_ij
-    e_ji for "both". A missing judgement counts as probability 0, as in the plain program.
+    e_ji for "both". A missing judgment counts as probability 0, as in the plain program.
 
     Raises:
         InputError: for an unknown rule.

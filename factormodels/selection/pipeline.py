@@ -20,7 +20,7 @@ def selection_stage(core: Core) -> Stage:
     It may be anywhere after the atoms: before the search, so that other atoms are not searched for,
     or last. `metadata["selection"]` holds the relation model, the rule, the share, the ids of the
     dropped atoms, the status and the gap of the solution, the reason of an empty selection, and the
-    number of missing judgements.
+    number of missing judgments.
 
     Args:
         core: settings of the selection. If it requires a share of faithful atoms, the response is

@@ -71,7 +71,7 @@ class Selection:
         program: the program that was solved.
         solution: its solution.
         entailments: entailments between the subclaims.
-        missing: number of missing judgements of the relation model; a missing judgement excludes no
+        missing: number of missing judgments of the relation model; a missing judgment excludes no
             subclaim and makes none faithful.
     """
 

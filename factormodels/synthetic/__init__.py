@@ -19,7 +19,7 @@ from factormodels.synthetic.facts import (
 )
 from factormodels.synthetic.graphs import chain, grid, random_graph
 from factormodels.synthetic.incoherent import incoherent_response
-from factormodels.synthetic.labelled import each_labelled_response, labelled_responses
+from factormodels.synthetic.labeled import each_labeled_response, labeled_responses
 from factormodels.synthetic.laws import (
     Beta,
     Constant,
@@ -42,14 +42,14 @@ __all__ = [
     "Uniform",
     "chain",
     "draw_facts",
-    "each_labelled_response",
+    "each_labeled_response",
     "fact_graph",
     "fr1_forest",
     "fr2",
     "fr3",
     "grid",
     "incoherent_response",
-    "labelled_responses",
+    "labeled_responses",
     "mixed_reliability",
     "random_graph",
 ]

@@ -15,7 +15,7 @@ from factormodels.synthetic import grid, random_graph
 from inference.backend import Backend, BeliefFunction, InferenceError, ZeroPartitionError
 from inference.batch import batch_results, settings_results
 from inference.conformance.exactness import ConformanceError, Exactness, in_order
-from inference.conformance.graphs import relabelled, unsorted, wide_ranges
+from inference.conformance.graphs import relabeled, unsorted, wide_ranges
 from inference.enumeration import Enumeration
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
@@ -151,7 +151,7 @@ def _is_of_its_kind(backend: Backend, exactness: Exactness, graph: FactorGraph, 
 def order_does_not_matter(backend: Backend, exactness: Exactness) -> None:
     """Check that another order of variables and factors gives the same answer, permuted."""
     for seed, (where, graph) in enumerate(_exact_graphs(exactness)):
-        moved, _ = relabelled(graph, seed)
+        moved, _ = relabeled(graph, seed)
         original, reordered = backend.infer(graph), backend.infer(moved)
         permuted = Marginals(graph.names, graph.cardinalities, in_order(graph, reordered.marginals))
         where = f"{where} in another order"

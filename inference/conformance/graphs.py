@@ -112,7 +112,7 @@ def wide_ranges(graph: FactorGraph, seed: int) -> FactorGraph:
     return shifted.with_evidence({graph.names[v]: int(graph.evidence[v]) for v in observed})
 
 
-def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:
+def relabeled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:
     """Return the graph with variables and factors in another order, and the new positions."""
     rng = np.random.default_rng(seed)
     position = rng.permutation(graph.n_variables)

@@ -67,8 +67,8 @@ def conditioning(graph: FactorGraph) -> Conditioning | None:
         graph.n_variables, *scopes, FEWEST_FACTORS
     ):
         return None
-    starts, neighbours = interaction_graph(graph.cardinalities, *scopes)
-    suits, cover = pairwise_cover(graph.cardinalities, graph.scope_starts, starts, neighbours)
+    starts, neighbors = interaction_graph(graph.cardinalities, *scopes)
+    suits, cover = pairwise_cover(graph.cardinalities, graph.scope_starts, starts, neighbors)
     if not suits:
         return None
     rest = graph.n_variables - len(cover)

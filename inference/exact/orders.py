@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 def elimination_order(
     cardinalities: Integers,
     starts: Integers,
-    neighbours: NDArray[np.int32],
+    neighbors: NDArray[np.int32],
     seed: int,
     restarts: int,
     effort: float,
@@ -29,7 +29,7 @@ def elimination_order(
 
     Args:
         cardinalities: int64 (n,), numbers of states.
-        starts, neighbours: the interaction graph.
+        starts, neighbors: the interaction graph.
         seed: seed of the restarts; ties of the first search are resolved in favor of the earliest
             variable.
         restarts: maximum number of further searches; fewer are made if tables are so small that
@@ -39,13 +39,13 @@ def elimination_order(
     """
     order: Integers
     order, large, effort = order_components(
-        cardinalities, starts, neighbours, seed, restarts, float(effort)
+        cardinalities, starts, neighbors, seed, restarts, float(effort)
     )
     for first, last in large.tolist():
         vertices = order[first:last].copy()
         local = np.full(len(order), -1)
         local[vertices] = np.arange(len(vertices))
-        order[first:last], spent = minimum_degree_order(vertices, starts, neighbours, local, effort)
+        order[first:last], spent = minimum_degree_order(vertices, starts, neighbors, local, effort)
         effort -= spent
     return order
 
@@ -59,8 +59,8 @@ def planned_order(
     effort: float,
 ) -> Integers:
     """Return an elimination order of the variables of a graph; see `elimination_order`."""
-    starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
-    return elimination_order(cardinalities, starts, neighbours, seed, restarts, effort)
+    starts, neighbors = interaction_graph(cardinalities, scope_starts, scope_variables)
+    return elimination_order(cardinalities, starts, neighbors, seed, restarts, effort)
 
 
 def plan(

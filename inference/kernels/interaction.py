@@ -33,17 +33,17 @@ def factors_by_variable(n_variables, scope_starts, scope_variables):
 
 @kernel
 def interaction_graph(cardinalities, scope_starts, scope_variables):
-    """(starts, neighbours): each variable's neighbors, without repetition.
+    """(starts, neighbors): each variable's neighbors, without repetition.
 
-    `starts` is int64 (n_variables + 1,), `neighbours` int32, in the order in which they are met.
+    `starts` is int64 (n_variables + 1,), `neighbors` int32, in the order in which they are met.
 
-    Variables with a single state carry no information and have no neighbours.
+    Variables with a single state carry no information and have no neighbors.
     """
     n = len(cardinalities)
     factor_starts, factors = factors_by_variable(n, scope_starts, scope_variables)
     mark = np.full(n, -1, dtype=np.int64)
     starts = np.zeros(n + 1, dtype=np.int64)
-    neighbours = np.empty(0, dtype=np.int32)
+    neighbors = np.empty(0, dtype=np.int32)
     # The first pass counts, the second writes.
     for fill_pass in range(2):
         count = 0
@@ -52,20 +52,20 @@ def interaction_graph(cardinalities, scope_starts, scope_variables):
             if cardinalities[variable] > 1:
                 turn = variable + fill_pass * n
                 mark[variable] = turn
-                count = _add_neighbours(
+                count = _add_neighbors(
                     cardinalities, scope_starts, scope_variables,
                     factors[factor_starts[variable] : factor_starts[variable + 1]],
-                    mark, turn, neighbours, count,
+                    mark, turn, neighbors, count,
                 )  # fmt: skip
         starts[n] = count
         if fill_pass == 0:
-            neighbours = np.empty(count, dtype=np.int32)
-    return starts, neighbours
+            neighbors = np.empty(count, dtype=np.int32)
+    return starts, neighbors
 
 
 @inlined_kernel
-def _add_neighbours(
-    cardinalities, scope_starts, scope_variables, factors, mark, turn, neighbours, count
+def _add_neighbors(
+    cardinalities, scope_starts, scope_variables, factors, mark, turn, neighbors, count
 ):
     """Count the neighbors of a variable on from `count`, and write them where there is room.
 
@@ -74,14 +74,14 @@ def _add_neighbours(
         mark: int64 (n_variables,), the last turn in which each variable was met; the variable
             itself is met in this one.
         turn: of this variable alone.
-        neighbours: int32, written; of length 0 while neighbors are counted.
+        neighbors: int32, written; of length 0 while neighbors are counted.
     """
     for factor in factors:
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
             other = scope_variables[slot]
             if cardinalities[other] > 1 and mark[other] != turn:
                 mark[other] = turn
-                if len(neighbours) > 0:
-                    neighbours[count] = other
+                if len(neighbors) > 0:
+                    neighbors[count] = other
                 count += 1
     return count

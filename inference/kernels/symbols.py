@@ -1,6 +1,6 @@
 """Kernels that call one another by symbol, so that each is compiled once.
 
-Left to itself Numba links the optimised code of what a kernel calls into the kernel and optimises
+Left to itself Numba links the optimized code of what a kernel calls into the kernel and optimizes
 it there again, and the whole in whatever calls that: what lies deep is worked over dozens of times,
 which was most of what compiling took. Here a kernel's module only declares what it calls, under a
 name of ours, and LLVM looks the address up when it makes the module ready. So the code of a callee

@@ -168,14 +168,14 @@ def _best_first(
     evaluate: Callable[[NDArray[np.int64]], tuple[float, NDArray[np.float64]] | None],
     turns: np.random.Generator,
 ) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """Yield what different assignments give, neighbours of the best one known in turn."""
+    """Yield what different assignments give, neighbors of the best one known in turn."""
     seen = {start.tobytes()}
     number = count()
     first = evaluate(start)
     if first is None:
         return
     yield first
-    waiting = [(-first[0], next(number), _neighbours(graph, chosen, start, turns))]
+    waiting = [(-first[0], next(number), _neighbors(graph, chosen, start, turns))]
     while waiting:
         states = next(waiting[0][2], None)
         if states is None:
@@ -187,11 +187,11 @@ def _best_first(
         answer = evaluate(states)
         if answer is not None:
             yield answer
-            entry = (-answer[0], next(number), _neighbours(graph, chosen, states, turns))
+            entry = (-answer[0], next(number), _neighbors(graph, chosen, states, turns))
             heapq.heappush(waiting, entry)
 
 
-def _neighbours(
+def _neighbors(
     graph: FactorGraph,
     chosen: NDArray[np.int64],
     states: NDArray[np.int64],
@@ -201,6 +201,6 @@ def _neighbours(
     for index in turns.permutation(len(chosen)):
         for state in range(graph.cardinalities[chosen[index]]):
             if state != states[index]:
-                neighbour = states.copy()
-                neighbour[index] = state
-                yield neighbour
+                neighbor = states.copy()
+                neighbor[index] = state
+                yield neighbor

@@ -111,10 +111,10 @@ def planned(
     counts = np.diff(mini.bucket_starts)
     buckets = np.repeat(np.arange(len(order)), counts)
     messages = float((sizes / states[buckets]).sum())
-    # A shift among all mini-buckets of a bucket, and one with each neighbour, are inputs besides.
+    # A shift among all mini-buckets of a bucket, and one with each neighbor, are inputs besides.
     offsets = float(((inputs + 3.0) * np.minimum(sizes, _BLOCK)).sum())
-    neighbours = (buckets[1:] == buckets[:-1]) & (counts[buckets[1:]] > 2)
-    shifts = 2.0 * float(np.minimum(sizes[1:], sizes[:-1])[neighbours].sum())
+    neighbors = (buckets[1:] == buckets[:-1]) & (counts[buckets[1:]] > 2)
+    shifts = 2.0 * float(np.minimum(sizes[1:], sizes[:-1])[neighbors].sum())
     split = counts > 1
     smallest = np.minimum.reduceat(sizes, mini.bucket_starts[:-1][counts > 0])
     shifts += float((counts[split] * smallest[split[counts > 0]]).sum())

@@ -1,6 +1,6 @@
 """Convergence diagnostics of Markov chains: split R-hat and effective sample size.
 
-Both are computed for the indicator of a state, which is 0 or 1. Rank normalisation, which makes
+Both are computed for the indicator of a state, which is 0 or 1. Rank normalization, which makes
 them robust for other quantities, shifts and scales such a series, and neither number changes.
 """
 
@@ -69,10 +69,10 @@ def effective_sample_size(series: NDArray[np.float64]) -> NDArray[np.float64]:
 def _effective(series: NDArray[np.float64]) -> NDArray[np.float64]:
     chains, draws = series.shape[:2]
     within = series.var(axis=1, ddof=1).mean(axis=0)
-    centred = series - series.mean(axis=1, keepdims=True)
+    centered = series - series.mean(axis=1, keepdims=True)
     # Padded with zeros to twice the length, the transform correlates without wrapping around.
     length = 1 << (2 * draws - 1).bit_length()
-    spectrum = np.fft.rfft(centred, length, axis=1)
+    spectrum = np.fft.rfft(centered, length, axis=1)
     power = (spectrum * spectrum.conj()).real.mean(axis=0)
     autocovariance = np.fft.irfft(power, length, axis=0)[:draws] / draws
     with np.errstate(divide="ignore", invalid="ignore"):

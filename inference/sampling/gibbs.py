@@ -62,7 +62,7 @@ class BlockGibbs(JudgedSampler):
     Where modes are far apart, chains stay where they began. With two or more `temperatures` every
     chain has as many copies, from the graph itself to one where only its zeros are left, and they
     exchange places (parallel tempering); what a draw costs grows as much. `stats` then say how
-    often neighbours exchange (`swap_rates`, of each pair the least over chains), at which inverse
+    often neighbors exchange (`swap_rates`, of each pair the least over chains), at which inverse
     temperatures, and how many `round_trips` each chain's copies made from one end to the other and
     back; a chain without one has not converged. Where one block holds everything draws are
     independent, and there is nothing to temper.

@@ -38,9 +38,9 @@ def constrained_order(
     from scipy.sparse.csgraph import connected_components
 
     cards = graph.cardinalities
-    starts, neighbours = interaction_graph(cards, graph.scope_starts, graph.scope_variables)
+    starts, neighbors = interaction_graph(cards, graph.scope_starts, graph.scope_variables)
     sources = np.repeat(np.arange(len(cards)), np.diff(starts))
-    targets = neighbours.astype(np.int64)
+    targets = neighbors.astype(np.int64)
     once = sources < targets
     first = (cards > 1) & ~last
     final = (cards > 1) & last
@@ -181,6 +181,6 @@ def _search(
     for array in (cards, scope_starts, scope_variables):
         # The kernels are compiled for the read-only arrays of a graph.
         array.flags.writeable = False
-    starts, neighbours = interaction_graph(cards, scope_starts, scope_variables)
-    order = elimination_order(cards, starts, neighbours, exact.seed, exact.restarts, exact.effort())
+    starts, neighbors = interaction_graph(cards, scope_starts, scope_variables)
+    order = elimination_order(cards, starts, neighbors, exact.seed, exact.restarts, exact.effort())
     return order, buckets_of(cards, scope_starts, scope_variables, order)

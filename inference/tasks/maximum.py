@@ -165,14 +165,14 @@ def marginal_map(
 
 
 def _free_order(
-    graph: FactorGraph, maximised: NDArray[np.bool_], exact: Exact, log2_cap: float
+    graph: FactorGraph, maximized: NDArray[np.bool_], exact: Exact, log2_cap: float
 ) -> NDArray[np.int64]:
-    del maximised, log2_cap
-    starts, neighbours = interaction_graph(
+    del maximized, log2_cap
+    starts, neighbors = interaction_graph(
         graph.cardinalities, graph.scope_starts, graph.scope_variables
     )
     order: NDArray[np.int64] = elimination_order(
-        graph.cardinalities, starts, neighbours, exact.seed, exact.restarts, exact.effort()
+        graph.cardinalities, starts, neighbors, exact.seed, exact.restarts, exact.effort()
     )
     return order
 
@@ -184,11 +184,11 @@ def _maximum(
     choose_order: Callable[[FactorGraph, NDArray[np.bool_], Exact, float], NDArray[np.int64]],
 ) -> Assignment:
     absorbed = graph.absorb_evidence()
-    maximised = np.zeros(graph.n_variables, dtype=np.bool_)
-    maximised[wanted] = True
+    maximized = np.zeros(graph.n_variables, dtype=np.bool_)
+    maximized[wanted] = True
     allowed = exact.allowance()
     log2_cap = np.log2(allowed.bytes / _BYTES_PER_ENTRY)
-    order = choose_order(absorbed, maximised, exact, log2_cap)
+    order = choose_order(absorbed, maximized, exact, log2_cap)
     structure = (absorbed.cardinalities, absorbed.scope_starts, absorbed.scope_variables)
     buckets = buckets_of(*structure, order)
     require_memory(
@@ -199,7 +199,7 @@ def _maximum(
     program = write_program(*structure, absorbed.table_starts, tree)
     # Joins eliminate no variable, so there is no state to choose.
     eliminated = np.diff(tree.starts) > tree.separator_sizes
-    operations = np.where(eliminated & maximised[tree.variables[tree.starts[1:] - 1]], MAXIMUM, SUM)
+    operations = np.where(eliminated & maximized[tree.variables[tree.starts[1:] - 1]], MAXIMUM, SUM)
     n_messages = tree.message_starts[-1]
     choices = np.full(n_messages, -1, dtype=np.int32)
     walk = LogWalk(

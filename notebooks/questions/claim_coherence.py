@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures import line_figure
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Column, Table, columns_as, data_frame
@@ -53,7 +53,7 @@ def claim_coherence(
     encodings: tuple[str, ...] = ("implication", "conditional", "mixture"),
     timed: tuple[int, ...] = (30, 100, 300),
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return the rank correlation of every readout with what was planted, and times of readouts.
 
     Args:
@@ -81,7 +81,7 @@ def claim_coherence(
         note=f"Least of {_REPEATS}.",
     )
     note = "The nearer to -1 the better."
-    return Artefacts(
+    return Artifacts(
         {"readouts": Table(frame, columns, caption, note=note), "times": timed},
         {"correlations": PaperFigure(figure, long, "rank correlation of every readout")},
     )

@@ -24,8 +24,8 @@ from calibration.learned_potentials.graph_fitting import cross_fitting
 from calibration.learned_potentials.graph_potentials import Potentials
 from calibration.learned_potentials.methods import PENALTY, as_support, six_classes
 from calibration.validation import Floats
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.claim_scores import labelled_atoms, score_change, scores_with_intervals
+from experiments.findings.artifacts import Artifacts, PaperFigure
+from experiments.findings.claim_scores import labeled_atoms, score_change, scores_with_intervals
 from experiments.findings.figures import estimate_figure
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame, named
@@ -42,7 +42,7 @@ _SURE = 0.6
 
 def claims_relations(
     *, data: tuple[str, ...] = ("factscore", "selfcheck"), folds: int = 5, seed: int = 0
-) -> Artefacts:
+) -> Artifacts:
     """Return scores of each graph, and their differences from those of the evidence alone.
 
     Args:
@@ -53,8 +53,8 @@ def claims_relations(
     rows: list[dict[str, Any]] = []
     for name in data:
         graphs = datasets.with_claim_relations(datasets.load(name))
-        labelled = [each for each in graphs if any(a.label is not None for a in each.atoms)]
-        rows += score_rows(name, labelled, folds, seed)
+        labeled = [each for each in graphs if any(a.label is not None for a in each.atoms)]
+        rows += score_rows(name, labeled, folds, seed)
     frame = data_frame(rows)
     columns = columns_as(
         "graph | relations:0 relations of claims | brier:4± Brier | "
@@ -62,21 +62,21 @@ def claims_relations(
     )
     table = Table(
         *(frame, columns),
-        "Labelled claims judged with and without relations between them",
+        "Labeled claims judged with and without relations between them",
         group="data",
         note="Strengths are learned on other folds of responses. Differences are paired over "
         "responses; 95 % intervals. AUROC within folds.",
     )
     figure = estimate_figure(frame, "graph", {"brier": "Brier"}, by="data")
     shown = PaperFigure(figure, frame, "Brier score of each graph")
-    return Artefacts({"relations": table}, {"scores": shown})
+    return Artifacts({"relations": table}, {"scores": shown})
 
 
 def score_rows(
     name: str, graphs: Sequence[FactGraph], folds: int, seed: int
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each graph that is learned on."""
-    atoms = labelled_atoms(graphs, name)
+    atoms = labeled_atoms(graphs, name)
     fold = folds_of(atoms.grouping, folds, seed)
     alone: Floats | None = None
     for title, make in GRAPHS.items():

@@ -1,8 +1,8 @@
 """Core on biographies: what does selection keep, sentence by sentence, and what does padding gain?
 
-Question: which claims of labelled responses does Core keep, does the share of true ones change, and
+Question: which claims of labeled responses does Core keep, does the share of true ones change, and
 how much precision does padding gain with Core and without it?
-Data: core-responses of factormodels-data.yaml (157 labelled biographies), or demonstration, which
+Data: core-responses of factormodels-data.yaml (157 labeled biographies), or demonstration, which
 is embedded, in their place.
 Rival: the responses without Core.
 
@@ -26,7 +26,7 @@ from experiments.evaluators.core_choices import (
     kept_by_sentence,
 )
 from experiments.evaluators.gaming import Guard, gains, gaming
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures import estimate_figure, line_figure
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column
@@ -55,11 +55,11 @@ def core_on_biographies(
     appended: int = 20,
     sentences: int = 10,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return tables of what is kept and of what padding gains, and their figures.
 
     Args:
-        data: name of the labelled responses with texts in the user's file.
+        data: name of the labeled responses with texts in the user's file.
         relations: the relation model of the selection: "lexical" or "nli:FOLDER".
         weights: of the claims.
         appended: sentences of padding.
@@ -80,7 +80,7 @@ def core_on_biographies(
     scores = gaming(padded, guards, counts=(appended,))
     gained = gains(scores).rename(columns={"guard": "judge"})
     caption = f"What Core keeps by place of the sentence. {data_remark}"
-    return Artefacts(
+    return Artifacts(
         {
             "kept": Table(kept, columns_as(KEPT_COLUMNS), caption, note=KEPT_NOTE),
             "gains": padding_table(gained, remark),

@@ -21,10 +21,10 @@ import numpy as np
 
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.claim_scores import (
-    LabelledAtoms,
-    labelled_atoms,
+    LabeledAtoms,
+    labeled_atoms,
     score_change,
     scores_with_intervals,
 )
@@ -34,7 +34,7 @@ from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.settings.inputs import read_graphs
 from factormodels.fact_graph import FactGraph
-from factormodels.synthetic import Uniform, labelled_responses
+from factormodels.synthetic import Uniform, labeled_responses
 from inference import Backend, get_backend
 from inference.batch import claim_posteriors
 
@@ -65,11 +65,11 @@ def does_it_matter(
     drawn: int = 80,
     encoding: str = "implication",
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return what each approximation moves on each dataset, and the figure of it.
 
     Args:
-        data: files or embedded datasets of labelled responses on which exact inference is possible.
+        data: files or embedded datasets of labeled responses on which exact inference is possible.
         drawn: how many responses of each kind are drawn; 0: none.
         encoding: encoding of the relations.
         seed: seed of the bootstrap over responses.
@@ -77,7 +77,7 @@ def does_it_matter(
     sizes: Any = {"n_atoms": (8, 14), "contexts_per_atom": 2, "context_prior": Uniform(0.5, 0.95)}
     cases: dict[str, Sequence[FactGraph]] = {}
     for name, densities in DRAWN.items() if drawn else ():
-        cases[name] = labelled_responses(drawn, seed=0, **sizes, **densities)
+        cases[name] = labeled_responses(drawn, seed=0, **sizes, **densities)
     cases |= {str(name): read_graphs(name) for name in data}
     backends = [
         (label, get_backend(name, **settings)) for label, (name, settings) in BACKENDS.items()
@@ -104,7 +104,7 @@ def does_it_matter(
     of_exact = Table(
         exact,
         columns_as(
-            "dataset | n_responses:0 responses | n_atoms:0 labelled atoms | "
+            "dataset | n_responses:0 responses | n_atoms:0 labeled atoms | "
             "brier:3± Brier | mae:3± MAE"
         ),
         "Scores of the exact posteriors",
@@ -114,7 +114,7 @@ def does_it_matter(
     ideals = {"brier": 0.0, "mae": 0.0, "tau": 1.0}
     figure = estimate_figure(frame, "dataset", values, by="backend", ideals=ideals)
     shown = PaperFigure(figure, frame, "what inference error moves")
-    return Artefacts({"effects": moved, "exact": of_exact}, {"matters": shown})
+    return Artifacts({"effects": moved, "exact": of_exact}, {"matters": shown})
 
 
 def effects(
@@ -126,7 +126,7 @@ def effects(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The scores of exact posteriors, and what each approximation moves.
 
-    The error of inference is the mean |Δp| over labelled atoms. `brier` and `mae` are the scores'
+    The error of inference is the mean |Δp| over labeled atoms. `brier` and `mae` are the scores'
     changes, approximate less exact, with bootstrap intervals over responses, both redrawn
     together. `tau` is Kendall's tau-b between the responses ranked by Pr under both, and
     `tau_mean` when ranked by the mean posterior, which has hardly any ties. `verdicts` is the
@@ -140,9 +140,9 @@ def effects(
         where: what errors call the data.
 
     Raises:
-        InputError: if no atom is labelled.
+        InputError: if no atom is labeled.
     """
-    atoms = labelled_atoms(graphs, where)
+    atoms = labeled_atoms(graphs, where)
     exact = claim_posteriors(graphs, encoding)[atoms.kept]
     scores = scores_with_intervals(exact, atoms, tuple(SCORES.values()), seed)
     baseline: dict[str, Any] = {"n_responses": len(atoms.grouping.responses), "n_atoms": len(exact)}
@@ -154,7 +154,7 @@ def effects(
     return baseline, rows
 
 
-def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[str, float]:
+def _moved(p: Floats, exact: Floats, atoms: LabeledAtoms, seed: int) -> dict[str, float]:
     supported = [verdicts(each) > 0 for each in (p, exact)]  # their mean over a response is Pr
     row = {"error": float(np.abs(p - exact).mean())}
     row["verdicts"] = float((supported[0] != supported[1]).mean())

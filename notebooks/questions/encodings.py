@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from calibration.validation import Floats
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.claim_scores import labelled_atoms, score_change, scores_with_intervals
+from experiments.findings.artifacts import Artifacts, PaperFigure
+from experiments.findings.claim_scores import labeled_atoms, score_change, scores_with_intervals
 from experiments.findings.figures import estimate_figure
 from experiments.findings.interval_values import tiny
 from experiments.findings.notebook import answer_question
@@ -33,7 +33,7 @@ from experiments.findings.text import number
 from experiments.settings.inputs import read_graphs
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
-from factormodels.synthetic import Uniform, labelled_responses
+from factormodels.synthetic import Uniform, labeled_responses
 from inference import infer_batch
 from inference.batch import claim_posteriors
 from inference.tasks import sample
@@ -61,7 +61,7 @@ def encodings(
     data: tuple[Path, ...] = (Path("factcheck-bench"), Path("demonstration")),
     drawn: int = 100,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return the scores under every encoding, and the figure of their differences.
 
     Args:
@@ -72,7 +72,7 @@ def encodings(
     cases = [(str(name), read_graphs(name), OWN) for name in data]
     for name, laws in DRAWN.items() if drawn else ():
         sizes: Any = {"n_atoms": (8, 14), "contexts_per_atom": 2, **laws}
-        graphs = labelled_responses(drawn, seed=0, **sizes)
+        graphs = labeled_responses(drawn, seed=0, **sizes)
         cases += [(name, with_drawn_labels(graphs, truth, seed), truth) for truth in ENCODINGS]
     rows: list[dict[str, Any]] = []
     for name, graphs, truth in cases:
@@ -101,7 +101,7 @@ def encodings(
     values = {"difference": f"Brier, less {ENCODINGS[0]}", "slope": "calibration slope"}
     ideals = {"difference": 0.0, "slope": 1.0}
     figure = estimate_figure(frame, "case", values, by="encoding", ideals=ideals)
-    return Artefacts(
+    return Artifacts(
         {"encodings": Table(shown, columns, caption, group="head", note=note)},
         {"difference": PaperFigure(figure, frame, "Brier score under every encoding")},
     )
@@ -117,14 +117,14 @@ def comparison(
     score is the least, and that the intervals of its differences from all others exclude 0.
 
     Args:
-        graphs: labelled responses.
+        graphs: labeled responses.
         seed: seed of the bootstrap.
         where: what errors call the data.
 
     Raises:
-        InputError: if no atom is labelled.
+        InputError: if no atom is labeled.
     """
-    atoms = labelled_atoms(graphs, where)
+    atoms = labeled_atoms(graphs, where)
     p = {name: claim_posteriors(graphs, name)[atoms.kept] for name in ENCODINGS}
     # Paired: the same redrawn responses under all, whose difficulty cancels.
     changes = {
@@ -182,8 +182,8 @@ def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> 
     drawn = []
     for graph, graph_seed in zip(graphs, seeds, strict=True):
         states = sample(graph.to_factor_graph(encoding), 1, graph_seed)[0].tolist()
-        labelled = zip(graph.atoms, states[: len(graph.atoms)], strict=True)
-        atoms = tuple(replace(atom, label=bool(state)) for atom, state in labelled)
+        labeled = zip(graph.atoms, states[: len(graph.atoms)], strict=True)
+        atoms = tuple(replace(atom, label=bool(state)) for atom, state in labeled)
         drawn.append(replace(graph, atoms=atoms))
     return drawn
 

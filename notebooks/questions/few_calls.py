@@ -26,7 +26,7 @@ from experiments.evaluators.calls.asking_orders import (
     true,
 )
 from experiments.evaluators.calls.few_calls import DECISIVE
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.settings.inputs import read_graphs
@@ -53,7 +53,7 @@ def few_calls(
     decisive: tuple[float, ...] = (DECISIVE, 0.9),
     lexical: bool = True,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return the verdicts kept by share of the calls, and at the end of the rule.
 
     Args:
@@ -71,7 +71,7 @@ def few_calls(
             for row in compared(graphs, name, shares, decisive, seed):
                 kept += [{**of, **share} for share in row.pop("shares")]
                 ends += [{**of, **row}] if row["asked"] < 1 else []
-    return Artefacts({"kept": _kept_table(kept), "settled": _settled_table(ends)})
+    return Artifacts({"kept": _kept_table(kept), "settled": _settled_table(ends)})
 
 
 def _related(

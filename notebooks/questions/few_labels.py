@@ -34,8 +34,8 @@ from calibration.figures.panels import PAGE, legend_below, nth_look, panels
 from calibration.grouping import Grouping
 from calibration.learned_potentials.methods import METHODS, cross_fit_task
 from calibration.validation import Floats
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.claim_scores import LabelledAtoms, labelled_atoms
+from experiments.findings.artifacts import Artifacts, PaperFigure
+from experiments.findings.claim_scores import LabeledAtoms, labeled_atoms
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.settings.inputs import read_graphs
@@ -48,17 +48,17 @@ _BIAS = 0.6
 """What biased probabilities are, times the good ones."""
 
 Design = Literal["responses", "claims", "chosen responses", "chosen claims"]
-"""What is labelled: a random sample, or what `estimate --choose` would choose."""
+"""What is labeled: a random sample, or what `estimate --choose` would choose."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is labelled, how often, and what is estimated of it.
+    """What is labeled, how often, and what is estimated of it.
 
     Attributes:
-        design: what is labelled.
-        n: how many responses, or claims, are labelled.
-        quantities: names of `RATIOS`; F1@K is left out where claims are labelled.
+        design: what is labeled.
+        n: how many responses, or claims, are labeled.
+        quantities: names of `RATIOS`; F1@K is left out where claims are labeled.
         draws: how often labels are drawn.
     """
 
@@ -76,19 +76,19 @@ def few_labels(
     quantities: tuple[str, ...] = ("share", "mean-share", "brier", "f1-at-k"),
     draws: int = 500,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return coverage and width by design, posteriors, quantity and number of labels.
 
     Args:
-        data: file or embedded dataset of labelled responses.
-        labels: numbers of responses, or of claims, that are labelled.
-        designs: what is labelled: responses or claims, at random or chosen.
+        data: file or embedded dataset of labeled responses.
+        labels: numbers of responses, or of claims, that are labeled.
+        designs: what is labeled: responses or claims, at random or chosen.
         quantities: what is estimated.
         draws: how often labels are drawn.
         seed: seed of the folds from which posteriors are learned, and of the draws.
     """
     task = cross_fit_task(read_graphs(data), 5, seed)
-    atoms = labelled_atoms(task.graphs, str(data))
+    atoms = labeled_atoms(task.graphs, str(data))
     good = METHODS["six classes"](task)[atoms.kept]
     shuffled = np.random.default_rng(seed).permutation(good)
     posteriors = {
@@ -104,16 +104,16 @@ def few_labels(
             rows += coverage_rows(posteriors, atoms, sampling, seed)
     frame = data_frame(rows)
     figure = PaperFigure(width_figure(frame), frame, "width of intervals against labels")
-    return Artefacts(tables={"coverage": _table(frame)}, figures={"widths": figure})
+    return Artifacts(tables={"coverage": _table(frame)}, figures={"widths": figure})
 
 
 def _table(frame: pd.DataFrame) -> Table:
     designs = zip(frame["quantity"], frame["design"], strict=True)
-    headed = frame.assign(heading=[f"{name}, {design} labelled" for name, design in designs])
+    headed = frame.assign(heading=[f"{name}, {design} labeled" for name, design in designs])
     return Table(
         headed.sort_values(["quantity", "design"], kind="stable"),
         columns_as(
-            "posteriors | n:0 labelled | covers:3 | width:3 | "
+            "posteriors | n:0 labeled | covers:3 | width:3 | "
             "labels_cover:3 labels alone cover | labels_width:3 width of labels alone"
         ),
         "How often nominal 95% intervals hold what all labels say, and how wide they are.",
@@ -138,8 +138,8 @@ def width_figure(frame: pd.DataFrame) -> Figure:
                 sorted(set(design_rows["n"])), [str(n) for n in sorted(set(design_rows["n"]))]
             )
             panel.set_xticks([], [], minor=True)
-            panel.set_title(f"{design} labelled", fontsize=8)
-            panel.set_xlabel("Number labelled")
+            panel.set_title(f"{design} labeled", fontsize=8)
+            panel.set_xlabel("Number labeled")
         axes[0].set_ylabel("Width of the interval")
         handles, names = axes[0].get_legend_handles_labels()
         legend_below(figure, handles, names, 5)
@@ -148,7 +148,7 @@ def width_figure(frame: pd.DataFrame) -> Figure:
 
 def coverage_rows(
     posteriors: Mapping[str, Floats],
-    atoms: LabelledAtoms,
+    atoms: LabeledAtoms,
     sampling: Sampling,
     seed: int,
 ) -> list[dict[str, Any]]:
@@ -217,13 +217,13 @@ def _hidden(
 ) -> Quantity:
     """A quantity of which all labels are known, with those of the kept claims alone."""
     if whole.observed.size != kept.size:
-        # An item is a response: it is labelled if all of its claims are.
+        # An item is a response: it is labeled if all of its claims are.
         kept, weights = grouping.sums(kept) == grouping.sizes, grouping.means(weights)
     return replace(whole, observed=np.where(kept, whole.observed, np.nan), weights=weights)
 
 
 def _drawn(p: Floats, grouping: Grouping, design: Design, n: int, seed: int) -> tuple[Any, Floats]:
-    """Which claims are labelled, and how many each stands for."""
+    """Which claims are labeled, and how many each stands for."""
     unit = Unit.RESPONSE if design.endswith("responses") else Unit.CLAIM
     size = len(grouping.responses) if unit is Unit.RESPONSE else p.size
     if design.startswith("chosen"):

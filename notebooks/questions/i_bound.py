@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures import line_figure
 from experiments.findings.interval_values import interval_text, means_of_clusters, tiny
 from experiments.findings.notebook import answer_question
@@ -53,7 +53,7 @@ def i_bound(
     graphs: int = 3,
     iterations: int = 20,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return errors by i-bound, and the figure of errors, bounds and intervals.
 
     Args:
@@ -63,7 +63,7 @@ def i_bound(
         seed: seed of the graphs, and of the bootstrap over graphs.
     """
     measured = measurements(SHAPES, i_bounds, graphs, iterations, seed)
-    errors = summarise(measured, seed)
+    errors = summarize(measured, seed)
     columns = columns_as(
         "i_bound:0 i-bound | upper_bound> upper − log Z | lower_bound> log Z − lower | "
         "error_text> mean |Δp| | width_text> certified width | decided:2 | held:2",
@@ -91,7 +91,7 @@ def i_bound(
     floors = dict.fromkeys(TITLES, FLOOR)
     figure = line_figure(errors, "i_bound", drawn, by="shape", floors=floors)
     shown = PaperFigure(figure, errors, "error and certified interval by i-bound")
-    return Artefacts({"i-bound": bounds}, {"i-bound-figure": shown})
+    return Artifacts({"i-bound": bounds}, {"i-bound-figure": shown})
 
 
 def measurements(
@@ -120,7 +120,7 @@ def measurements(
     return data_frame(rows)
 
 
-def summarise(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
+def summarize(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
     """One row per shape and i-bound: means over graphs, with bootstrap intervals."""
     sums = {"upper_bound": ("upper", "graphs"), "lower_bound": ("lower", "graphs")}
     sums |= {"error": ("total_error", "variables"), "width": ("total_width", "atoms")}

@@ -20,8 +20,8 @@ import numpy as np
 
 from calibration.filtering import Guarantee, held_out
 from calibration.validation import Floats
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.claim_scores import labelled_atoms
+from experiments.findings.artifacts import Artifacts, PaperFigure
+from experiments.findings.claim_scores import labeled_atoms
 from experiments.findings.figures import line_figure
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame
@@ -38,11 +38,11 @@ def kept_claims(
     confidences: tuple[float, ...] = (0.8, 0.9),
     splits: int = 200,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return what was promised, and what half of the responses had of it, by data.
 
     Args:
-        data: files or embedded datasets of labelled responses.
+        data: files or embedded datasets of labeled responses.
         precisions: least shares of true claims among those kept.
         confidences: probabilities that a response has that; each precision is promised in the mean
             as well.
@@ -66,7 +66,7 @@ def kept_claims(
     table = Table(frame, columns, title, group="data", note=note)
     drawn = frame.rename(columns={"precision": "least precision"})
     figure = line_figure(drawn, "least precision", {"kept": "claims kept"}, "promise", "data")
-    return Artefacts({"promises": table}, {"kept": PaperFigure(figure, frame, "claims kept")})
+    return Artifacts({"promises": table}, {"kept": PaperFigure(figure, frame, "claims kept")})
 
 
 def probabilities(graphs: Sequence[FactGraph], name: str) -> Floats:
@@ -86,7 +86,7 @@ def promised_rows(
     seed: int,
 ) -> list[dict[str, Any]]:
     """A row for each confidence, and one for the promise in the mean."""
-    atoms = labelled_atoms(graphs, "data")
+    atoms = labeled_atoms(graphs, "data")
     promises: list[dict[str, Any]] = [{"confidence": confidence} for confidence in confidences]
     promises.append({"guarantee": Guarantee.MEAN})
     rows = []

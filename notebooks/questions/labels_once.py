@@ -35,10 +35,10 @@ from calibration.learned_potentials.methods import (
     cross_fit_task,
     field,
     fold_judges,
-    labelled_folds,
+    labeled_folds,
 )
 from calibration.validation import Floats
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.settings.inputs import read_graphs
@@ -61,14 +61,14 @@ def labels_once(
     penalty: float = 30.0,
     draws: int = 100,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return coverage and width by quantity, number of labels, and what the judge saw.
 
     Args:
-        data: file or embedded dataset of labelled responses.
-        labels: numbers of responses that are labelled, drawn at random.
+        data: file or embedded dataset of labeled responses.
+        labels: numbers of responses that are labeled, drawn at random.
         quantities: what is estimated.
-        folds: folds of labelled responses.
+        folds: folds of labeled responses.
         penalty: penalty of the field, which has no causes.
         draws: how often labels are drawn.
         seed: seed of the draws.
@@ -105,7 +105,7 @@ def labels_once(
             }
             for (quantity, judge), values in outcomes.items()
         ]
-    return Artefacts(tables={"coverage": _table(rows)})
+    return Artifacts(tables={"coverage": _table(rows)})
 
 
 def hidden_labels(table: ClaimTable, n: int, seed: int) -> ClaimTable:
@@ -124,8 +124,8 @@ def outcomes_of(
     seed: int,
 ) -> Iterator[tuple[tuple[str, str], tuple[float, ...]]]:
     """Yield by quantity and judge whether intervals hold what all labels say, and their widths."""
-    judges = fold_judges(learner, table, labelled_folds(table, folds, seed))
-    seen = learner(table, [table.labelled])[0](table)
+    judges = fold_judges(learner, table, labeled_folds(table, folds, seed))
+    seen = learner(table, [table.labeled])[0](table)
     for name in quantities:
         options: dict[str, Any] = {"n_bins": 5} if name == "ece" else {}
         for judge in (SEEN, FOLDS) if name == DIFFERENCE else (SEEN, FOLDS, GIVEN):
@@ -175,7 +175,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     return Table(
         data_frame(rows),
         columns_as(
-            "quantity | n:0 labelled | judge | covers:3 | bias:3 | width:3 | "
+            "quantity | n:0 labeled | judge | covers:3 | bias:3 | width:3 | "
             "labels_cover:3 labels alone cover | labels_width:3 width of labels alone | "
             "saved:2± labels saved"
         ),

@@ -5,7 +5,7 @@ folds that it learns from. Then the learning curve, what each cause and column b
 on one dataset and used on another, and one response before and after.
 
 Question: does a field of linear potentials with hidden causes judge claims better than methods
-without graphs do, and from how many labelled responses?
+without graphs do, and from how many labeled responses?
 Data: factscore (curves and ablations are of it) and factcheck-bench, embedded, with their labels.
 Rival: every other method: Platt and beta calibration, logistic regression, boosted trees.
 
@@ -36,10 +36,10 @@ from calibration.learned_potentials.methods import (
     field,
     learning_parts,
 )
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.claim_scores import (
     RANKED,
-    LabelledAtoms,
+    LabeledAtoms,
     difference_rows,
     score_change,
     score_rows,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIELD, TEXTS = "with causes of biographies", "with texts"
-TREES = "boosted trees, neighbours"
+TREES = "boosted trees, neighbors"
 RIVAL = f"{TREES}, texts"
 
 LADDER = (
@@ -67,19 +67,19 @@ LADDER = (
     "beta",
     "logistic regression",
     "boosted trees",
-    "boosted trees, neighbours",
+    "boosted trees, neighbors",
     "field: columns",
     "with position",
     "with causes of sentences",
     "with causes of biographies",
     "with passages of other claims",
-    "linear, neighbours",
+    "linear, neighbors",
     "with a module",
-    "module, neighbours",
+    "module, neighbors",
     "logistic regression, texts",
-    "boosted trees, neighbours, texts",
+    "boosted trees, neighbors, texts",
     "with texts",
-    "neighbours, texts",
+    "neighbors, texts",
     "module, texts",
 )
 """The methods; "six classes" is among the views of `real_graphs.py --learned`, on FR2 too."""
@@ -101,14 +101,14 @@ TABLES: Mapping[str, tuple[str, str, str, str]] = {
         "Intervals: 95 %, paired over responses. Below 0 the first is better, but for AUROC.",
     ),
     "across": (
-        f"method | {_COLUMNS} | trees:4± less trees with neighbours",
+        f"method | {_COLUMNS} | trees:4± less trees with neighbors",
         "What is learned on one dataset, used on another",
         "where",
         "Intervals: 95 % over responses of the second, whose labels serve to score alone.",
     ),
     "curve": (
-        "labelled:0 labelled responses | brier:4± Brier | spread:4 of draws",
-        "How many labelled responses",
+        "labeled:0 labeled responses | brier:4± Brier | spread:4 of draws",
+        "How many labeled responses",
         "method",
         "On responses of other folds; mean and standard deviation over draws of those learned "
         "from. Intervals: 95 % over the former.",
@@ -133,16 +133,16 @@ def learned_potentials(
     draws: int = 3,
     folds: int = 5,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return scores of every method and their differences, curves, ablations and transfer.
 
     Args:
-        data: files or embedded datasets of labelled responses; curves and ablations are of the
+        data: files or embedded datasets of labeled responses; curves and ablations are of the
             first.
         methods: names of methods of the ladder.
         less: methods that every other is compared with.
         curve: methods of the learning curve.
-        sizes: its numbers of labelled responses.
+        sizes: its numbers of labeled responses.
         draws: how often these are drawn.
         folds: folds of the cross-fitting, the same for all.
         seed: seed of the folds, of the draws and of the bootstrap over responses.
@@ -162,7 +162,7 @@ def learned_potentials(
         for method in methods:
             if METHODS[method].suits(task):
                 predictions[method] = METHODS[method](task)
-        atoms, fold = labelled(task), task.fold
+        atoms, fold = labeled(task), task.fold
         known = {method: p[atoms.kept] for method, p in predictions.items()}
         scores = score_rows(known, atoms, fold[atoms.kept], seed)
         rows["scores"] += [{"data": name} | row for row in scores]
@@ -178,12 +178,12 @@ def learned_potentials(
     by_size, ladder = frames["curve"], frames["scores"].query(f"data == {data[0].stem!r}")
     parts = data_frame(median_response(first, whole))
     moved = claim_parts_figure(parts, tuple(parts.columns[4:]))
-    return Artefacts(
+    return Artifacts(
         tables={name: table_of(name, frame) for name, frame in frames.items()},
         figures={
             "ladder": PaperFigure(ladder_figure(ladder), ladder, "Brier score of every method"),
             "curves": PaperFigure(
-                curve_figure(by_size), by_size, "Brier score by labelled responses"
+                curve_figure(by_size), by_size, "Brier score by labeled responses"
             ),
             "biography": PaperFigure(moved, parts, "One response before and after"),
         },
@@ -196,8 +196,8 @@ def ladder_figure(scores: pd.DataFrame) -> Figure:
 
 
 def curve_figure(frame: pd.DataFrame) -> Figure:
-    """The Brier score of each method against the number of labelled responses."""
-    return line_figure(frame, "labelled", {"brier": "Brier score"}, "method")
+    """The Brier score of each method against the number of labeled responses."""
+    return line_figure(frame, "labeled", {"brier": "Brier score"}, "method")
 
 
 def table_of(name: str, frame: pd.DataFrame) -> Table:
@@ -206,11 +206,11 @@ def table_of(name: str, frame: pd.DataFrame) -> Table:
     return Table(frame, columns_as(columns), caption, group=group, note=note)
 
 
-def labelled(task: CrossFitTask) -> LabelledAtoms:
-    """The labelled claims of a task."""
+def labeled(task: CrossFitTask) -> LabeledAtoms:
+    """The labeled claims of a task."""
     table, kept = task.table, ~np.isnan(task.table.labels)
     ids = np.array([response for response, _ in table.ids])
-    return LabelledAtoms(table.labels[kept], ids[kept], kept)
+    return LabeledAtoms(table.labels[kept], ids[kept], kept)
 
 
 def curve_row(name: str, size: int, task: CrossFitTask, n_draws: int, seed: int) -> dict[str, Any]:
@@ -218,13 +218,13 @@ def curve_row(name: str, size: int, task: CrossFitTask, n_draws: int, seed: int)
 
     Its spread is the standard deviation of the draws' scores.
     """
-    atoms, losses = labelled(task), []
+    atoms, losses = labeled(task), []
     for draw in range(n_draws):
         p = METHODS[name](task, learning_parts(task, size, seed + draw))
         losses.append((p[atoms.kept] - atoms.labels) ** 2)
     index = atoms.grouping.index
     sums = np.bincount(index, np.mean(losses, axis=0)), np.bincount(index)
-    row = {"method": name, "labelled": size} | named("brier", mean_of_clusters(*sums, seed))
+    row = {"method": name, "labeled": size} | named("brier", mean_of_clusters(*sums, seed))
     scores = np.mean(losses, axis=1)
     return row | {"spread": float(scores.std(ddof=1)) if n_draws > 1 else np.nan}
 
@@ -232,7 +232,7 @@ def curve_row(name: str, size: int, task: CrossFitTask, n_draws: int, seed: int)
 def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list[dict[str, Any]]:
     """A linear field without each cause, group of columns and column, less the whole."""
     # One penalty for all, as inner folds choose it, so that it makes no difference.
-    learner, atoms = field(FieldSettings(penalty=_PENALTY)), labelled(task)
+    learner, atoms = field(FieldSettings(penalty=_PENALTY)), labeled(task)
     whole = whole_of.table(task)
     p = cross_fitted(learner, whole, task.fold)[atoms.kept]
     left: dict[tuple[str, str], Sequence[str]] = {
@@ -255,11 +255,11 @@ def transfer_rows(
     source: CrossFitTask, target: CrossFitTask, names: Sequence[str], less: str, seed: int
 ) -> list[dict[str, Any]]:
     """Scores on the target of what all of the source teaches, and the difference from one."""
-    atoms, predictions, rows = labelled(target), {}, []
+    atoms, predictions, rows = labeled(target), {}, []
     for name in names:
         method = METHODS[name]
         if isinstance(method, ColumnMethod) and method.suits(source) and method.suits(target):
-            (predict,) = method.learner(method.table(source), [source.table.labelled])
+            (predict,) = method.learner(method.table(source), [source.table.labeled])
             predictions[name] = predict(method.table(target))[atoms.kept]
     for name, p in predictions.items():
         row: dict[str, Any] = {"method": name}
@@ -278,8 +278,8 @@ def median_response(task: CrossFitTask, method: ColumnMethod) -> list[dict[str, 
     log odds beyond those of a claim whose columns are all at their means.
     """
     table, fold = method.table(task), task.fold
-    labelled, labels, index = table.labelled, table.labels, table.responses
-    parts = [labelled[fold[labelled] != left_out] for left_out in range(task.n_folds)]
+    labeled, labels, index = table.labeled, table.labels, table.responses
+    parts = [labeled[fold[labeled] != left_out] for left_out in range(task.n_folds)]
     families = {
         family: [column for column, name in enumerate(table.names) if name in names]
         for family, names in FAMILIES.items()

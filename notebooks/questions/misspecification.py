@@ -17,20 +17,20 @@ from types import MappingProxyType
 from typing import Any
 
 from calibration.scores import smooth_ece
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.claim_scores import labelled_atoms, scores_with_intervals
+from experiments.findings.artifacts import Artifacts, PaperFigure
+from experiments.findings.claim_scores import labeled_atoms, scores_with_intervals
 from experiments.findings.figures import line_figure
 from experiments.findings.interval_values import difference_of_clusters
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame, named
 from factormodels.fact_graph import FactGraph
-from factormodels.synthetic import Constant, Uniform, labelled_responses
+from factormodels.synthetic import Constant, Uniform, labeled_responses
 from inference.batch import claim_posteriors
 
 SCORES = ("calibration_slope", "calibration_in_the_large", "brier", "auroc")
 
 AXES = {"factors": "log_odds_factor", "noises": "log_odds_noise", "copied": "copied"}
-"""Axis -> argument of `factormodels.synthetic.labelled_responses`."""
+"""Axis -> argument of `factormodels.synthetic.labeled_responses`."""
 
 TITLES = {
     "factors": "factor on the log odds",
@@ -61,7 +61,7 @@ def misspecification(
     copied: tuple[float, ...] = (0.25, 0.5, 1.0),
     responses: int = 100,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return calibration by kind and size of the distortion, and the figure of it.
 
     Args:
@@ -73,7 +73,7 @@ def misspecification(
     """
 
     def drawn(**distortion: float) -> list[FactGraph]:
-        return labelled_responses(responses, seed=seed, **SIZES, **distortion)
+        return labeled_responses(responses, seed=seed, **SIZES, **distortion)
 
     untouched = drawn()
     rows = []
@@ -95,7 +95,7 @@ def misspecification(
     values = {"slope": "slope", "smooth_ece": "smooth ECE", "cost": "cost (Brier)"}
     ideals = {"slope": 1.0, "smooth_ece": 0.0, "cost": 0.0}
     figure = line_figure(frame, "level", values, panel="title", ideals=ideals)
-    return Artefacts(
+    return Artifacts(
         {"calibration": Table(frame, columns, caption, group="title", note=note)},
         {"distortion": PaperFigure(figure, frame, "calibration by distortion")},
     )
@@ -121,7 +121,7 @@ def calibration_row(
         untouched: the same responses without it.
         seed: seed of the bootstrap.
     """
-    atoms, before = labelled_atoms(graphs, "drawn"), labelled_atoms(untouched, "untouched")
+    atoms, before = labeled_atoms(graphs, "drawn"), labeled_atoms(untouched, "untouched")
     p = claim_posteriors(graphs, ENCODING)[atoms.kept]
     q = claim_posteriors(untouched, ENCODING)[before.kept]
     losses, others = (

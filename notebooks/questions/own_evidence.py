@@ -37,10 +37,10 @@ from calibration.learned_potentials.columns import (
 from calibration.learned_potentials.methods import cross_fitted, field
 from calibration.validation import Floats
 from experiments import assess
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.claim_scores import (
     RANKED,
-    LabelledAtoms,
+    LabeledAtoms,
     score_change,
     scores_with_intervals,
 )
@@ -54,7 +54,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats import selfcheck as selfcheck_format
 from factormodels.io.json import read_json_lines
 
-COLUMNS, NEIGHBOURS = ("evidence", "position"), "neighbours"
+COLUMNS, NEIGHBORS = ("evidence", "position"), "neighbors"
 CAUSES = (SENTENCE, RESPONSE)
 SELFCHECK = "selfcheck"
 _SCORES = "brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC"
@@ -67,11 +67,11 @@ def own_evidence(
     top_k: int = 3,
     folds: int = 5,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return scores with own passages and with those of all, with and without neighbors.
 
     Args:
-        data: files or embedded datasets of labelled responses with evidence.
+        data: files or embedded datasets of labeled responses with evidence.
         selfcheck: SelfCheckGPT's file, with sampled passages.
         top_k: passages per sentence of that file.
         folds: folds of responses.
@@ -92,8 +92,8 @@ def own_evidence(
         )
     if not selfcheck:
         remarks.append("Without SelfCheckGPT, whose file --selfcheck names.")
-    frame = data_frame(neighbour_rows(sets, folds, seed))
-    tables["neighbours"] = Table(
+    frame = data_frame(neighbor_rows(sets, folds, seed))
+    tables["neighbors"] = Table(
         frame,
         columns_as(
             "used | learned learned from | columns without neighbors | "
@@ -107,16 +107,16 @@ def own_evidence(
     shown = frame.assign(fit=frame["learned"] + " to " + frame["used"])
     figure = estimate_figure(shown, "fit", {"change": "change of the Brier score"}, by="columns")
     drawn = {"changes": PaperFigure(figure, frame, "Columns of neighbors: change of Brier")}
-    return Artefacts(tables, drawn, tuple(remarks))
+    return Artifacts(tables, drawn, tuple(remarks))
 
 
 def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
-    """The responses with a labelled claim."""
+    """The responses with a labeled claim."""
     return [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
 
 
 def sampled(path: Path) -> list[FactGraph]:
-    """Labelled sentences of SelfCheckGPT's file, with the sampled passages of each response.
+    """Labeled sentences of SelfCheckGPT's file, with the sampled passages of each response.
 
     Raises:
         InputError: if the file is none of SelfCheckGPT, or holds no sampled passages.
@@ -149,10 +149,10 @@ def fitted_folds(table: ClaimTable, folds: int, seed: int) -> Floats:
     return cross_fitted(field(), table, fold)
 
 
-def atoms_of(table: ClaimTable) -> LabelledAtoms:
-    """The labelled claims of a table."""
+def atoms_of(table: ClaimTable) -> LabeledAtoms:
+    """The labeled claims of a table."""
     kept = ~np.isnan(table.labels)
-    return LabelledAtoms(table.labels[kept], table.responses[kept], kept)
+    return LabeledAtoms(table.labels[kept], table.responses[kept], kept)
 
 
 def scope_rows(
@@ -173,7 +173,7 @@ def scope_rows(
     return rows
 
 
-def neighbour_rows(
+def neighbor_rows(
     sets: Mapping[str, Sequence[FactGraph]], folds: int, seed: int
 ) -> list[dict[str, Any]]:
     """A row for each data set in folds, with texts too where it has them, and for each transfer."""
@@ -182,15 +182,15 @@ def neighbour_rows(
         texts = [(*COLUMNS, "texts")] if records_texts(graphs) else []
         for columns in (COLUMNS, *texts):
             tables = [
-                claim_table(graphs, each, CAUSES) for each in (columns, (*columns, NEIGHBOURS))
+                claim_table(graphs, each, CAUSES) for each in (columns, (*columns, NEIGHBORS))
             ]
             both = [fitted_folds(table, folds, seed) for table in tables]
             rows.append(_row(name, name, columns, tables[0], both, seed))
     for source, target in permutations(sets, 2):
         tables, both = [], list[Floats]()
-        for columns in (COLUMNS, (*COLUMNS, NEIGHBOURS)):
+        for columns in (COLUMNS, (*COLUMNS, NEIGHBORS)):
             taught = claim_table(sets[source], columns, CAUSES)
-            (predict,) = field()(taught, [taught.labelled])
+            (predict,) = field()(taught, [taught.labeled])
             tables.append(claim_table(sets[target], columns, CAUSES))
             both.append(predict(tables[-1]))
         rows.append(_row(target, source, COLUMNS, tables[0], both, seed))

@@ -1,6 +1,6 @@
 """Does inference matter on real graphs: what do views, encodings and backends change?
 
-Question: on graphs of real responses, do the Brier score and the verdicts of labelled claims depend
+Question: on graphs of real responses, do the Brier score and the verdicts of labeled claims depend
 on the view (FR1, FR2, FR3), on the encoding of relations, and on the algorithm? And does evidence
 fall as truth does, from the first sentences of a response to the last? With --learned: what do
 strengths gain that are learned from labels under each encoding?
@@ -25,10 +25,10 @@ import numpy as np
 from calibration.learned_potentials.methods import cross_fit_task, taught_classes
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.claim_scores import (
-    LabelledAtoms,
-    labelled_atoms,
+    LabeledAtoms,
+    labeled_atoms,
     score_change,
     scores_with_intervals,
 )
@@ -144,7 +144,7 @@ WIDEST_REFERENCE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class KnownPosteriors:
-    """What is known of the posteriors of labelled atoms.
+    """What is known of the posteriors of labeled atoms.
 
     Attributes:
         p: the posterior: exact, or the middle of the certified interval, (n,).
@@ -166,17 +166,17 @@ class KnownPosteriors:
 def known_posteriors(
     graphs: Sequence[FactGraph],
     encoding: str,
-    atoms: LabelledAtoms,
+    atoms: LabeledAtoms,
     exact_seconds: float = 1.0,
     i_bound: int = 6,
     iterations: int = 5,
 ) -> KnownPosteriors:
-    """Exact posteriors of labelled atoms, certified intervals of those of difficult graphs.
+    """Exact posteriors of labeled atoms, certified intervals of those of difficult graphs.
 
     Args:
         graphs: the responses.
         encoding: encoding of their relations.
-        atoms: their labelled atoms.
+        atoms: their labeled atoms.
         exact_seconds: a graph is difficult where exact inference is predicted to take longer.
         i_bound: of the mini-buckets of the intervals.
         iterations: of the same.
@@ -217,7 +217,7 @@ def known_posteriors(
     return KnownPosteriors(p[atoms.kept], lower[atoms.kept], upper[atoms.kept], shape)
 
 
-def error_row(p: Floats, known: KnownPosteriors, atoms: LabelledAtoms, seed: int) -> dict[str, Any]:
+def error_row(p: Floats, known: KnownPosteriors, atoms: LabeledAtoms, seed: int) -> dict[str, Any]:
     """Error of an approximation, and what it moves in the Brier score.
 
     The error of an atom is its distance from the certified interval, which is at most what the
@@ -245,10 +245,10 @@ LEARNED = ", learned"
 """What follows the name of an encoding where strengths are learned."""
 
 Found = dict[tuple[str, str, str], Floats]
-"""Posteriors of labelled atoms by view, encoding and backend."""
+"""Posteriors of labeled atoms by view, encoding and backend."""
 
 
-def case_rows(learned: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
+def case_rows(learned: Found, atoms: LabeledAtoms, seed: int) -> list[dict[str, Any]]:
     """Scores of every case with intervals, and their differences from the first's, paired."""
     # What differs by rounding alone is tied.
     first = next(iter(learned.values())).round(9)
@@ -263,7 +263,7 @@ def case_rows(learned: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str,
     return rows
 
 
-def learned_rows(learned: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
+def learned_rows(learned: Found, atoms: LabeledAtoms, seed: int) -> list[dict[str, Any]]:
     """What strengths learned under an encoding gain: over those stated, others, and over FR1.
 
     One row for each view with learned strengths, or for each approximation where its posteriors
@@ -297,7 +297,7 @@ def learned_rows(learned: Found, atoms: LabelledAtoms, seed: int) -> list[dict[s
     return rows
 
 
-MADE: Mapping[str, Callable[[Found, LabelledAtoms, int], list[dict[str, Any]]]] = {
+MADE: Mapping[str, Callable[[Found, LabeledAtoms, int], list[dict[str, Any]]]] = {
     "cases": case_rows,
     "learned": learned_rows,
 }
@@ -374,7 +374,7 @@ def real_graphs(
     learned: bool = False,
     data: tuple[str, ...] = ("factscore", "factcheck-bench"),
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return scores of every case, and truth beside posteriors by position.
 
     Args:
@@ -393,7 +393,7 @@ def compared(
     data: Mapping[str, tuple[Sequence[FactGraph], Sequence[View]]],
     limits: tuple[float, int, int],
     seed: int,
-) -> Artefacts:
+) -> Artifacts:
     """Return the tables and figures of views of responses.
 
     Args:
@@ -405,7 +405,7 @@ def compared(
     positions = data_frame([])
     for name, (responses, views) in data.items():
         graphs = [g for g in responses if any(a.label is not None for a in g.atoms)]
-        atoms = labelled_atoms(graphs, name)
+        atoms = labeled_atoms(graphs, name)
         p_by_case: Found = {}
         for view in views:
             head = {"dataset": name, "variant": view.variant, "encoding": view.title}
@@ -438,7 +438,7 @@ def compared(
     scores = PaperFigure(brier_figure(settled), cases, "Brier score of every view")
     decline = PaperFigure(decline_figure(positions), positions, "truth and evidence by position")
     tables["positions"] = fifths_table(positions)
-    return Artefacts(tables, {"decline": decline, "scores": scores})
+    return Artifacts(tables, {"decline": decline, "scores": scores})
 
 
 def built(names: Sequence[str]) -> list[tuple[str, Backend]]:

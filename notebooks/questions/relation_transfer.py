@@ -23,9 +23,9 @@ import numpy as np
 from calibration.grouping import group_by_response
 from calibration.validation import Floats, Integers
 from experiments.analyses.user_data import DATA_FILE, user_data
-from experiments.evaluators.relation_quality import LabelledPair, fit_lexical, labelled_pairs
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.claim_scores import LabelledAtoms, scores_with_intervals
+from experiments.evaluators.relation_quality import LabeledPair, fit_lexical, labeled_pairs
+from experiments.findings.artifacts import Artifacts, PaperFigure
+from experiments.findings.claim_scores import LabeledAtoms, scores_with_intervals
 from experiments.findings.figures import estimate_figure
 from experiments.findings.interval_values import mean_loss_of_clusters
 from experiments.findings.notebook import answer_question
@@ -44,20 +44,20 @@ BENCH, CORPUS = "Factcheck-Bench", "demonstration"
 PUBLISHED = "Factcheck-Bench, as the package has it"
 
 
-def relation_transfer(*, folds: int = 10, seed: int = 0) -> Artefacts:
+def relation_transfer(*, folds: int = 10, seed: int = 0) -> Artifacts:
     """Return scores of every fit on both data sets, each with what it has seen.
 
     Args:
         folds: folds of responses.
         seed: seed of the bootstrap over responses.
     """
-    sets = {CORPUS: labelled_pairs(datasets.load(CORPUS).graphs, complete=True)}
+    sets = {CORPUS: labeled_pairs(datasets.load(CORPUS).graphs, complete=True)}
     remarks: tuple[str, ...] = ()
     # The embedded claims of Factcheck-Bench have no texts.
     path = user_data().places("fastfact-bench").get("")
     if isinstance(path, Path):
         neutral = {"irrelevant": (RelationKind.NEUTRAL, 0.9)}
-        sets = {BENCH: labelled_pairs(read_factcheck_bench(path, neutral))} | sets
+        sets = {BENCH: labeled_pairs(read_factcheck_bench(path, neutral))} | sets
     else:
         remarks = (f"Without {BENCH}, whose file {DATA_FILE} can name as fastfact-bench.",)
     frame = data_frame(transfer_rows(sets, folds, seed, published_on=BENCH))
@@ -75,7 +75,7 @@ def relation_transfer(*, folds: int = 10, seed: int = 0) -> Artefacts:
     )
     shown = frame.assign(fit=frame["fitted"] + "\n" + frame["seen"])
     figure = estimate_figure(shown, "fit", {"log_loss": "log loss"}, by="used")
-    return Artefacts(
+    return Artifacts(
         {"transfer": Table(frame, columns, caption, group="used", note=note)},
         {"fits": PaperFigure(figure, frame, "log loss of every fit")},
         remarks,
@@ -83,7 +83,7 @@ def relation_transfer(*, folds: int = 10, seed: int = 0) -> Artefacts:
 
 
 def transfer_rows(
-    sets: Mapping[str, Sequence[LabelledPair]], folds: int, seed: int, *, published_on: str = ""
+    sets: Mapping[str, Sequence[LabeledPair]], folds: int, seed: int, *, published_on: str = ""
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for every fit and every data set that it is used on.
 
@@ -127,7 +127,7 @@ def transfer_rows(
 
 
 def _scores(
-    shares: Floats, folds: Integers | None, pairs: Sequence[LabelledPair], seed: int
+    shares: Floats, folds: Integers | None, pairs: Sequence[LabeledPair], seed: int
 ) -> dict[str, float]:
     responses = np.array([item.response for item in pairs])
     codes = np.array([JUDGED_KINDS.index(item.kind) for item in pairs])
@@ -136,7 +136,7 @@ def _scores(
     row = named("log_loss", mean_loss_of_clusters(losses, group_by_response(responses)))
     everything = np.ones(len(codes), dtype=np.bool_)
     for column, kind in enumerate(JUDGED_KINDS[:2]):
-        atoms = LabelledAtoms((codes == column).astype(np.float64), responses, everything)
+        atoms = LabeledAtoms((codes == column).astype(np.float64), responses, everything)
         area = scores_with_intervals(shares[:, column], atoms, ("auroc",), seed, folds)
         row |= {name.replace("auroc", str(kind)): value for name, value in area.items()}
     return row

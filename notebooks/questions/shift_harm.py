@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibration.learned_potentials import FieldSettings, learn_judge
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame
 from factormodels import datasets
@@ -28,7 +28,7 @@ from factormodels.fact_graph import FactGraph
 
 def shift_harm(
     *, learned: int = 100, penalty: float = 30.0, bootstrap: int = 1000, seed: int = 0
-) -> Artefacts:
+) -> Artifacts:
     """Return the bounds of each set, and what its labels say.
 
     Args:
@@ -50,8 +50,8 @@ def shift_harm(
     for (of, to), (known, new) in cases.items():
         judge = learn_judge(known, FieldSettings(penalty=penalty)).reading(new)
         table = judge.table(new)
-        p, labelled = judge.probabilities(table), ~np.isnan(table.labels)
-        y = table.labels[labelled]
+        p, labeled = judge.probabilities(table), ~np.isnan(table.labels)
+        y = table.labels[labeled]
         harm = judge.harm(table, n_bootstrap=bootstrap)
         rows.append(
             {
@@ -59,13 +59,13 @@ def shift_harm(
                 "to": to,
                 "p_value": judge.shift(table, n_bootstrap=bootstrap).p_value,
                 **harm._asdict(),
-                "true_brier": float(((p[labelled] - y) ** 2).mean()),
+                "true_brier": float(((p[labeled] - y) ** 2).mean()),
                 "true_share": float(y.mean()),
                 "largest_rise": harm.largest_rise,
                 "n_to_label": harm.n_to_label,
             }
         )
-    return Artefacts(tables={"bounds": _table(rows)})
+    return Artifacts(tables={"bounds": _table(rows)})
 
 
 def _table(rows: Sequence[dict[str, object]]) -> Table:

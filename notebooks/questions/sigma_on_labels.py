@@ -4,7 +4,7 @@ Question: is sigma the factuality of the same claims (which is testing FP = FN),
 that of other responses, by position in the response and by threshold?
 Data: selfcheck (votes of a model on its own sentences) and factscore (posteriors of FR1), embedded;
 and files of judged claims that factormodels-data.yaml names under datasets.self-judged.
-Rival: the factuality of the labelled half, and Rogan and Gladen's estimate.
+Rival: the factuality of the labeled half, and Rogan and Gladen's estimate.
 
     python notebooks/questions/sigma_on_labels.py --out docs/results/sigma-on-labels
 
@@ -26,7 +26,7 @@ from experiments.analyses.user_data import DATA_FILE, user_data
 from experiments.columns.judged_claims import judged_claims, judged_graphs
 from experiments.columns.judged_table import JudgedTable
 from experiments.columns.options import ClaimColumns
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures import estimate_figure, line_figure
 from experiments.findings.figures.positions import balance_rows
 from experiments.findings.notebook import answer_question
@@ -46,7 +46,7 @@ ASKED = Setting.DIRECT_ASKING
 
 @dataclass(frozen=True)
 class EmbeddedJudge:
-    """Labelled claims that come with the package, and who judges them.
+    """Labeled claims that come with the package, and who judges them.
 
     Attributes:
         dataset: an embedded dataset.
@@ -83,7 +83,7 @@ def sigma_on_labels(
     splits: int = 200,
     n_bootstrap: int = 1000,
     seed: int = 0,
-) -> Artefacts:
+) -> Artifacts:
     """Return sigma in sample, out of sample, by position, and over thresholds.
 
     Args:
@@ -121,7 +121,7 @@ def sigma_on_labels(
     tables = sigma_tables(frames)
     if absent:
         tables = {name: replace(t, caption=t.caption + remark) for name, t in tables.items()}
-    return Artefacts(tables, _figures(frames))
+    return Artifacts(tables, _figures(frames))
 
 
 def _figures(frames: Mapping[str, pd.DataFrame]) -> dict[str, PaperFigure]:
@@ -151,7 +151,7 @@ class JudgedSubject:
         table: the claims.
         group: which of them.
         setting: how the model was asked.
-        threshold: from which confidence they count as judged correct; None: they are judgements.
+        threshold: from which confidence they count as judged correct; None: they are judgments.
     """
 
     table: JudgedTable
@@ -228,7 +228,7 @@ TABLES = {
         "Root mean square errors of predictions of the factuality of half of the responses from "
         "the other half.",
         "Over the same splits, with 95 % intervals over responses (jackknife). F here is the "
-        "factuality of the labelled half; the last column is paired.",
+        "factuality of the labeled half; the last column is paired.",
     ),
 }
 """Columns, caption and note of each table."""

@@ -5,11 +5,11 @@ answers, over-sharp, good and useless probabilities), how often do the intervals
 of `score` hold the truth, and do they say where they may not?
 Data: simulated; the truth is that of 40,000 responses.
 Rival: PPI++ as ppi-python 0.2.3 has it, which takes claims for independent; and the classical
-interval of a mean, by the labelled claims alone.
+interval of a mean, by the labeled claims alone.
 
     python notebooks/questions/skewed_responses.py --parts parts --out docs/results/skewed-responses
 
-Each cell, a world and a number of labelled responses, is kept in the folder of --parts: what is
+Each cell, a world and a number of labeled responses, is kept in the folder of --parts: what is
 interrupted goes on from there. It takes 4 minutes of processor time.
 """
 
@@ -31,10 +31,10 @@ from calibration.estimation import (
     minus,
 )
 from calibration.estimation.estimates import Inverted
-from calibration.estimation.linear import Linearised
+from calibration.estimation.linear import Linearized
 from calibration.scores.families.pointwise import brier_losses
 from calibration.validation import Floats, Integers
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import tell
@@ -50,7 +50,7 @@ _DIFFERENCE = "brier of two judges"
 """Brier score of the probabilities less that of duller ones, on the same claims."""
 
 _SCORED = "score: "
-"""Start of the name of a quantity that `calibration.score` has of the labelled claims."""
+"""Start of the name of a quantity that `calibration.score` has of the labeled claims."""
 
 _MEANS = ("share", "brier", "accuracy")
 """Means over claims, which PPI++ and the classical interval have too."""
@@ -116,14 +116,14 @@ def skewed_responses(
     draws: int = 300,
     parts: Path | None = None,
     seed: int = 0,
-) -> Artefacts:
-    """Return coverage and width by quantity, world and number of labelled responses.
+) -> Artifacts:
+    """Return coverage and width by quantity, world and number of labeled responses.
 
     Args:
-        labels: numbers of labelled responses.
+        labels: numbers of labeled responses.
         worlds: names of worlds.
         quantities: what is estimated; "score: " before the name of a score is what `score` prints
-            of the labelled claims alone.
+            of the labeled claims alone.
         responses: number of responses with probabilities.
         draws: how often responses are drawn in each cell.
         parts: folder where finished cells are kept and taken from; None: nowhere.
@@ -143,14 +143,14 @@ def skewed_responses(
             kept = None if parts is None else parts / f"{name.replace(', ', '-')}-{n}.csv"
             rows = None if kept is None else _kept(kept, cell)
             if rows is None:
-                tell(f"{name}: {n} labelled")
+                tell(f"{name}: {n} labeled")
                 truths = truths or _truths(WORLDS[name], quantities, seed)
                 rows = data_frame(_cell_rows(cell, truths))
                 if kept is not None:
                     kept.parent.mkdir(parents=True, exist_ok=True)
                     rows.to_csv(kept, index=False)
             cells.append(rows)
-    return Artefacts(tables=_tables(cells))
+    return Artifacts(tables=_tables(cells))
 
 
 class _Cell(NamedTuple):
@@ -213,7 +213,7 @@ def drawn(world: World, n: int, generator: np.random.Generator) -> tuple[Floats,
     return p, y.astype(np.float64), responses
 
 
-def _quantity(name: str, p: Floats, labels: Floats, responses: Integers) -> Linearised | Inverted:
+def _quantity(name: str, p: Floats, labels: Floats, responses: Integers) -> Linearized | Inverted:
     if name == _DIFFERENCE:
         duller = 0.7 * p + 0.1
         return minus(brier(p, labels, responses), brier(duller, labels, responses))
@@ -377,7 +377,7 @@ def _tables(cells: list[pd.DataFrame]) -> dict[str, Table]:
     coverage = Table(
         frame,
         columns_as(
-            "world | n:0 labelled | covers:3 | width:3 | silent:2 without a warning | "
+            "world | n:0 labeled | covers:3 | width:3 | silent:2 without a warning | "
             "silent_covers:3 these cover | alone_covers:3 labels alone cover | "
             "ppi_covers:3 PPI++ covers | classical_covers:3 classical covers"
         ),
@@ -402,7 +402,7 @@ def _tables(cells: list[pd.DataFrame]) -> dict[str, Table]:
     worst = Table(
         ranges,
         columns_as(
-            "quantity | n:0 labelled | least:3 covers at least | most:3 at most | "
+            "quantity | n:0 labeled | least:3 covers at least | most:3 at most | "
             "silent:2 without a warning | silent_least:3 these cover at least | "
             "alone:3 labels alone at least | ppi:3 PPI++ at least | classical:3 classical at least"
         ),

@@ -81,13 +81,13 @@ def test_a_third_cell_joins_only_a_group_that_stays_narrow() -> None:
     assert [group.positions for group in groups] == [(0, 1), (2,)]
 
 
-def test_pairs_are_the_labelled_claims_that_both_judged() -> None:
+def test_pairs_are_the_labeled_claims_that_both_judged() -> None:
     first, second = cells_of(frame(a=P, b=[0.5, None, *[0.5] * 4]), "method")
     sides = paired_claims(first, second)
     assert sides is not None
     assert [side.p.tolist() for side in sides] == [[0.9, 0.4, 0.1, 0.7], [0.5] * 4]
     assert sides[0].y.tolist() == sides[1].y.tolist() == [1, 0, 0, 0]
-    assert paired_claims(first, second, unlabelled="false")[0].p.size == 5  # type: ignore[index]
+    assert paired_claims(first, second, unlabeled="false")[0].p.size == 5  # type: ignore[index]
     each = claims_of_each(first, second)
     assert each is not None
     assert [side.p.size for side in each] == [5, 4]

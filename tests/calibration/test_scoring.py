@@ -55,7 +55,7 @@ def test_hand_values() -> None:
         "contradicted": 0.5,
         "undecided": 0.5,
         "precision": (2 / 3 + 0) / 2,
-        # Of the labelled atoms of b, half are true; of a, all.
+        # Of the labeled atoms of b, half are true; of a, all.
         "human_precision": (1 / 2 + 1) / 2,
         # b: 2 of 2 supported against 1 of 2; a: 0 of 1 against 1 of 1.
         "precision_mae": (1 / 2 + 1) / 2,
@@ -70,18 +70,18 @@ def test_hand_values() -> None:
     for name, value in expected.items():
         assert by_measure[name] == pytest.approx(value, abs=1e-15), name
     (model,) = score(P, Y, RESPONSES, scores=MEASURES).models
-    assert (model.n_claims, model.n_unlabelled, model.n_responses, model.k) == (3, 1, 2, 2.0)
+    assert (model.n_claims, model.n_unlabeled, model.n_responses, model.k) == (3, 1, 2, 2.0)
 
 
-def test_unlabelled_atoms_change_scores_by_policy_and_measures_never() -> None:
-    rows = {each: values(P, Y, RESPONSES, unlabelled=each) for each in ("exclude", "false", "true")}
+def test_unlabeled_atoms_change_scores_by_policy_and_measures_never() -> None:
+    rows = {each: values(P, Y, RESPONSES, unlabeled=each) for each in ("exclude", "false", "true")}
     for name in MEASURES:
         if not REGISTRY[name].needs_labels:
             assert len({row[name] for row in rows.values()}) == 1, name
     # A Brier sum over four atoms is divided by four, and one over three by three.
     assert rows["false"]["brier"] == pytest.approx((0.01 + 0.36 + 0.04 + 0.25) / 4, abs=1e-15)
     assert rows["true"]["brier"] == pytest.approx((0.01 + 0.36 + 0.64 + 0.25) / 4, abs=1e-15)
-    refused("unlabelled", score, P, Y, RESPONSES, unlabelled="error")
+    refused("unlabeled", score, P, Y, RESPONSES, unlabeled="error")
 
 
 @pytest.mark.parametrize("y", [None, [None] * 4, [math.nan] * 4])
@@ -107,7 +107,7 @@ def test_k_that_differs_between_responses_is_not_one_number(k: Any, expected: fl
     assert scores == expected or math.isnan(scores) == math.isnan(expected)
 
 
-def test_relabelling_responses_changes_nothing() -> None:
+def test_relabeling_responses_changes_nothing() -> None:
     assert values(P, Y, RESPONSES) == pytest.approx(
         values(P, Y, np.array([7, 7, 7, 3])), nan_ok=True
     )
@@ -165,7 +165,7 @@ def test_every_score_has_a_value_an_error_and_an_interval_around_it(policy: str)
     raised = ("smooth_ece", "corp_brier_miscalibration")
     names = [name for name, each in REGISTRY.items() if not each.of_bins and name not in raised]
     for name, each in scored(
-        p, y, responses, scores=names, n_bootstrap=30, unlabelled=policy
+        p, y, responses, scores=names, n_bootstrap=30, unlabeled=policy
     ).items():
         # Three responses have no label at all.
         n_responses = 80 if policy == "false" or not REGISTRY[name].needs_labels else 78

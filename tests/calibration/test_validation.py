@@ -27,7 +27,7 @@ from calibration import (
 )
 from calibration.curves import group_calibration, risk_curve
 from calibration.grouping import group_by_response
-from calibration.labels import labelled_atoms
+from calibration.labels import labeled_atoms
 from calibration.scores import (
     auprc,
     calibration_line,
@@ -45,7 +45,7 @@ from tests.refusals import refused
 
 def rows_of(table: ScoreTable) -> list[dict[str, Any]]:
     """Return the rows of a table, but for how many atoms had no label."""
-    return [{**row, "n_unlabelled": 0} for row in table.rows()]
+    return [{**row, "n_unlabeled": 0} for row in table.rows()]
 
 
 PAIR_FUNCTIONS: list[Callable[..., Any]] = [
@@ -123,8 +123,8 @@ def test_scores_refuse_bad_pairs(
     refused(message, function, p, y)
 
 
-UNLABELLED = ([0.2, 0.9, 0.4, 0.7, 0.3], [False, True, None, True, True])
-LABELLED = ([0.2, 0.9, 0.7, 0.3], [False, True, True, True])
+UNLABELED = ([0.2, 0.9, 0.4, 0.7, 0.3], [False, True, None, True, True])
+LABELED = ([0.2, 0.9, 0.7, 0.3], [False, True, True, True])
 
 
 def values_of(result: Any) -> Any:
@@ -133,55 +133,55 @@ def values_of(result: Any) -> Any:
         return [values_of(each) for each in result]
     if is_dataclass(result):
         fields = vars(result).items()
-        return {name: values_of(value) for name, value in fields if name != "n_unlabelled"}
+        return {name: values_of(value) for name, value in fields if name != "n_unlabeled"}
     return result
 
 
 @pytest.mark.parametrize("function", PAIR_FUNCTIONS)
-def test_unlabelled_atoms_are_left_out_and_said(
+def test_unlabeled_atoms_are_left_out_and_said(
     function: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="calibration.labels"):
-        result = function(*UNLABELLED)
+        result = function(*UNLABELED)
     assert caplog.messages == ["1 of 5 atoms have no label and are left out"]
-    np.testing.assert_equal(values_of(result), values_of(function(*LABELLED)))
+    np.testing.assert_equal(values_of(result), values_of(function(*LABELED)))
 
 
 @pytest.mark.parametrize("function", PAIR_FUNCTIONS)
-def test_unlabelled_atoms_are_refused_or_counted_where_that_is_asked_for(
+def test_unlabeled_atoms_are_refused_or_counted_where_that_is_asked_for(
     function: Callable[..., Any],
 ) -> None:
-    refused(r"y\[2\] is unlabelled, as are 1 of 5 atoms", function, *UNLABELLED, unlabelled="error")
-    refused("label policy is 'drop'", function, *UNLABELLED, unlabelled="drop")
-    p, y = UNLABELLED
+    refused(r"y\[2\] is unlabeled, as are 1 of 5 atoms", function, *UNLABELED, unlabeled="error")
+    refused("label policy is 'drop'", function, *UNLABELED, unlabeled="drop")
+    p, y = UNLABELED
     filled = [bool(label) for label in y]
     np.testing.assert_equal(
-        values_of(function(p, y, unlabelled="false")), values_of(function(p, filled))
+        values_of(function(p, y, unlabeled="false")), values_of(function(p, filled))
     )
 
 
 @pytest.mark.parametrize(
     "result",
     [
-        score(*UNLABELLED).models[0],
-        reliability_bins(*UNLABELLED),
-        corp_curve(*UNLABELLED),
-        risk_curve(*UNLABELLED),
-        group_calibration(*UNLABELLED, list("vvwww")),
+        score(*UNLABELED).models[0],
+        reliability_bins(*UNLABELED),
+        corp_curve(*UNLABELED),
+        risk_curve(*UNLABELED),
+        group_calibration(*UNLABELED, list("vvwww")),
     ],
     ids=lambda result: type(result).__name__,
 )
-def test_results_count_the_unlabelled_atoms(result: Any) -> None:
-    assert result.n_unlabelled == 1
+def test_results_count_the_unlabeled_atoms(result: Any) -> None:
+    assert result.n_unlabeled == 1
 
 
-def test_weights_and_responses_of_unlabelled_atoms_are_left_out_too() -> None:
+def test_weights_and_responses_of_unlabeled_atoms_are_left_out_too() -> None:
     weights, responses = [1, 2, 100, 1, 3], ["b", "a", "c", "b", "a"]
-    scored = score(*UNLABELLED, responses, weights=weights)
-    wanted = score(*LABELLED, ["b", "a", "b", "a"], weights=[1, 2, 1, 3])
+    scored = score(*UNLABELED, responses, weights=weights)
+    wanted = score(*LABELED, ["b", "a", "b", "a"], weights=[1, 2, 1, 3])
     assert repr(scored.models[0].scores) == repr(wanted.models[0].scores)
     assert scored.models[0].n_responses == 2
-    with pytest.raises(InputError, match="weights of all labelled atoms are zero"):
+    with pytest.raises(InputError, match="weights of all labeled atoms are zero"):
         brier([0.2, 0.3], [True, None], weights=[0, 2])
 
 
@@ -248,13 +248,13 @@ def test_every_spelling_of_a_label_is_read() -> None:
 def test_arrays_given_are_not_changed() -> None:
     p, y = np.array([0.2, 0.7]), np.array([0.0, np.nan])
     apply_policy(p, y, policy="true")
-    score(p, y, ["a", "b"], unlabelled="false")
+    score(p, y, ["a", "b"], unlabeled="false")
     np.testing.assert_array_equal(p, [0.2, 0.7])
     np.testing.assert_array_equal(y, [0.0, np.nan])
 
 
-def test_labelled_atoms_are_float_arrays_of_one_length() -> None:
-    atoms = labelled_atoms([0, 1, 0.25], [False, True, None])
+def test_labeled_atoms_are_float_arrays_of_one_length() -> None:
+    atoms = labeled_atoms([0, 1, 0.25], [False, True, None])
     assert atoms.p.dtype == atoms.y.dtype == np.float64
     assert atoms.p.tolist() == [0.0, 1.0]
     assert atoms.y.tolist() == [0.0, 1.0]
@@ -282,7 +282,7 @@ def test_one_response_id_per_atom() -> None:
         lambda: score([0.2, 0.3], [1, 0], ["a"]),
         lambda: measure_responses([0.2, 0.3], ["a"]),
         lambda: reliability_bins([0.2, 0.3], [1, 0], responses=["a"]),
-        lambda: labelled_atoms([0.2, 0.3], [1, 0]).grouping(["a"]),
+        lambda: labeled_atoms([0.2, 0.3], [1, 0]).grouping(["a"]),
     ):
         refused(r"lengths differ: .*responses has 1", call)
 

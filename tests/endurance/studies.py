@@ -23,7 +23,7 @@ from experiments.study.parts import PARTS
 from experiments.study.rows import read_rows
 from factormodels import write_many
 from factormodels.io.store.results import STORE
-from factormodels.synthetic import labelled_responses
+from factormodels.synthetic import labeled_responses
 from tests.endurance import Row
 from tests.endurance.assessments import write_batch
 from tests.experiments.conftest import begin, call, cluster_here
@@ -64,7 +64,7 @@ def kills(
 ) -> Iterator[Row]:
     """Kill -9 at random moments, over and over: the files at the end are those of a calm run."""
     generator = random.Random(seed)
-    graphs = labelled_responses(60, n_atoms=(1, 4), contexts_per_atom=2, density=0.2, seed=0)
+    graphs = labeled_responses(60, n_atoms=(1, 4), contexts_per_atom=2, density=0.2, seed=0)
     for name in only:
         arguments, again, share = TRIALS[name]
         with TemporaryDirectory() as first, TemporaryDirectory() as other:

@@ -152,7 +152,7 @@ def test_a_dry_run_of_a_study_names_the_width_of_what_takes_longest(tmp_path: Pa
 
 
 def test_learning_goes_by_exact_where_it_can_and_says_if_it_cannot() -> None:
-    graphs = [labelled(seed) for seed in range(4)]
+    graphs = [labeled(seed) for seed in range(4)]
     chosen, exact = fit_potentials(graphs), fit_potentials(graphs, backend="exact")
     assert chosen.backend == "exact"
     np.testing.assert_array_equal(chosen.theta, exact.theta)
@@ -162,7 +162,7 @@ def test_learning_goes_by_exact_where_it_can_and_says_if_it_cannot() -> None:
     np.testing.assert_array_equal(wide.theta, fit_potentials(graphs, backend="lbp").theta)
 
 
-def labelled(seed: int) -> FactGraph:
+def labeled(seed: int) -> FactGraph:
     graph = fact_graph(5, 2, 0.4, seed=seed)
     atoms = tuple(replace(a, label=(i + seed) % 3 > 0) for i, a in enumerate(graph.atoms))
     return replace(graph, id=str(seed), atoms=atoms)

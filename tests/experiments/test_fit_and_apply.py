@@ -346,7 +346,7 @@ def test_columns_that_are_named_twice_are_refused() -> None:
     ("responses", "folds", "mend"),
     [(5, 6, "give 2 to 5, or 0 for none"), (5, 1, "give 2 to 5, or 0"), (1, 5, "give 0 for none")],
 )
-def test_folds_that_labelled_responses_cannot_fill_are_refused(
+def test_folds_that_labeled_responses_cannot_fill_are_refused(
     responses: int, folds: int, mend: str
 ) -> None:
     message = f"folds is {folds}, but {responses} response.*; {mend}"
@@ -387,7 +387,7 @@ def test_what_several_models_say_is_learned_from_a_table_alone(tmp_path: Path) -
     assert len(claims) == len(rows) - 1
     refused("no column is known as the label; call it so; it has", fit, bare, numbers=names)
     refused("`numbers` gpt: there is no such column", fit, VOTES, numbers=("gpt",))
-    refused("To read a table of labelled claims, give `numbers` COLUMN", fit, VOTES)
+    refused("To read a table of labeled claims, give `numbers` COLUMN", fit, VOTES)
     # Their names may be others that leave no doubt, which is then said.
     named = tmp_path / "named.csv"
     head, *lines = VOTES.read_text().splitlines()

@@ -264,7 +264,7 @@ def test_scores_take_the_columns_as_they_are() -> None:
     frame = posteriors("factcheck-bench")
     labels = [None if pd.isna(label) else bool(label) for label in frame["label"]]
     plain = score(frame["p"].tolist(), labels, frame["response"].tolist(), intervals=None)
-    assert plain.models[0].n_unlabelled > 0
+    assert plain.models[0].n_unlabeled > 0
     columns = frame["p"], frame["label"], frame["response"]
     assert repr(score(*columns, intervals=None).models) == repr(plain.models)
 

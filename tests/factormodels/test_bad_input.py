@@ -29,7 +29,7 @@ from factormodels.synthetic import (
 )
 from tests.factormodels.test_fact_graph import ATOMS, CONTEXTS, ENTAILMENT, GRAPH, NEUTRAL, related
 from tests.factormodels.test_factor_graph import FROM, flat, observing, weighing
-from tests.factormodels.test_labelled_responses import responses
+from tests.factormodels.test_labeled_responses import responses
 from tests.refusals import refused
 
 # What a caller without a type checker writes.
@@ -194,7 +194,7 @@ def unchecked(value: object) -> Any:
         (lambda: responses(truth_rate=1.5), ["truth_rate", "1.5", "correct it"]),
         (lambda: responses(reliability="x"), ["reliability", "'x'", "give one"]),
         (lambda: responses(error_rate=-0.5), ["error_rate", "-0.5", "correct it"]),
-        (lambda: responses(unlabelled=2), ["unlabelled", "2", "correct it"]),
+        (lambda: responses(unlabeled=2), ["unlabeled", "2", "correct it"]),
         (lambda: responses(log_odds_factor=-1.0), ["log_odds_factor is -1.0; give a number of at"]),
         (lambda: responses(log_odds_noise=math.inf), ["log_odds_noise is inf"]),
         (lambda: responses(copied=1.5), ["copied: the probability 1.5 is not between 0 and 1"]),

@@ -14,11 +14,11 @@ from factormodels.compile import CompiledFacts, side_by_side
 from factormodels.encodings import ENCODINGS, encode_many
 from factormodels.fact_graph import PARAMETERS_KEY
 from factormodels.factor_graph import FactorGraph
-from factormodels.synthetic import Uniform, fact_graph, labelled_responses
+from factormodels.synthetic import Uniform, fact_graph, labeled_responses
 from tests.factormodels.graphs import ARRAYS, assert_same, mixed
 from tests.refusals import refused
 
-GRAPHS = labelled_responses(
+GRAPHS = labeled_responses(
     20, n_atoms=(0, 6), contexts_per_atom=2, density=0.3, strength=Uniform(0, 1), seed=7
 )
 

@@ -55,7 +55,7 @@ def test_every_dataset_has_what_its_card_promises(name: str) -> None:
     counted = {
         "responses": len(graphs),
         "atoms": len(labels),
-        "labelled_atoms": sum(label is not None for label in labels),
+        "labeled_atoms": sum(label is not None for label in labels),
         "true_atoms": sum(label is True for label in labels),
         "false_atoms": sum(label is False for label in labels),
         "contexts": sum(len(graph.contexts) for graph in graphs),
@@ -67,7 +67,7 @@ def test_every_dataset_has_what_its_card_promises(name: str) -> None:
         assert dataset.card.counts[key] == counted[key], key
     for text in (dataset.card.title, dataset.card.description, dataset.card.source):
         assert text
-    assert dataset.card.licence == ("MIT" if name in ("factscore", "selfcheck") else "Apache-2.0")
+    assert dataset.card.license == ("MIT" if name in ("factscore", "selfcheck") else "Apache-2.0")
     assert dataset.card.notes
 
 
@@ -214,7 +214,7 @@ def test_factscore_has_the_published_labels_and_every_pair_that_was_retrieved() 
     dataset = datasets.load("factscore")
     annotations = Counter(atom.annotation for graph in dataset.graphs for atom in graph.atoms)
     assert annotations == {"S": 3194, "NS": 1692, "IR": 540}
-    labelled = retrieved = 0
+    labeled = retrieved = 0
     for graph in dataset.graphs:
         label = {atom.id: atom.label for atom in graph.atoms}
         stated = {(r.source, r.target): r for r in graph.relations}
@@ -222,11 +222,11 @@ def test_factscore_has_the_published_labels_and_every_pair_that_was_retrieved() 
         assert stated.keys() == {(c, x) for c in graph.context_ids for x in ids if c != x}
         for context in graph.contexts:
             retrieved += len(context.retrieved_for)
-            labelled += sum(label[atom] is not None for atom in context.retrieved_for)
+            labeled += sum(label[atom] is not None for atom in context.retrieved_for)
         for relation in graph.relations:
             assert relation.distribution is not None
             assert relation.probability == max(relation.distribution)
-    assert labelled == dataset.card.counts["labelled_pairs"] == 21_655
+    assert labeled == dataset.card.counts["labeled_pairs"] == 21_655
     assert retrieved == dataset.card.counts["retrieved_pairs"]
 
 

@@ -15,7 +15,7 @@ GRAPHS = CORPUS.graphs
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
-def normalised(text: str) -> str:
+def normalized(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
@@ -38,12 +38,12 @@ def retrieved_verdicts(graph: FactGraph, atom: Atom) -> Counter[bool]:
     )
 
 
-def test_every_text_is_there_and_every_atom_is_labelled_and_of_a_sentence() -> None:
+def test_every_text_is_there_and_every_atom_is_labeled_and_of_a_sentence() -> None:
     for graph in GRAPHS:
         assert all(text.strip() for text in (graph.query, graph.response, graph.topic))
         sentences = SENTENCE_END.split(graph.response)
         assert {atom.sentence for atom in graph.atoms} == set(range(1, len(sentences) + 1))
-        assert len({normalised(atom.text) for atom in graph.atoms}) == len(graph.atoms)
+        assert len({normalized(atom.text) for atom in graph.atoms}) == len(graph.atoms)
         for atom in graph.atoms:
             assert atom.annotation == str(atom.label).lower()
             assert atom.text.endswith(".")
@@ -106,7 +106,7 @@ def test_repeated_passages_serve_different_atoms_with_equal_relations() -> None:
     for graph in GRAPHS:
         first: dict[str, Context] = {}
         for context in graph.contexts:
-            original = first.setdefault(normalised(context.text), context)
+            original = first.setdefault(normalized(context.text), context)
             if original is context:
                 continue
             with_duplicates.add(graph.id)

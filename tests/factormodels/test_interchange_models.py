@@ -97,7 +97,7 @@ def test_what_pgmpy_and_pyagrum_infer_of_it_is_right(seed: int) -> None:
     engine.makeInference()
     for name in graph.names:
         values = elimination.query([name], show_progress=False).values
-        # pgmpy normalises the answers of Bayesian networks alone.
+        # pgmpy normalizes the answers of Bayesian networks alone.
         assert values / values.sum() == pytest.approx(expected[name], abs=1e-10)
         # Variables of one state leave axes of length 1 behind.
         marginal = engine.posterior(name).toarray().ravel()

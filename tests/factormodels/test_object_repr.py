@@ -24,7 +24,7 @@ BRIDGE = FactGraph(
 
 def test_a_fact_graph_is_shown_in_a_few_lines() -> None:
     heading, titles, *rows = repr(BRIDGE).splitlines()
-    assert heading == "FactGraph 'bridge': 2 atoms (1 labelled), 2 contexts, 1 relation"
+    assert heading == "FactGraph 'bridge': 2 atoms (1 labeled), 2 contexts, 1 relation"
     assert titles.split() == ["id", "kind", "prior", "label", "text"]
     assert [row.split()[0] for row in rows] == ["a1", "a2", "c1", "c2"]
     assert rows[0].split(maxsplit=4) == ["a1", "atom", "0.5", "True", "It opened in 1890."]

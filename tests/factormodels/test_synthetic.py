@@ -266,7 +266,7 @@ def test_a_million_contexts_make_one_flat_graph() -> None:
     assert [graph.names[v] for v in scope] == ["c1000000", "a200000"]
 
 
-def test_a_grid_joins_neighbours_and_no_others() -> None:
+def test_a_grid_joins_neighbors_and_no_others() -> None:
     graph = grid(2, 3, coupling=1.0, field=0.5, seed=0)
     scopes = [scope for scope, _ in graph.factors()]
     assert scopes[:6] == [(v,) for v in range(6)]

@@ -33,7 +33,7 @@ from experiments import run as run_study
 from experiments.analyses.schemas_by_name import schema
 from experiments.analyses.user_data import VARIABLE, user_data
 from experiments.asking.relation_correction import read_correction
-from experiments.columns.labelled_relations import read_labelled_relations
+from experiments.columns.labeled_relations import read_labeled_relations
 from experiments.columns.placed_claims import load_claims
 from experiments.columns.responses import load_responses
 from experiments.findings.markup import csv_records, read_csv
@@ -61,7 +61,7 @@ from factormodels.extraction.stages import (
     queries,
     relations,
     reviser,
-    summariser,
+    summarizer,
 )
 from factormodels.io import read_each, read_judged_pairs, read_prompts
 from factormodels.io.fact_graph_json import looks_like_fact_graph
@@ -439,7 +439,7 @@ def _answer(path: Path) -> object:
     atomizer.atomize(graph.response, model)
     reviser.revise(graph.atoms, graph.response, model, query=graph.query)
     queries.ask_queries(graph.atoms, model)
-    summariser.summarise_contexts(graph, model)
+    summarizer.summarize_contexts(graph, model)
     pairs = relations.relation_pairs(graph, "FR2")
     asked = relations.ask(PromptedRelationModel(model), pairs)
     return asked, [
@@ -585,7 +585,7 @@ TARGETS = (
     Target("study", "study.yaml", (STUDY, b"base: compare\nseed: 2\n"), _study, 60),
     Target("override", "override.txt", _OVERRIDES, _override, 60),
     Target("correction", "c.json", (_CORRECTION,), _correction, 20),
-    Target("labelled relations", "pairs.csv", (_PAIRS,), read_labelled_relations, 20),
+    Target("labeled relations", "pairs.csv", (_PAIRS,), read_labeled_relations, 20),
     Target("user data", "data.yaml", (_USER_DATA,), _user_data, 20),
     Target(
         *("manifest", "manifest.json", ("out/manifest.json",)),

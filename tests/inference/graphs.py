@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
-from inference.conformance.graphs import Tables, forest, independent, relabelled
+from inference.conformance.graphs import Tables, forest, independent, relabeled
 from tests.oracle import oracle
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "long_chain",
     "moderate",
     "odd_graph",
-    "relabelled",
+    "relabeled",
     "signed_pairs",
     "tangled_graph",
 ]
@@ -130,7 +130,7 @@ def signed_pairs(seed: int, n: int, m: int) -> FactorGraph:
 
 
 def attractive(seed: int) -> FactorGraph:
-    """Return a 3 by 3 grid whose neighbours weakly agree, with fields of both signs."""
+    """Return a 3 by 3 grid whose neighbors weakly agree, with fields of both signs."""
     rng = np.random.default_rng(seed)
     model = grid(3, 3, coupling=0.0, field=1.0, seed=rng)
     agree = 0.5 * rng.random(len(model.scope_starts) - 1)

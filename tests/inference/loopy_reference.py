@@ -1,6 +1,6 @@
 """Belief propagation by the book: flooding, one message at a time, nothing shared with `inference`.
 
-Products are taken over neighbours, never by division; messages are probabilities, not odds.
+Products are taken over neighbors, never by division; messages are probabilities, not odds.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def test_a_graph_of_20_000_factors_far_below_the_range_of_doubles(backend: str) 
         assert 1.05 * log_z < given(posterior) < log_z
         return
     # The recursion and each backend round 1e4 times on the way; errors do not build up in
-    # marginals, whose messages are renormalised, and add up like a walk in log Z.
+    # marginals, whose messages are renormalized, and add up like a walk in log Z.
     np.testing.assert_allclose(marginals, expected, atol=1e-10)
     if posterior.log_z_kind is not LogZKind.NONE:
         assert posterior.log_z == pytest.approx(log_z, rel=1e-10)

@@ -90,7 +90,7 @@ def biased(graph: FactorGraph, posterior: Posterior) -> Posterior:
     return replace(posterior, marginals=Marginals(graph.names, graph.cardinalities, values))
 
 
-def unnormalised(graph: FactorGraph, posterior: Posterior) -> Posterior:
+def unnormalized(graph: FactorGraph, posterior: Posterior) -> Posterior:
     """Return marginals that do not add up to 1."""
     values = 1.001 * posterior.marginals.flat
     return replace(posterior, marginals=Marginals(graph.names, graph.cardinalities, values))
@@ -124,7 +124,7 @@ FAULTS: dict[str, Fault] = {
     "uniform of many states": uniform_of_many_states,
     "underflowing": underflowing,
     "overflowing": overflowing,
-    "unnormalised": unnormalised,
+    "unnormalized": unnormalized,
     "silent about log Z": lambda _, p: replace(p, log_z_kind=LogZKind.NONE),
     "never converged": lambda _, p: replace(p, status=Status.NOT_CONVERGED),
     "no upper bound": lambda _, p: replace(moved(p, -1e-9), log_z_kind=LogZKind.UPPER),
@@ -175,7 +175,7 @@ def broken(backend: Backend, check: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "check", "message"),
     [
-        ("unnormalised", "posterior_keeps_the_contract", "the sum of the marginal"),
+        ("unnormalized", "posterior_keeps_the_contract", "the sum of the marginal"),
         ("silent about log Z", "posterior_keeps_the_contract", "its kind none"),
         ("biased", "exact_where_it_says_so", "a marginal is off by"),
         ("uniform of many states", "exact_where_it_says_so", "of many states: a marginal is off"),

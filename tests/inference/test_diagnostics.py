@@ -49,7 +49,7 @@ def test_chains_that_disagree_are_seen() -> None:
     assert (split_r_hat(drifting) > 1.5).all()
 
 
-def test_rank_normalisation_would_change_nothing_for_an_indicator() -> None:
+def test_rank_normalization_would_change_nothing_for_an_indicator() -> None:
     indicator = (autoregressive(0.5) > 1.0).astype(np.float64)
     moved = 3.0 - 2.0 * indicator  # any two values: ranks of 0 and 1 are such
     np.testing.assert_allclose(split_r_hat(indicator), split_r_hat(moved), rtol=1e-12)

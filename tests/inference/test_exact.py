@@ -81,7 +81,7 @@ def test_blocks_of_large_tables_agree_with_the_oracle_of_small_ones() -> None:
 
 
 def test_products_that_would_underflow_are_taken_in_log_space() -> None:
-    # Two factors favour state 0 by 1e-300 each; a third forbids it, so nothing may be lost.
+    # Two factors favor state 0 by 1e-300 each; a third forbids it, so nothing may be lost.
     tiny = [1.0, 1e-300]
     graph = FactorGraph.from_factors(
         [2, 2], [([0], tiny), ([0], tiny), ([0, 1], [[0.0, 0.0], [0.2, 0.6]])]

@@ -234,7 +234,7 @@ def test_too_few_effective_draws_have_not_converged() -> None:
 
 
 def test_a_space_that_may_fall_apart_has_not_converged() -> None:
-    # Four variables around a cycle, neighbours different: two assignments, no path between them
+    # Four variables around a cycle, neighbors different: two assignments, no path between them
     # for blocks that are forests. Cut the cycle and one block holds them all.
     cycle = FactorGraph.from_factors([2] * 4, [((i, (i + 1) % 4), DIFFERENT) for i in range(4)])
     apart = infer(cycle, "gibbs")

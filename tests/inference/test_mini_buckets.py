@@ -60,7 +60,7 @@ def test_the_gap_falls_as_the_i_bound_rises_and_ends_at_zero() -> None:
         gaps.append(upper - lower)
     assert gaps[0] > 0.1
     assert gaps[-1] == pytest.approx(0.0, abs=1e-9)
-    # Partitions of neighbouring i-bounds need not refine one another; every second step does fall.
+    # Partitions of neighboring i-bounds need not refine one another; every second step does fall.
     assert all(later < earlier for earlier, later in zip(gaps, gaps[2:], strict=False))
 
 

@@ -225,7 +225,7 @@ def test_states_that_cannot_occur_are_struck_out_until_nothing_follows() -> None
     assert reduced(both).fixed.tolist() == [1, -1, -1]
 
 
-def test_binary_pairs_are_recognised() -> None:
+def test_binary_pairs_are_recognized() -> None:
     pair, wide = ([0, 1], [[1, 2], [3, 4]]), ([0, 1, 2], np.arange(1.0, 9.0))
     assert reduced(FactorGraph.from_factors([2] * 3, [pair, ([2], [1, 2])])).binary_pairs
     assert reduced(FactorGraph.from_factors([2, 2, 3], [pair])).binary_pairs

@@ -30,7 +30,7 @@ def test_a_run_stopped_early_says_so_and_bounds_less_tightly() -> None:
 
 
 def test_the_bound_is_the_least_over_all_splits() -> None:
-    # Minimised directly: every forest has fields of its own, whose mean is given.
+    # Minimized directly: every forest has fields of its own, whose mean is given.
     graph = signed_pairs(1, n=4, m=5)
     model = reduced(graph)
     drawn = Forests.drawn(model, 16, 0)
@@ -56,7 +56,7 @@ def test_the_bound_is_the_least_over_all_splits() -> None:
     optimum = minimize(bound, np.zeros(4 * len(kinds)), tol=1e-9)
     posterior = infer(graph, "trw", tolerance=1e-10, weight_updates=0)
     assert posterior.status is Status.CONVERGED
-    # The minimiser's numerical gradient stops it about 1e-8 above the minimum.
+    # The minimizer's numerical gradient stops it about 1e-8 above the minimum.
     assert posterior.log_z == pytest.approx(optimum.fun, abs=1e-6)
     assert bound(np.zeros(4 * len(kinds))) > optimum.fun + 1e-3
 

@@ -1,4 +1,4 @@
-"""Notebook 4: the formula by hand, models of known sigma, and the kept real judgements."""
+"""Notebook 4: the formula by hand, models of known sigma, and the kept real judgments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_numbers(tmp_path: Path) -> None:
     assert (prediction.rejected[unbalanced] > 0.9).all()
     assert prediction.rejected["errors balance"] < 0.3
 
-    # Real judgements: as docs/results/sigma-on-labels, whose study splits more often.
+    # Real judgments: as docs/results/sigma-on-labels, whose study splits more often.
     kept = Path(__file__).resolve().parents[2] / "docs" / "results" / "sigma-on-labels"
     subjects = {"SelfCheckGPT votes": "SelfCheckGPT"}
     keys = ["subject", "position"]

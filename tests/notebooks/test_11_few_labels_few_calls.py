@@ -1,4 +1,4 @@
-"""Notebook 11: what was asked and labelled stays within what there was, and numbers by hand."""
+"""Notebook 11: what was asked and labeled stays within what there was, and numbers by hand."""
 
 from __future__ import annotations
 

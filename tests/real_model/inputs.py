@@ -24,7 +24,7 @@ CLAIMS = (
 
 
 def write_inputs(folder: Path) -> None:
-    """Write a text, notes about it, and a response with labelled claims into a folder."""
+    """Write a text, notes about it, and a response with labeled claims into a folder."""
     notes = folder / "notes"
     notes.mkdir(parents=True, exist_ok=True)
     for name, text in NOTES.items():

@@ -45,7 +45,7 @@ def calibration_error(
     strategy: str = "uniform",
     norm: str = "expected",
     debiased: bool = False,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> float:
     """Distance between mean probability and share of true atoms, over bins.
 
@@ -55,17 +55,17 @@ def calibration_error(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         n_bins: number of bins.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal weight.
         norm: ``expected`` for the mean over atoms (ECE), ``maximum`` for the worst bin (MCE),
             ``average`` for the mean over bins (ACE).
         debiased: whether to remove the bias of the expected error.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, different lengths, no labelled atom, or a bad setting.
+        InputError: for bad arrays, different lengths, no labeled atom, or a bad setting.
     """
     if norm not in NORMS:
         raise InputError(f"norm is {norm!r}; choose one of {', '.join(map(repr, NORMS))}")
@@ -73,7 +73,7 @@ def calibration_error(
         raise InputError(
             f"norm is {norm!r}, and only the expected error is debiased; leave one out"
         )
-    sample = pooled(p, y, weights, unlabelled)
+    sample = pooled(p, y, weights, unlabeled)
     bins = binned(sample, whole_number(n_bins, "n_bins", 1), strategy)
     return _debiased_error(bins) if debiased else _error_of(bins, norm)
 

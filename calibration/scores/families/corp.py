@@ -16,7 +16,7 @@ from calibration.estimate import Estimate, ScoreStatus
 from calibration.forecasts import Forecasts, Sample, dot, pooled
 from calibration.intervals import DeviationScores, IntervalMethod, Scale
 from calibration.labels import LabelPolicy
-from calibration.scores.cells import Cells, neighbours
+from calibration.scores.cells import Cells, neighbors
 from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.scores.families.logistic import curve_columns, fit_curve
 from calibration.scores.families.pointwise import mean_loss
@@ -74,7 +74,7 @@ def isotonic_fit(sample: Sample) -> IsotonicFit:
 
 
 def corp_decomposition(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabeled: str = LabelPolicy.EXCLUDE
 ) -> CorpDecomposition:
     """Decompose the Brier score as miscalibration - discrimination + uncertainty.
 
@@ -83,14 +83,14 @@ def corp_decomposition(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, different lengths, or no labelled atom.
+        InputError: for bad arrays, different lengths, or no labeled atom.
     """
-    sample = pooled(p, y, weights, unlabelled)
+    sample = pooled(p, y, weights, unlabeled)
     return corp_terms(sample, isotonic_fit(sample))
 
 
@@ -117,7 +117,7 @@ def _corp_scores(sample: Sample, _: SampleSettings) -> tuple[Estimate, ...]:
 
 
 def _miscalibration(points: Forecasts, _: SampleSettings) -> DeviationScores:
-    cells = Cells(points, neighbours(points))
+    cells = Cells(points, neighbors(points))
 
     def scores(deviation: Floats) -> Floats:
         return _isotonic_gains(cells.weight, cells.mean_p + deviation / cells.weight, cells.mean_p)
@@ -127,7 +127,7 @@ def _miscalibration(points: Forecasts, _: SampleSettings) -> DeviationScores:
 
 def _discrimination(points: Forecasts, settings: SampleSettings) -> DeviationScores:
     """Deviations from the base rate, in the direction of the data's smooth calibration curve."""
-    whole, cells = points.sample(), Cells(points, neighbours(points))
+    whole, cells = points.sample(), Cells(points, neighbors(points))
     base_rate = whole.base_rate
 
     def scores(deviation: Floats) -> Floats:

@@ -22,7 +22,7 @@ from calibration.forecasts import (
 )
 from calibration.intervals import DeviationScores, IntervalMethod, Scale
 from calibration.labels import LabelPolicy
-from calibration.scores.cells import Cells, neighbours
+from calibration.scores.cells import Cells, neighbors
 from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.scores.logistic import (
     ROWS_AT_ONCE,
@@ -75,7 +75,7 @@ def calibration_line(
     weights: ArrayLike | None = None,
     clip: float = LOGIT_CLIP,
     extremes: str = Extremes.CLIP,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> CalibrationLine:
     """Slope and intercept of the logistic regression of labels on logit p.
 
@@ -85,19 +85,19 @@ def calibration_line(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
         extremes: treatment of p outside that range: ``clip`` or ``leave-out``.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, different lengths, no labelled atom, or a bad setting.
+        InputError: for bad arrays, different lengths, no labeled atom, or a bad setting.
     """
     settings = SampleSettings(
         clip=logit_clip(clip), extremes=member_named(Extremes, extremes, "extremes")
     )
-    sample = pooled(p, y, weights, unlabelled)
+    sample = pooled(p, y, weights, unlabeled)
     slope, intercept, large = line_scores(sample, settings)
     return CalibrationLine(
         slope=slope.value,
@@ -368,7 +368,7 @@ def _curve_deviations(points: Forecasts, settings: SampleSettings) -> DeviationS
     )
     influence = gradient @ np.linalg.pinv(information) * weight.sum()
     deviation = coefficients - calibrated
-    groups = Cells(points, neighbours(points), counted)
+    groups = Cells(points, neighbors(points), counted)
     design = groups.mean_of(columns)
 
     # Use this curve instead of the groups' mean p, so that the distance is 0 without a shift.

@@ -1,9 +1,9 @@
 """Scores of probabilities against labels, pooled over atoms.
 
 Every function takes probabilities `p`, (n,) in [0, 1], and labels `y`, (n,) of True and False (or
-1 and 0), None where unlabelled. `unlabelled` is the treatment of unlabelled atoms
+1 and 0), None where unlabeled. `unlabeled` is the treatment of unlabeled atoms
 (`calibration.labels.LabelPolicy`); by default they are excluded. All functions raise InputError for
-bad probabilities, bad labels, no labelled atom, different lengths, and empty input.
+bad probabilities, bad labels, no labeled atom, different lengths, and empty input.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from calibration.forecasts import Forecasts, Sample, dot
 from calibration.intervals import RatioSums, Scale
-from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.labels import LabelPolicy, labeled_atoms
 from calibration.scores.definition import (
     POSITIVE,
     JudgedClaims,
@@ -74,31 +74,29 @@ def _weighted_sum(weight: Floats, loss: Floats) -> float:
 
 
 def brier(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabeled: str = LabelPolicy.EXCLUDE
 ) -> float:
     """Brier score, the mean of (p - y)^2: 0 is perfect, and p = 1/2 for all atoms gives 1/4.
 
     It is half of the sum over both classes in Brier 1950, equation 2. `weights`, (n,), are the
     numbers of atoms that each counts as.
     """
-    return _mean_loss("brier", p, y, weights, unlabelled)
+    return _mean_loss("brier", p, y, weights, unlabeled)
 
 
 def log_loss(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabeled: str = LabelPolicy.EXCLUDE
 ) -> float:
     """Mean of -ln of the probability of the label, in nats: 0 is perfect.
 
     Probabilities are not clipped: a certain and wrong forecast makes the loss infinite. `weights`,
     (n,), are the numbers of atoms that each counts as.
     """
-    return _mean_loss("log_loss", p, y, weights, unlabelled)
+    return _mean_loss("log_loss", p, y, weights, unlabeled)
 
 
-def _mean_loss(
-    name: str, p: ArrayLike, y: Any, weights: ArrayLike | None, unlabelled: str
-) -> float:
-    atoms = labelled_atoms(p, y, unlabelled)
+def _mean_loss(name: str, p: ArrayLike, y: Any, weights: ArrayLike | None, unlabeled: str) -> float:
+    atoms = labeled_atoms(p, y, unlabeled)
     counts = atoms.weights(weights)
     # An infinite loss with weight 0 does not count.
     terms = np.where(counts > 0, _losses(name, atoms.p, atoms.y), 0.0)

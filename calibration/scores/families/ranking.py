@@ -12,7 +12,7 @@ from calibration.estimate import Estimate, ScoreStatus, undefined
 from calibration.forecasts import Sample, dot, pooled, with_ties
 from calibration.grouping import Grouping
 from calibration.intervals import IntervalMethod
-from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.labels import LabelPolicy, labeled_atoms
 from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.validation import Floats, Integers
 
@@ -23,7 +23,7 @@ def auroc(
     *,
     weights: ArrayLike | None = None,
     folds: Any = None,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> float:
     """Area under the ROC curve: P(p of a true atom > p of a false atom), with ties counted half.
 
@@ -31,20 +31,20 @@ def auroc(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         folds: fold of each atom, (n,), if `p` is cross-fitted. Only atoms of the same fold are then
             compared. A fold with many true atoms leaves few to the other folds, so that the map
             learned from these gives it low probabilities. Pooled folds would therefore rank even
             uninformative probabilities below chance.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, different lengths, or no labelled atom.
+        InputError: for bad arrays, different lengths, or no labeled atom.
     """
     if folds is None:
-        return _ranking_scores(pooled(p, y, weights, unlabelled))[0].value
-    atoms = labelled_atoms(p, y, unlabelled)
+        return _ranking_scores(pooled(p, y, weights, unlabeled))[0].value
+    atoms = labeled_atoms(p, y, unlabeled)
     fold, counts = atoms.grouping(folds, "folds").index, atoms.weights(weights)
     ordered = pairs = 0.0
     for number in range(int(fold.max()) + 1):
@@ -56,7 +56,7 @@ def auroc(
 
 
 def auprc(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabeled: str = LabelPolicy.EXCLUDE
 ) -> float:
     """Average precision, the area under the precision-recall curve as a step function.
 
@@ -64,7 +64,7 @@ def auprc(
     scikit-learn's ``average_precision_score``; nan if no atom is true. Arguments and errors are as
     in `auroc`.
     """
-    return _ranking_scores(pooled(p, y, weights, unlabelled))[1].value
+    return _ranking_scores(pooled(p, y, weights, unlabeled))[1].value
 
 
 def _ranking_scores(sample: Sample, _: SampleSettings | None = None) -> tuple[Estimate, Estimate]:

@@ -101,7 +101,7 @@ FAMILY = (
     ScoreDefinition(
         name="human_precision",
         title="Pr*",
-        meaning="share of atoms labelled true, mean over responses",
+        meaning="share of atoms labeled true, mean over responses",
         higher_is_better=None,
         scale=Scale.PROBABILITY,
         ratio=per_response(lambda judged: judged.grouping.means(judged.y)),

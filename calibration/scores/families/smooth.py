@@ -29,7 +29,7 @@ def smooth_ece(
     *,
     weights: ArrayLike | None = None,
     bandwidth: float | None = None,
-    unlabelled: str = LabelPolicy.EXCLUDE,
+    unlabeled: str = LabelPolicy.EXCLUDE,
 ) -> float:
     """Smooth expected calibration error (Blasiok and Nakkiran 2023).
 
@@ -40,15 +40,15 @@ def smooth_ece(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
+        y: labels (n,), True or False, None where unlabeled.
         weights: weights (n,), the number of atoms that each counts as; None for 1 each.
         bandwidth: standard deviation of the kernel, between 1/4096 and 10, or None to choose it.
-        unlabelled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
+        unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 
     Raises:
-        InputError: for bad arrays, different lengths, no labelled atom, or a bad bandwidth.
+        InputError: for bad arrays, different lengths, no labeled atom, or a bad bandwidth.
     """
-    sample = pooled(p, y, weights, unlabelled)
+    sample = pooled(p, y, weights, unlabeled)
     if bandwidth is None:
         return _chosen(sample)
     bandwidth = open_interval(bandwidth, "bandwidth", _LEAST_BANDWIDTH, 10)

@@ -20,7 +20,7 @@ from experiments.analyses.judged_claims import (
 )
 from experiments.analyses.user_data import SourceName, load
 from experiments.evaluators.annotation_counts import JUDGED, read_counts, shares_of
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT
 from experiments.study.manifest import file_hash
@@ -42,7 +42,7 @@ class Settings:
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
 
 
-def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     """The table of what people found, and of recorded verdicts where there are any."""
     if context.given is not None and (counts := read_counts(context.given)) is not None:
         return _of_counts(settings.data, counts, context)
@@ -63,10 +63,10 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     tables = {"table-7": _table(statistics, remark)}
     if recorded := recorded_verdicts(graphs):
         tables["verdicts"] = _agreement(recorded, remark)
-    return Artefacts(tables, remarks=(remark,))
+    return Artifacts(tables, remarks=(remark,))
 
 
-def _of_counts(name: str, counts: GroupedCounts, context: AnalysisContext) -> Artefacts:
+def _of_counts(name: str, counts: GroupedCounts, context: AnalysisContext) -> Artifacts:
     """The table from sums, which say nothing of F1@K' and of K'."""
     remark = (
         f"Data of {context.given}: sums without claims, pooled over responses, so K' and F1@K' are "
@@ -77,11 +77,11 @@ def _of_counts(name: str, counts: GroupedCounts, context: AnalysisContext) -> Ar
         "sha256": file_hash(context.given) if context.given else "",
         "responses": counts.overall.n_responses,
         "atoms": sum(counts.overall.labels.values()),
-        "labelled": sum(counts.overall.labels.get(label, 0) for label in JUDGED),
+        "labeled": sum(counts.overall.labels.get(label, 0) for label in JUDGED),
     }
     groups = {**counts.by_benchmark, OVERALL: counts.overall}
     statistics = {group: shares_of(each) for group, each in groups.items()}
-    return Artefacts({"table-7": _table(statistics, remark)}, remarks=(remark,))
+    return Artifacts({"table-7": _table(statistics, remark)}, remarks=(remark,))
 
 
 def _table(statistics: Mapping[str, Mapping[str, float]], remark: str) -> Table:

@@ -10,7 +10,7 @@ from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
 from experiments.columns.placed_claims import claims_of_graphs
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures.positions import position_table
 from experiments.settings.limits import Count
 from experiments.study.config import STRICT
@@ -21,7 +21,7 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: name of the labelled responses, which say the sentence of each claim.
+        data: name of the labeled responses, which say the sentence of each claim.
         positions: number of bins of relative position.
         intervals: how intervals over responses are made.
         n_bootstrap: replicates of the bootstrap.
@@ -33,7 +33,7 @@ class Settings:
     n_bootstrap: Count = 1000
 
 
-def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     """The table and the figure of kinds of claims by position."""
     graphs, remark = load(settings.data, context)
     claims = claims_of_graphs(graphs, settings.data)
@@ -42,4 +42,4 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     caption = f"Self-Known, figure 1: claims by relative position. {remark}"
     table = position_table({"": positions}, caption)
     figure = PaperFigure(position_figure(label_panels(positions)), table.frame, caption)
-    return Artefacts({"positions": table}, {"figure-1": figure}, remarks=(remark,))
+    return Artifacts({"positions": table}, {"figure-1": figure}, remarks=(remark,))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from calibration.figures.panels import legend_above, nth_colour, nth_dash, small_multiples
+from calibration.figures.panels import legend_above, nth_color, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
@@ -31,7 +31,7 @@ class Settings:
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
 
 
-def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     """A table of the sizes, and a figure of the number of claims per response."""
     data = context.load(settings.datasets)
     frame = data_frame([_sizes(each) for each in data])
@@ -46,7 +46,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     columns = (Column("dataset", "dataset", "Dataset"), *numbers)
     table = Table(frame, columns, "Sizes of the datasets; relations are those recorded.")
     figure = PaperFigure(_figure(counts), counts, "Claims per response")
-    return Artefacts({"datasets": table}, {"claims-per-response": figure})
+    return Artifacts({"datasets": table}, {"claims-per-response": figure})
 
 
 def _title(column: str) -> str:
@@ -64,7 +64,7 @@ def _sizes(data: StudyData) -> dict[str, Any]:
         "n_atoms": len(labels),
         "n_true": labels.count(True),
         "n_false": labels.count(False),
-        "n_unlabelled": labels.count(None),
+        "n_unlabeled": labels.count(None),
         "n_contexts": sum(len(graph.contexts) for graph in data.graphs),
         **{f"n_{kind}": kinds.count(kind) for kind in RelationKind},
     }
@@ -79,7 +79,7 @@ def _figure(counts: pd.DataFrame) -> Figure:
             lines = [
                 axes.ecdf(
                     counts["n_atoms"][counts["dataset"] == name],
-                    color=nth_colour(at),
+                    color=nth_color(at),
                     linestyle=nth_dash(at),
                 )
                 for at, name in enumerate(panel_names)

@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 from calibration.self_knowledge import filter_refusals
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load_by_model
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT
 from experiments.study.data import StudyData
@@ -25,7 +25,7 @@ class Settings:
     data: SourceName = "generations"
 
 
-def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     """The table of claims per response that answers, and of the share that declines."""
     loaded, remark = load_by_model(settings.data, context)
     frame = data_frame([_row(each, settings.data) for each in loaded])
@@ -34,7 +34,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
     caption = f"Self-Known, table 1: claims per response, and responses that decline. {remark}"
     note = "Claims are those of responses that answer. A response declines in words of its own."
-    return Artefacts({"table-1": Table(frame, columns, caption, note=note)}, remarks=(remark,))
+    return Artifacts({"table-1": Table(frame, columns, caption, note=note)}, remarks=(remark,))
 
 
 def _row(data: StudyData, source: str) -> dict[str, object]:

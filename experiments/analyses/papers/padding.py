@@ -21,7 +21,7 @@ from experiments.evaluators.gaming import (
     curves,
     gaming,
 )
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as
 from experiments.settings.limits import Count, Probability
 from experiments.study.config import STRICT
@@ -53,7 +53,7 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: name of the labelled responses with texts.
+        data: name of the labeled responses with texts.
         relations: the relation model of the selection: "lexical" or "nli:FOLDER".
         weights: of the claims.
         templates_known: whether the relation model sees through the templates of padding.
@@ -75,7 +75,7 @@ class Settings:
     corrupt: Probability = 0.5
 
 
-def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     """The table of normal and padded responses and the curves of each assessor."""
     loaded, remark = load(settings.data, context)
     graphs, remark = with_a_true_claim(loaded, settings.data, remark)
@@ -121,7 +121,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         stem = f"figure-4-{padding}-{str(name).replace(' ', '-')}"
         title = f"Core, figure 4: {padding} sentences appended, {name}. {remark}"
         figures[stem] = PaperFigure(curve_figure(drawn, f"{name}", f"{padding}"), drawn, title)
-    return Artefacts(
+    return Artifacts(
         {
             "table-4": Table(frame, table, caption, note=note),
             "curves": Table(points, columns, f"Core, figure 4: points of the curves. {remark}"),

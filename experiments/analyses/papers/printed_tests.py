@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from calibration.scores.registry import REGISTRY
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.published import printed
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT
 
@@ -50,7 +50,7 @@ class Settings:
     rounding: float = 0.005
 
 
-def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, _context: AnalysisContext) -> Artifacts:
     """What an unpaired t-test of the printed means gives for every printed p-value."""
     frame = data_frame(list(implied_tests(settings.rounding)))
     note = (
@@ -75,7 +75,7 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
         "and standard deviations (tables 10 and 12 to 19)."
     )
     agreeing = "How many printed p-values agree, by reading."
-    return Artefacts(
+    return Artifacts(
         {
             "tests": Table(frame, columns, caption, note=note),
             "agreement": Table(counts, (Column("table", "table"), *shown), agreeing, note=note),

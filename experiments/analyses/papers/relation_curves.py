@@ -14,10 +14,10 @@ from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.relation_quality import (
     RelationForecasts,
-    labelled_pairs,
+    labeled_pairs,
     relation_forecasts,
 )
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame, interval_column, named
 from experiments.settings.limits import Count
 from experiments.study.config import STRICT
@@ -49,13 +49,13 @@ SHOWN = (RelationKind.CONTRADICTION, RelationKind.ENTAILMENT)
 """Relations that the figures show."""
 
 
-def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     """The areas under the curves of each model and relation, and the curves."""
     from calibration.intervals import IntervalSettings
     from calibration.scoring import score
 
     graphs, remark = load(settings.data, context)
-    pairs = labelled_pairs(graphs, complete=settings.complete)
+    pairs = labeled_pairs(graphs, complete=settings.complete)
     rows, points = [], []
     with context.track("relation models", len(settings.relations)) as advance:
         for name in settings.relations:
@@ -95,7 +95,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         for kind, part in curves.groupby("relation", sort=False)
     }
     table = Table(data_frame(rows), columns, caption, note=note)
-    return Artefacts({"auroc": table}, figures, remarks=(remark,))
+    return Artifacts({"auroc": table}, figures, remarks=(remark,))
 
 
 def roc_points(forecasts: RelationForecasts) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.core_choices import CoreChoices, selected
 from experiments.evaluators.gaming import by_labels
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT
 from factormodels.claims import RelationKind
@@ -29,7 +29,7 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: name of the labelled responses with texts.
+        data: name of the labeled responses with texts.
         relations: the relation models that are compared, two or more: "lexical", "nli:FOLDER", or
             "words:SHARE", which wants a share of a claim's words in the other text.
         weights: of the claims.
@@ -40,7 +40,7 @@ class Settings:
     weights: Literal["informativeness", "uniform"] = "informativeness"
 
 
-def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     """The correlations of precision after selection, and the precisions."""
     loaded, remark = load(settings.data, context)
     graphs = [graph for graph in loaded if graph.atoms]
@@ -68,7 +68,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         f"by two relation models. {remark}"
     )
     title = f"Precision after selection, by relation model. {remark}"
-    return Artefacts(
+    return Artifacts(
         {
             "table-2": Table(data_frame(pairs), shown, caption),
             "precision": Table(precision, (Column("response", "response"), *model_columns), title),

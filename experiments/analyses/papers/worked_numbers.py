@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
 from experiments.analyses.context import AnalysisContext
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.settings.limits import EncodingName
 from experiments.study.config import STRICT
@@ -33,13 +33,13 @@ class Settings:
     encoding: EncodingName = "implication"
 
 
-def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
+def run(settings: Settings, _context: AnalysisContext) -> Artifacts:
     """A table of the numbers."""
     rows = [*_factreasoner(settings.encoding), *_core(), *_fastfact()]
     columns = columns_as("number | ours> we get | how", ours=lambda value: f"{value:.6g}")
     frame = data_frame(rows, columns=["number", "ours", "how"])
     caption = "Printed numbers that follow from other printed numbers."
-    return Artefacts({"numbers": Table(frame, columns, caption)})
+    return Artifacts({"numbers": Table(frame, columns, caption)})
 
 
 def _factreasoner(encoding: str) -> Iterator[Number]:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from factormodels.errors import InputError
 
 CLAIMS_PER_SENTENCE = 4.2
-"""People found 974 claims in 232 sentences of 31 biographies (FActScore, labelled by people)."""
+"""People found 974 claims in 232 sentences of 31 biographies (FActScore, labeled by people)."""
 
 
 @dataclass(frozen=True)

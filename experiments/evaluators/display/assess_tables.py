@@ -18,7 +18,7 @@ from experiments.evaluators.response import (
     AssessedResponse,
     Compared,
     by_strength,
-    summarise_judged,
+    summarize_judged,
 )
 from experiments.findings.table import (
     ENDS,
@@ -282,7 +282,7 @@ def response_table(batch: Batch, names: Sequence[str], conventions: Conventions 
     """
     rows: list[dict[str, Any]] = []
     for response in batch.responses:
-        compared = summarise_judged([response], names, conventions)
+        compared = summarize_judged([response], names, conventions)
         row: dict[str, Any] = {"response": response.response, "claims": len(response.labels)}
         for name in names:
             summary, ranges = compared.summaries[name], compared.ranges.get(name)
@@ -386,7 +386,7 @@ def summary_table(
     if first is not None:
         caption = (
             f"{counted(first['n_responses'], 'response')}, {counted(first['n_atoms'], 'atom')}, "
-            f"{first['n_labelled']:,} labelled."
+            f"{first['n_labeled']:,} labeled."
         )
     note = (
         "In brackets: over all claims, whatever the missing answers would have been."
@@ -615,7 +615,7 @@ def stage_remarks(graph: FactGraph) -> list[str]:
     if "summaries" in facts:
         summaries = facts["summaries"]
         lines.append(
-            f"{summaries['model']}: {counted(len(summaries['passages']), 'passage')} summarised, "
+            f"{summaries['model']}: {counted(len(summaries['passages']), 'passage')} summarized, "
             f"{len(summaries['dropped'])} dropped as irrelevant, "
             f"{counted(len(summaries['failures']), 'failure')}"
         )

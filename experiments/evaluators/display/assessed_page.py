@@ -31,7 +31,7 @@ from experiments.evaluators.display.listed_evidence import (
     n_relations,
 )
 from experiments.evaluators.display.marked_texts import marked_response
-from experiments.evaluators.response import judged, summarise_judged, with_core
+from experiments.evaluators.response import judged, summarize_judged, with_core
 from experiments.findings.findings import Findings
 from experiments.findings.responses import (
     Effect,
@@ -124,12 +124,12 @@ def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
     )
     responses = [judged(graph) for graph in graphs]
     with entropy_warnings():
-        compared = summarise_judged(responses, (*how, *assessors))
+        compared = summarize_judged(responses, (*how, *assessors))
         kept = with_core(responses)
         k = compared.k
         cored = None
         if kept and k is not None:
-            cored = summarise_judged(kept, (*how, *assessors), k=k)
+            cored = summarize_judged(kept, (*how, *assessors), k=k)
         summary = summary_table(compared, cored, how)
     if conventions:
         first = next(iter(conventions.values()))

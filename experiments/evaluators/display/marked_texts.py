@@ -89,7 +89,7 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
 def deciding_excerpts(
     passages: Sequence[tuple[str, str, RelationKind]], whole: int = 600
 ) -> list[str]:
-    """Of each passage the sentence that decides, with its neighbours; all of a short passage.
+    """Of each passage the sentence that decides, with its neighbors; all of a short passage.
 
     Args:
         passages: as in `deciding_sentences`.

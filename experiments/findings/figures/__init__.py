@@ -120,7 +120,7 @@ def estimate_figure(
         frame: one row per estimate, in the order from above.
         rows: the column with the names of the rows; those of one name share a row.
         values: what the horizontal axes say, by column.
-        by: the column that tells colours apart; empty: all have one.
+        by: the column that tells colors apart; empty: all have one.
         ideals: where a value has a line of reference.
     """
     names = list(dict.fromkeys(frame[rows]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.figures.panels import PAGE, legend_below
-from calibration.figures.style import COLOURS, paper_style
+from calibration.figures.style import COLORS, paper_style
 from experiments.findings.figures.graph_figure import LETTERS_SIZE, draw_fact_graph, legible, to_dot
 from factormodels.control_characters import printable
 from factormodels.errors import InputError, MissingDependencyError
@@ -163,13 +163,13 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior, width: float = P
             axes.plot(*places[[node, other]].T, color="0.7", linewidth=0.8, zorder=1)
         variables, factors = places[: graph.n_variables], places[graph.n_variables :]
         observed = graph.evidence != UNOBSERVED
-        face = [COLOURS[1] if seen else "white" for seen in observed]
+        face = [COLORS[1] if seen else "white" for seen in observed]
         axes.scatter(
             variables[:, 0],
             variables[:, 1],
             s=160,
             facecolors=face,
-            edgecolors=COLOURS[0],
+            edgecolors=COLORS[0],
             zorder=3,
         )
         if len(factors):
@@ -182,8 +182,8 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior, width: float = P
             )  # fmt: skip
         axes.margins(0.08)
         looks = [
-            ("variable: likeliest state, its probability", "o", "white", COLOURS[0]),
-            *([("observed", "o", COLOURS[1], COLOURS[0])] if observed.any() else []),
+            ("variable: likeliest state, its probability", "o", "white", COLORS[0]),
+            *([("observed", "o", COLORS[1], COLORS[0])] if observed.any() else []),
             *([("factor", "s", "0.3", "0.3")] if len(factors) else []),
         ]
         handles = [

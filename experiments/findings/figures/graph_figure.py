@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from calibration.figures.panels import PAGE, legend_within
-from calibration.figures.style import COLOURS, paper_style
+from calibration.figures.style import COLORS, paper_style
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
 from factormodels.claims import SYMMETRIC
 from factormodels.control_characters import printable
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
     from calibration.figures.shown_figure import ShownFigure
 
-RELATION_COLOURS: Mapping[RelationKind, str] = {
-    RelationKind.ENTAILMENT: COLOURS[0],
-    RelationKind.CONTRADICTION: COLOURS[1],
-    RelationKind.EQUIVALENCE: COLOURS[2],
+RELATION_COLORS: Mapping[RelationKind, str] = {
+    RelationKind.ENTAILMENT: COLORS[0],
+    RelationKind.CONTRADICTION: COLORS[1],
+    RelationKind.EQUIVALENCE: COLORS[2],
     RelationKind.NEUTRAL: "0.7",
-    RelationKind.EXCLUSIVE: COLOURS[6],
-    RelationKind.CO_NECESSITY: COLOURS[3],
+    RelationKind.EXCLUSIVE: COLORS[6],
+    RelationKind.CO_NECESSITY: COLORS[3],
 }
-"""Colours of relations."""
+"""Colors of relations."""
 
 RELATION_DASHES: Mapping[RelationKind, Any] = {
     RelationKind.ENTAILMENT: "-",
@@ -38,7 +38,7 @@ RELATION_DASHES: Mapping[RelationKind, Any] = {
     RelationKind.CO_NECESSITY: (0, (1.2, 1)),
 }
 """Line styles of relations as matplotlib takes them, which with the heads of lines keep them apart
-in a print without colour."""
+in a print without color."""
 
 KIND_WORDS: Mapping[RelationKind, str] = {
     **{kind: str(kind) for kind in RelationKind},
@@ -134,7 +134,7 @@ def draw_fact_graph(
     """Draw a fact graph: nodes with their texts, relations with their strengths.
 
     Of a graph that is too large what `legible` chooses is drawn, and what is not is said below. The
-    colour and the dashes of a line say what the relation is, its thickness how probable. A
+    color and the dashes of a line say what the relation is, its thickness how probable. A
     relation within a column is an arc beside it. The bar of a claim is its posterior, the tick at
     its end the human label, where there is one.
 
@@ -311,9 +311,9 @@ def to_dot(graph: FactGraph, posteriors: Mapping[str, float] | None = None) -> s
         RelationKind.CO_NECESSITY: "dotted,bold",
     }
     for relation in graph.relations:
-        colour = RELATION_COLOURS[relation.kind]
+        color = RELATION_COLORS[relation.kind]
         attributes = {
-            "color": colour if colour.startswith("#") else "gray70",
+            "color": color if color.startswith("#") else "gray70",
             "style": between_claims.get(relation.kind) or styles[RELATION_DASHES[relation.kind]],
             "label": f"{relation.probability:.2f}",
             "dir": "both" if relation.kind in _TWO_HEADS else "forward",
@@ -347,7 +347,7 @@ def untangled(graph: FactGraph) -> list[Context]:
                 near[end].append(rows[other])
     # Contexts that bear on no atom go to the bottom.
     last = float(len(rows))
-    # By the mean row of its atoms (the barycentre heuristic for layered drawings); stable for ties.
+    # By the mean row of its atoms (the barycenter heuristic for layered drawings); stable for ties.
     return sorted(
         graph.contexts,
         key=lambda context: (
@@ -387,7 +387,7 @@ def _draw_relations(
                 mutation_scale=5.0,
                 shrinkA=3.0,
                 shrinkB=3.0,
-                color=RELATION_COLOURS[relation.kind],
+                color=RELATION_COLORS[relation.kind],
                 linestyle=RELATION_DASHES[relation.kind],
                 linewidth=0.3 + 1.2 * relation.probability,
                 alpha=0.85,
@@ -437,7 +437,7 @@ def _legend(figure: ShownFigure, kinds: Sequence[RelationKind], bar: str) -> Leg
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=RELATION_COLOURS[kind], linestyle=RELATION_DASHES[kind], linewidth=1.4)
+        Line2D([], [], color=RELATION_COLORS[kind], linestyle=RELATION_DASHES[kind], linewidth=1.4)
         for kind in kinds
     ]
     handles.append(Line2D([], [], color="0.35", linewidth=3.0))

@@ -16,7 +16,7 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from calibration.validation import Floats
-from experiments.findings.claim_scores import LabelledAtoms
+from experiments.findings.claim_scores import LabeledAtoms
 from experiments.findings.figures import line_figure
 from experiments.findings.interval_values import difference_of_clusters, mean_of_clusters
 from experiments.findings.table import (
@@ -71,7 +71,7 @@ CHANGE = "last less first"
 
 
 def mean_by_fifth(
-    graphs: Sequence[FactGraph], values: Mapping[str, Floats], atoms: LabelledAtoms, seed: int
+    graphs: Sequence[FactGraph], values: Mapping[str, Floats], atoms: LabeledAtoms, seed: int
 ) -> pd.DataFrame:
     """The means of values by fifth, a row for each, and the change from the first to the last.
 
@@ -81,8 +81,8 @@ def mean_by_fifth(
 
     Args:
         graphs: the responses.
-        values: by name, one of each labelled atom, (n,).
-        atoms: the labelled atoms.
+        values: by name, one of each labeled atom, (n,).
+        atoms: the labeled atoms.
         seed: seed of the bootstrap over responses.
     """
     places = []
@@ -90,7 +90,7 @@ def mean_by_fifth(
         stated = graph.metadata.get("sentences")
         last = stated if isinstance(stated, int) else max(a.sentence or 1 for a in graph.atoms)
         places += [(f"{graph.id} {a.sentence}", (a.sentence or 1) / last) for a in graph.atoms]
-    kept = [position for position, labelled in zip(places, atoms.kept, strict=True) if labelled]
+    kept = [position for position, labeled in zip(places, atoms.kept, strict=True) if labeled]
     _, sentence, counts = np.unique(
         [name for name, _ in kept], return_inverse=True, return_counts=True
     )
@@ -160,7 +160,7 @@ def balance_rows(
         for name in ("judged_correct", *SHARES):
             of = known[name]
             row |= named(name, (float(x[cell]) for x in (of.estimate, of.lower, of.upper)))
-        # How much a judgement tells (Youden's J): the slope that Rogan-Gladen divides by.
+        # How much a judgment tells (Youden's J): the slope that Rogan-Gladen divides by.
         row["informedness"] = row["self_known"] + row["self_unknown"] - 1
         reading = "rejected" if row["corrected"] < 0.05 else "not rejected"
         rows.append(row | {"reading": reading if row["corrected"] >= 0 else "--"})

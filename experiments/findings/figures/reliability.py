@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.table import data_frame
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, NullLocator
 
-from calibration.figures.panels import PAGE, legend_below, nth_colour, panels
+from calibration.figures.panels import PAGE, legend_below, nth_color, panels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,15 +37,15 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
         distance: mean |Δp| of marginals to the answer by step, as `distances` gives it.
     """
     families = [str(name).partition("(")[0] for name in trace["algorithm"]]
-    colours = {name: nth_colour(at) for at, name in enumerate(dict.fromkeys(families))}
+    colors = {name: nth_color(at) for at, name in enumerate(dict.fromkeys(families))}
     seconds = trace["processor_seconds"].clip(lower=_SHORTEST)
     apart = distance[distance > 0.0]
     count = 2 if len(apart) else 1
     with panels(1, count, (PAGE if count == 2 else PAGE / 2, 2.6)) as (figure, (grid,)):
-        _draw_log_z(grid[0], trace, seconds, families, colours)
+        _draw_log_z(grid[0], trace, seconds, families, colors)
         for step, value in apart.items():
             at = int(trace.index[trace["step"] == step][0])
-            look = {"color": colours[families[at]], "marker": "o", "markersize": 3.5}
+            look = {"color": colors[families[at]], "marker": "o", "markersize": 3.5}
             grid[1].plot([seconds[at]], [value], linestyle="none", **look)
         for axes in grid:
             axes.set_xlabel("Processor seconds")
@@ -58,14 +58,14 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
         if count == 2:
             grid[1].set(yscale="log", ylabel="Mean |Δp| to the answer")
         handles = [
-            grid[0].plot([], [], "s", color=colour, markersize=4)[0] for colour in colours.values()
+            grid[0].plot([], [], "s", color=color, markersize=4)[0] for color in colors.values()
         ]
         shapes = {"upper bound": "v", "lower bound": "^", "estimate ± 2 SE": "o"}
         handles += [
             grid[0].plot([], [], marker, color="0.4", fillstyle="none", markersize=4)[0]
             for marker in shapes.values()
         ]
-        legend_below(figure, handles, [*colours, *shapes], 6, columnspacing=1.2, handletextpad=0.2)
+        legend_below(figure, handles, [*colors, *shapes], 6, columnspacing=1.2, handletextpad=0.2)
         return figure
 
 
@@ -74,7 +74,7 @@ def _draw_log_z(
     trace: pd.DataFrame,
     seconds: pd.Series,
     families: list[str],
-    colours: dict[str, str],
+    colors: dict[str, str],
 ) -> None:
     """Draw the best bracket as a band, and what each run found, as distances from the center."""
     center, width = _center(trace)
@@ -87,7 +87,7 @@ def _draw_log_z(
         row = trace.iloc[at]
         for name, marker in (("upper", "v"), ("lower", "^")):
             if np.isfinite(row[name]):
-                look: dict[str, Any] = {"marker": marker, "color": colours[family], "markersize": 4}
+                look: dict[str, Any] = {"marker": marker, "color": colors[family], "markersize": 4}
                 axes.plot([seconds.iloc[at]], [row[name] - center], fillstyle="none", **look)
         if np.isfinite(row["estimate"]):
             error = 2.0 * row["error"] if np.isfinite(row["error"]) else 0.0
@@ -96,7 +96,7 @@ def _draw_log_z(
                 [row["estimate"] - center],
                 yerr=[error],
                 fmt="o",
-                color=colours[family],
+                color=colors[family],
                 markersize=3,
                 linewidth=0.8,
             )

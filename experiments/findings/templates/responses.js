@@ -101,9 +101,9 @@
     undecided: ["undecided", (one) => verdict(posterior(one)) === "undecided"],
     unknown: ["unknown", (one) => verdict(posterior(one)) === "unknown"],
     supported: ["supported", (one) => verdict(posterior(one)) === "supported"],
-    true: ["labelled true", (one) => one.label === true],
-    false: ["labelled false", (one) => one.label === false],
-    unlabelled: ["unlabelled", (one) => !known(one.label)],
+    true: ["labeled true", (one) => one.label === true],
+    false: ["labeled false", (one) => one.label === false],
+    unlabeled: ["unlabeled", (one) => !known(one.label)],
     against: ["judged against the label", (one) => known(one.label) && signs(one).some((sign) => sign !== one.label)],
     split: ["answers disagree", (one) => new Set(signs(one)).size > 1],
   };
@@ -112,7 +112,7 @@
   });
 
   const every = data.responses.flatMap(claimsOf);
-  const labelled = every.some((one) => known(one.label));
+  const labeled = every.some((one) => known(one.label));
   const several = data.answers.length > 1;
 
   // --- What is searched ---------------------------------------------------------------------
@@ -223,7 +223,7 @@
     if (range) line.append(make("span", { class: "quiet" }, `${fixed(range[0])} to ${fixed(range[1])}, whatever is missing`));
     const word = (claim.said || [])[state.answer];
     if (word) line.append(make("span", { class: "quiet" }, "“", own(word), "”"));
-    if (known(claim.label)) line.append(make("span", { class: `label label-${claim.label}` }, `labelled ${claim.label}`));
+    if (known(claim.label)) line.append(make("span", { class: `label label-${claim.label}` }, `labeled ${claim.label}`));
     if (claim.annotation) line.append(make("span", { class: "quiet" }, "annotated “", own(claim.annotation), "”"));
     if (claim.same) line.append(make("span", { class: "quiet" }, "said before, judged as ", own(claim.same)));
     if ((claim.kept || []).length) line.append(make("span", { class: "quiet" }, `kept by ${claim.kept.join(", ")}`));
@@ -365,7 +365,7 @@
     const legend = make("p", { class: "legend" });
     for (const kind of kinds) legend.append(make("span", { class: `key ${kind}` }, KINDS[kind] || kind), " ");
     legend.append("The thicker a line, the more probable the relation. Bars: P(true)",
-      labelled ? "; a mark on a bar: the human label." : ".");
+      labeled ? "; a mark on a bar: the human label." : ".");
     return [legend, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Graph" }, picture)];
   };
 
@@ -403,10 +403,10 @@
       return make("tr", {}, own(answer.title, "th", { scope: "row" }),
         make("td", { class: "num" }, fixed(mean(p.map((one) => Number(one > 0.5 + 1e-9))))),
         make("td", { class: "num" }, fixed(mean(p))),
-        labelled ? make("td", { class: "num" }, fixed(brier(response, place))) : null,
+        labeled ? make("td", { class: "num" }, fixed(brier(response, place))) : null,
         make("td", { class: error ? "failed" : null }, error ? `${ended}: ${error}` : ended));
     });
-    const titles = ["answer", "Pr", "mean P", ...(labelled ? ["Brier"] : []), "ended"];
+    const titles = ["answer", "Pr", "mean P", ...(labeled ? ["Brier"] : []), "ended"];
     const header = make("tr", {}, ...titles.map((title, at) =>
       make("th", { scope: "col", class: at > 0 && title !== "ended" ? "num" : null }, title)));
     const all = claimsOf(response);
@@ -483,7 +483,7 @@
     if (response.passages) {
       body.append(folded(`Passages: ${response.passages.length}`, () => passageList(response)));
     }
-    if (several || labelled) body.append(folded("Answers", () => answerTable(response)));
+    if (several || labeled) body.append(folded("Answers", () => answerTable(response)));
     if (response.notes) {
       body.append(folded("How it was judged", () => make("ul", { class: "quiet" },
         ...response.notes.map((one) => own(one, "li")))));
@@ -508,11 +508,11 @@
     const missing = lacking(response);
     if (missing) telling.append(make("span", { class: "count failed" }, `${missing} missing`));
     else if (response.ended.some((one) => one[0] === "failed")) telling.append(make("span", { class: "count failed" }, "failed"));
-    if (labelled) {
+    if (labeled) {
       const labels = claimsOf(response).map((one) => one.label).filter(known);
       if (labels.length) {
         telling.append(make("span", { class: "count" },
-          `${labels.filter(Boolean).length} of ${labels.length} labelled true`));
+          `${labels.filter(Boolean).length} of ${labels.length} labeled true`));
         telling.append(make("span", { class: "count" }, `Brier ${fixed(brier(response, state.answer))}`));
       }
     }
@@ -635,7 +635,7 @@
   else if (data.answers.length) tools.append(make("span", { class: "quiet" }, "Judged by ", own(data.answers[0].title)));
   if (!alone) {
     const orders = Object.entries(ORDERS).filter(([name]) =>
-      (name !== "brier" || labelled) && (name !== "spread" || several) &&
+      (name !== "brier" || labeled) && (name !== "spread" || several) &&
       (name !== "missing" || data.responses.some(lacking)));
     choice("Order", orders.map(([name, [title]]) => [name, title]), "order");
     const input = make("input", { type: "search", placeholder: "id, question, claim" });
@@ -646,7 +646,7 @@
     tools.append(make("label", {}, "Find ", input));
   }
   const some = Object.entries(SHOWN).filter(([name, [, wanted]]) =>
-    (labelled || !["true", "false", "unlabelled", "against"].includes(name)) && (several || VERDICTS.includes(name)
+    (labeled || !["true", "false", "unlabeled", "against"].includes(name)) && (several || VERDICTS.includes(name)
       ? several || every.some(wanted) : every.some(wanted)));
   if (every.length > 1) {
     choice("Claims", [["", "all"], ...some.map(([name, [title]]) => [name, title])], "show");

@@ -23,7 +23,7 @@ from calibration.learned_potentials.graph_fitting import (
     WHOLE,
     CrossFitting,
     LearnedPotentials,
-    labelled_folds,
+    labeled_folds,
 )
 from calibration.learned_potentials.graph_potentials import Potentials, apply, stance_class
 from calibration.learned_potentials.judge import judge_of, with_judged_priors
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 COLUMNS = (
     *("dataset", "variant", "relation_model", "encoding", "prior", "fold", "parameter", "estimate"),
     *("standard_error", "lower", "upper", "start", "parameter_status"),
-    *("n_responses", "n_labelled", "status", "converged", "error"),
+    *("n_responses", "n_labeled", "status", "converged", "error"),
 )
 """Columns of priors.csv; a fit that failed has one row without a parameter."""
 
@@ -113,7 +113,7 @@ class FoldFit:
         weights: values of the weights by name.
         table: rows of `calibration.learned_potentials.graph_fitting.LearnedValue`, as plain data.
         n_responses: number of responses that it was fitted to.
-        n_labelled: number of their labelled atoms.
+        n_labeled: number of their labeled atoms.
         status: how the search ended, or `FAILED`.
         error: why it failed.
         judge: text of a judge's file, whose posteriors are the priors; or empty.
@@ -124,7 +124,7 @@ class FoldFit:
     weights: Mapping[str, float] = field(default_factory=dict)
     table: Sequence[Mapping[str, Any]] = ()
     n_responses: int = 0
-    n_labelled: int = 0
+    n_labeled: int = 0
     status: str = FAILED
     error: str = ""
     judge: str = ""
@@ -138,7 +138,7 @@ class FoldFit:
     def of(cls, learned: LearnedPotentials) -> FoldFit:
         """The fit of what was learned."""
         table = tuple(asdict(value) for value in learned.table())
-        counts = learned.n_responses, learned.n_labelled
+        counts = learned.n_responses, learned.n_labeled
         return cls(learned.by_name, table, *counts, str(learned.status))
 
 
@@ -197,7 +197,7 @@ def prior_requests(
     """Which priors the cells of a study have learned, each once.
 
     Raises:
-        InputError: for a dataset with no label, or with fewer labelled responses than folds, or a
+        InputError: for a dataset with no label, or with fewer labeled responses than folds, or a
             setting that the algorithm does not have.
         MissingDependencyError: if a library that the algorithm needs is not installed.
     """
@@ -297,7 +297,7 @@ def kept_fits(
 def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
     """What was learned, one row per fold and parameter, with the columns `COLUMNS`.
 
-    The fold is empty for the fit of all labelled responses, by which those without labels are
+    The fold is empty for the fit of all labeled responses, by which those without labels are
     judged.
     """
     import pandas as pd
@@ -309,7 +309,7 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
                 "dataset": cross.request.dataset,
                 **dict(zip(COLUMNS[1:5], cross.request.view_key, strict=True)),
                 "fold": pd.NA if fold == WHOLE else fold,
-                **{name: getattr(fit, name) for name in ("n_responses", "n_labelled", "status")},
+                **{name: getattr(fit, name) for name in ("n_responses", "n_labeled", "status")},
                 "converged": fit.converged,
                 "error": fit.error,
             }
@@ -365,18 +365,18 @@ def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, location: st
 
 
 def _check_labels(dataset: StudyData, learned: Learned, location: str) -> None:
-    labelled = sum(any(a.label is not None for a in graph.atoms) for graph in dataset.graphs)
-    if not labelled:
+    labeled = sum(any(a.label is not None for a in graph.atoms) for graph in dataset.graphs)
+    if not labeled:
         raise InputError(
             f"{location}: no atom of {dataset.name!r} has a label to learn from; leave the dataset "
-            "out of these priors with `only`, or give labelled data"
+            "out of these priors with `only`, or give labeled data"
         )
-    # Every fold must hold a labelled response; checked before anything is fitted.
-    if labelled < learned.folds:
+    # Every fold must hold a labeled response; checked before anything is fitted.
+    if labeled < learned.folds:
         raise InputError(
             f"{location}.folds: {counted(learned.folds, 'fold')}, but {dataset.name!r} has "
-            f"{counted(labelled, 'labelled response')}, which are never split; "
-            + (f"give at most {labelled}" if labelled > 1 else "give more labelled data")
+            f"{counted(labeled, 'labeled response')}, which are never split; "
+            + (f"give at most {labeled}" if labeled > 1 else "give more labeled data")
         )
 
 
@@ -445,7 +445,7 @@ def _folds(request: PriorRequest, dataset: StudyData, seed: int) -> tuple[int, .
     # A judge was learned elsewhere: no response has a fold.
     if request.judge:
         return (WHOLE,) * len(dataset.graphs)
-    return tuple(labelled_folds(dataset.graphs, request.learned.folds, seed).tolist())
+    return tuple(labeled_folds(dataset.graphs, request.learned.folds, seed).tolist())
 
 
 def _numbers(fold: Sequence[int]) -> list[int]:

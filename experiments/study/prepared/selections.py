@@ -78,7 +78,7 @@ class Selected:
         status: optimal, limit or failed.
         weight: the sum of their weights.
         gap: how much more a better set could weigh at most.
-        missing: judgements that the relation model did not give.
+        missing: judgments that the relation model did not give.
         error: why it failed; no atom of the response counts then.
     """
 

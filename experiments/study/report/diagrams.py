@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibration.cells import are_close
 from experiments.columns.cell_names import NO_GRAPH
-from experiments.findings.artefacts import Origin, PaperFigure, write_artefact
+from experiments.findings.artifacts import Origin, PaperFigure, write_artifact
 from experiments.findings.figures.reliability import reliability_figure
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from experiments.study.config import OWN_PRIORS
@@ -90,14 +90,14 @@ def write_diagrams(
         path
         for diagram in drawn
         if not diagram.shown.absence
-        for path in write_artefact(diagram.shown, folder, diagram.stem, origin, venue)
+        for path in write_artifact(diagram.shown, folder, diagram.stem, origin, venue)
     ]
 
 
 def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
     """Yield a reliability diagram per encoding and dataset with labels.
 
-    The dataset with the most labelled atoms under the study's first encoding is called
+    The dataset with the most labeled atoms under the study's first encoding is called
     reliability, each other diagram reliability-DATASET-ENCODING. A dataset without labels has none.
 
     Args:
@@ -115,15 +115,15 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
     # An assessor has no encoding, so it appears in every diagram of its dataset.
     for (dataset, _), cells in panels.items():
         cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
-    labelled = {
+    labeled = {
         # The most of any cell, since one with missing units has fewer rows.
         key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
         for key, cells in panels.items()
     }
     # Of equals the first one, which is the study's first encoding.
-    main = max(labelled, key=lambda key: labelled[key], default=None)
+    main = max(labeled, key=lambda key: labeled[key], default=None)
     for key, cells in panels.items():
-        if not labelled[key]:
+        if not labeled[key]:
             continue
         curves = _readable(distinct_curves(rows, cells))
         if not curves:
@@ -203,7 +203,7 @@ def _drawn(curve: Curve, study: Study) -> tuple[CorpCurve, ReliabilityBins]:
     from calibration.curves import corp_curve, reliability_bins
     from calibration.labels import apply_policy
 
-    scored = apply_policy(curve.p, curve.label, study.unlabelled)
+    scored = apply_policy(curve.p, curve.label, study.unlabeled)
     bins = reliability_bins(
         scored.p,
         scored.y,

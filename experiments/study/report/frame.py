@@ -118,8 +118,8 @@ def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] |
     )
     if learned is None or learned.judge:
         return None
-    labelled = np.unique(judgements.index[~np.isnan(judgements.label)])
-    names = [judgements.responses[at] for at in labelled.tolist()]
+    labeled = np.unique(judgements.index[~np.isnan(judgements.label)])
+    names = [judgements.responses[at] for at in labeled.tolist()]
     folds = response_folds(names, learned.folds, study.seed) if names else np.zeros(0, np.int64)
     return dict.fromkeys(judgements.responses, -1) | dict(zip(names, folds.tolist(), strict=True))
 
@@ -127,7 +127,7 @@ def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] |
 def read_judgements(
     rows: RowsFile, cell: CellRows, conventions: Conventions = DEFAULT
 ) -> Judgements:
-    """The judgements of one cell, read from its rows; those of a small file are kept.
+    """The judgments of one cell, read from its rows; those of a small file are kept.
 
     Args:
         rows: the tidy rows.

@@ -24,7 +24,7 @@ from calibration.cells import (
     significantly_best,
 )
 from calibration.intervals import IntervalSettings
-from calibration.scores.estimates import judged_claims, labelled_claims
+from calibration.scores.estimates import judged_claims, labeled_claims
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import MEASURES, REGISTRY
 from calibration.scoring import DEFAULT_INTERVALS
@@ -74,7 +74,7 @@ class StudySummary:
         cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: those
             of a cell, `backend`, `setting`; `n_responses`, `n_failed` and `n_absent`
             (units; those whose backend lacks its library are absent);
-            `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
+            `n_atoms` and `n_labeled` (of those judged); `n_missing` (claims of units that did not
             fail, on which an assessor has no verdict or one that takes them out, or all of whose
             relations were requested in vain); the measures of
             `experiments.evaluators.response`, with the ends of their 95% intervals over
@@ -100,7 +100,7 @@ def study_scores(study: Study, rows: RowsFile) -> StudySummary:
         rows: its tidy rows; those of one cell are in memory at a time, and of the exact backend's.
 
     Raises:
-        InputError: for unlabelled atoms under the policy "error".
+        InputError: for unlabeled atoms under the policy "error".
     """
     import pandas as pd
 
@@ -112,7 +112,7 @@ def study_scores(study: Study, rows: RowsFile) -> StudySummary:
 
 def _summary(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
     # Cells of one question follow each other in the file, so at most two are in memory: the
-    # reference and the one that is summarised.
+    # reference and the one that is summarized.
     for _, group in itertools.groupby(rows.cells(), key=lambda cell: cell.question):
         cells = list(group)
         exact = next((cell for cell in cells if cell.backend == REFERENCE), None)
@@ -139,7 +139,7 @@ def _scored(
     """One row of the summary, over the atoms that have a posterior."""
     more = tuple(name for name in study.measures if name not in MEASURES)
     p, label, index = cell.claims
-    row: dict[str, Any] = {"n_atoms": 0, "n_labelled": 0, **dict.fromkeys(_of_measures(MEASURES))}
+    row: dict[str, Any] = {"n_atoms": 0, "n_labeled": 0, **dict.fromkeys(_of_measures(MEASURES))}
     added: dict[str, Any] = {}
     for name in more:
         added |= {**named(name, (np.nan,) * 3), f"{name}_status": "no_labels"}
@@ -149,7 +149,7 @@ def _scored(
             fold = np.array([folds[response] for response in cell.responses])[index]
         scored = measured(
             *(p, label, index),
-            policy=study.unlabelled,
+            policy=study.unlabeled,
             k=study.k,
             intervals=DEFAULT_INTERVALS,
             more=more,
@@ -203,11 +203,11 @@ def response_means(study: Study, rows: RowsFile) -> pd.DataFrame:
 def _moments(study: Study, cell: Judgements) -> dict[str, float]:
     """The mean and the standard deviation of each measure of one cell."""
     every = judged_claims(*cell.claims, k=study.k)
-    labelled = labelled_claims(every, study.unlabelled, study.k)
+    labeled = labeled_claims(every, study.unlabeled, study.k)
     moments = {}
     for name in study.measures:
         score = REGISTRY[name]
-        claims = labelled if score.needs_labels else every
+        claims = labeled if score.needs_labels else every
         if score.ratio is None or claims is None:
             continue
         sums = score.ratio(claims)
@@ -245,7 +245,7 @@ class _Side:
         return {**self.cell.named(), **selection}
 
     def judgements(self, rows: RowsFile) -> Judgements:
-        """Its judgements, those of atoms that the selection leaves out made NaN."""
+        """Its judgments, those of atoms that the selection leaves out made NaN."""
         return read_judgements(rows, self.cell, self.conventions).selected(self.selection)
 
     @property
@@ -279,7 +279,7 @@ def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
         whole = group["n_responses"] == group["n_responses"].max()
         # Only over the same claims does better mean anything.
         complete = group[whole & (group[["n_failed", "n_absent", "n_missing"]] == 0).all(axis=1)]
-        if len(complete) < 2 or not complete["n_labelled"].max():
+        if len(complete) < 2 or not complete["n_labeled"].max():
             continue
         readers = [partial(sides[row].judgements, rows) for row in complete.index]
         for measure in COMPARED:
@@ -287,7 +287,7 @@ def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
                 readers,
                 complete[measure],
                 measure,
-                unlabelled=study.unlabelled,
+                unlabeled=study.unlabeled,
                 k=study.k,
                 n_resamples=study.significance.resamples,
                 seed=study.seed,
@@ -299,7 +299,7 @@ def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
 def study_tests(study: Study, rows: RowsFile) -> pd.DataFrame:
     """Every test that a study asks for, with p-values corrected over all of them.
 
-    A pair is tested wherever two cells differ in it alone, over the labelled claims that both
+    A pair is tested wherever two cells differ in it alone, over the labeled claims that both
     judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
     difference, paired by response. A difference that is not defined, such as that of an infinite
     log loss, has a `status` and a `reason`. AUROC is within folds where priors were learned.
@@ -391,7 +391,7 @@ def _compared(
     pair = paired_claims if first[0].selection == second[0].selection else claims_of_each
     sides = pair(
         *cells,
-        unlabelled=study.unlabelled,
+        unlabeled=study.unlabeled,
         k=study.k,
         folds=next((fold for fold in folds if fold is not None), None),
     )

@@ -113,8 +113,8 @@ def conventions_note(study: Study) -> str:
     """The sentence about the conventions that the numbers of a study's tables depend on."""
     names = [name for name in graph_names(study.variants) if name != "encoding"]
     names += measure_names(study.measures)
-    if study.unlabelled == "true":
-        names = [name for name in names if name != "unlabelled"]
+    if study.unlabeled == "true":
+        names = [name for name in names if name != "unlabeled"]
     return note_of(study.declared, names)
 
 
@@ -229,9 +229,9 @@ def shown_columns(
 def size_of(group: pd.DataFrame) -> str:
     """The size of a dataset in words, from the summary of its cells."""
     # The largest of any cell: one with failures has judged fewer atoms than there are.
-    responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
+    responses, atoms, labeled = group[["n_responses", "n_atoms", "n_labeled"]].max()
     sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
-    return f"{sizes}, {labelled:,} labelled"
+    return f"{sizes}, {labeled:,} labeled"
 
 
 _SHORT = ("precision", "brier", "log_loss", "accuracy")

@@ -28,7 +28,7 @@ class SelfSetting:
     Attributes:
         name: name in records.
         prompt: name of its template.
-        choices: judgements by the word that the model is asked for.
+        choices: judgments by the word that the model is asked for.
         needs_pair: whether a question and an answer made from the claim are judged instead of the
             claim itself.
     """
@@ -48,11 +48,11 @@ class SelfSetting:
 
 @dataclass(frozen=True, slots=True)
 class SelfJudgement:
-    """The judgement of a model on a claim in one setting.
+    """The judgment of a model on a claim in one setting.
 
     Attributes:
         judgement: "true", "false" or "neither".
-        log_probabilities: natural logarithms of the choices' probabilities, by judgement,
+        log_probabilities: natural logarithms of the choices' probabilities, by judgment,
             normalized over the choices, as `label_shares` computes them; choices without a
             probability are left out. Empty if the log-probabilities of the answer are unusable or
             the answer makes no choice.
@@ -68,7 +68,7 @@ class SelfJudgement:
 def read_judgement(
     answer: Completion, setting: SelfSetting, prompt: PromptTemplate
 ) -> SelfJudgement | Fault:
-    """Return the judgement in an answer to a prompt of a setting, or why it cannot be parsed.
+    """Return the judgment in an answer to a prompt of a setting, or why it cannot be parsed.
 
     Plain words for true and false are accepted besides those that the prompt asks for, as in
     `read_truth`. An answer that is not understood is a fault, and never counts as false.

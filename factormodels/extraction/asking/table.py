@@ -97,8 +97,8 @@ QUERIES = ModelStage(
     schema=object_of(query=TEXT),
 )
 
-SUMMARISER = ModelStage(
-    "summariser",
+SUMMARIZER = ModelStage(
+    "summarizer",
     "summary",
     weighed_summary,
     tokens=600,
@@ -165,7 +165,7 @@ CLAIM_RELATION = ModelStage(
     schema=object_of(relation=one_of((*map(str, Sense), "none")), confidence=NUMBER),
 )
 
-# Transformations and judgements of claims.
+# Transformations and judgments of claims.
 
 CORRECTION = ModelStage(
     "corrections",
@@ -351,7 +351,7 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
 """The assessors of the papers. An undecided claim has P(true) 1/2: it is not supported."""
 
 STAGES: tuple[ModelStage[Any], ...] = (
-    *(ATOMIZER, REVISER, QUERIES, SUMMARISER, PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE),
+    *(ATOMIZER, REVISER, QUERIES, SUMMARIZER, PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE),
     *(RELATION, STATED_RELATION, CLAIM_RELATION, CORRECTION, RELEVANCE, FACT_RELEVANCE),
     *(CLAIM_FAILURES, MISSING_CLAIMS, REFUSAL, PADDING, CLAIM_AS_QUESTION),
     *(setting.stage for setting in SELF_SETTINGS.values()),

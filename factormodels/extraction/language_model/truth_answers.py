@@ -71,7 +71,7 @@ class TruthWords:
     Attributes:
         statements: words that are an answer even within a sentence.
         replies: words that are an answer if they stand alone.
-        offered: the judgements that the question offers; answers may still give others.
+        offered: the judgments that the question offers; answers may still give others.
     """
 
     statements: Mapping[str, ModelJudgement]
@@ -92,7 +92,7 @@ def truth_words(asked_for: Mapping[str, ModelJudgement], question: str) -> Truth
     letter or number counts if the question puts it before one of the words: "(A) true".
 
     Args:
-        asked_for: judgements by the words that are asked for, lower case.
+        asked_for: judgments by the words that are asked for, lower case.
         question: the full question.
     """
     plain = all(truth_of(word) in (None, meaning) for word, meaning in asked_for.items())
@@ -110,9 +110,9 @@ def truth_words(asked_for: Mapping[str, ModelJudgement], question: str) -> Truth
 
 
 def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label | None:
-    """Return the judgement in an answer, with its probability; None if it is not understood.
+    """Return the judgment in an answer, with its probability; None if it is not understood.
 
-    The judgement is the one that the answer marks; or a word that is a sentence by itself; or, in
+    The judgment is the one that the answer marks; or a word that is a sentence by itself; or, in
     an answer that was not cut off, the common meaning of all words about the claim, where "not
     true" is false. An answer that says that it cannot tell is "neither". "Partly true" and
     contradictory words are not understood.
@@ -146,7 +146,7 @@ def _folded(word: str) -> str:
 
 
 def _weighed(answer: Completion, start: int, word: str, words: TruthWords) -> Label:
-    """Return the judgement of a word, weighted among those that the question offers."""
+    """Return the judgment of a word, weighted among those that the question offers."""
     meanings = words.all
     if meanings[word] not in words.offered:
         return Label(meanings[word])
@@ -186,7 +186,7 @@ def _common_meaning(text: str, words: TruthWords) -> tuple[ModelJudgement, str |
         meaning = words.statements[statement]
         reading = _in_clause(clause_before(text[begin:], match.start() - begin), meaning)
         if re.match(r"\s+or\b", text[match.end() :]):
-            reading = None  # "true or not" is no judgement
+            reading = None  # "true or not" is no judgment
         readings.append((reading, statement if reading is meaning else None, match.start()))
     judgements = {judgement for judgement, _, _ in readings}
     if len(judgements) != 1 or None in judgements:

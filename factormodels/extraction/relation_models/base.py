@@ -69,7 +69,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A pair without a judgement: counted and shown, never cached, never scored as neutral.
+    """A pair without a judgment: counted and shown, never cached, never scored as neutral.
 
     Attributes:
         reason: one sentence with the reason.

@@ -61,7 +61,7 @@ class LexicalRelations:
 
     log P(k)/P(neutral) = INTERCEPTS[k] + sum over f of COEFFICIENTS[k][f] * feature f, where the
     features are those of `factormodels.extraction.relation_models.lexical_features.pair_features`.
-    The model is deterministic and offline; the judgement of a pair does not depend on the others.
+    The model is deterministic and offline; the judgment of a pair does not depend on the others.
     """
 
     name: str = "lexical"

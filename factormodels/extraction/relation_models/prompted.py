@@ -191,7 +191,7 @@ class PromptedRelationModel:
         return replace(judged, fell_back=str(reason)) if reason else judged
 
     async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing:
-        """Return a judgement; `_Unread` if another method may succeed."""
+        """Return a judgment; `_Unread` if another method may succeed."""
         if method == "samples":
             return await self._sampled(pair)
         if method == "logprobs" and not gives_log_probabilities(self.model):
@@ -199,7 +199,7 @@ class PromptedRelationModel:
         if method == "verbalised":
             stated = await ask_one(self.model, self._question(pair, self._stated))
             return _missing(stated) if isinstance(stated, Failure) else _stated(*stated)
-        label = await ask_one(self.model, self._question(pair, self._labelled(method)))
+        label = await ask_one(self.model, self._question(pair, self._labeled(method)))
         return _missing(label) if isinstance(label, Failure) else _from_tokens(label)
 
     async def _sampled(self, pair: TextPair) -> Judgement | Missing:
@@ -207,7 +207,7 @@ class PromptedRelationModel:
         counts: Counter[str] = Counter()
         missing = Missing("no answer was requested")
         for sample in range(self.samples):
-            question = self._question(pair, self._labelled("samples"), sample)
+            question = self._question(pair, self._labeled("samples"), sample)
             label = await ask_one(self.model, question)
             if isinstance(label, Failure):
                 missing = _missing(label)
@@ -223,7 +223,7 @@ class PromptedRelationModel:
     def _stated(self) -> ModelStage[tuple[str, float]]:
         return replace(STATED_RELATION, seed=self.seed)
 
-    def _labelled(self, method: Method) -> ModelStage[Label]:
+    def _labeled(self, method: Method) -> ModelStage[Label]:
         by_tokens = method == "logprobs"
         return replace(
             RELATION,

@@ -23,7 +23,7 @@ _KEYS = ("source", "target", "premise", "hypothesis", "relation", "probability",
 
 Key = tuple[str, str]
 _Recorded = tuple[Key, Key, Judgement, str]
-"""Ids, texts, judgement of the pair, and its place in the file."""
+"""Ids, texts, judgment of the pair, and its place in the file."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class RecordedRelations:
     are compared up to Unicode form, case and white space.
 
     Attributes:
-        by_texts: judgement of each (normalized premise, normalized hypothesis).
-        by_ids: judgement of each (source, target).
+        by_texts: judgment of each (normalized premise, normalized hypothesis).
+        by_ids: judgment of each (source, target).
         unrecorded: result for other pairs: None makes them missing; a probability makes them
             neutral with it, for records that omit neutral pairs.
         name: the model's name in tables and manifests.
@@ -97,7 +97,7 @@ def _of_one_order(stated: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterator[_Recorded]:
-    """Yield the judgements of a relation's pair; an equivalence entails in both orders.
+    """Yield the judgments of a relation's pair; an equivalence entails in both orders.
 
     Exclusive and co-necessary relations are skipped, since relation models do not predict them.
     """
@@ -118,9 +118,9 @@ def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterat
 def read_recorded(
     path: str | os.PathLike[str], *, unrecorded: float | None = None
 ) -> RecordedRelations:
-    """Read a JSON Lines file of judgements, or the relations of a file of fact graphs, as a model.
+    """Read a JSON Lines file of judgments, or the relations of a file of fact graphs, as a model.
 
-    Each line of judgements has `relation` (entailment, contradiction, equivalence or neutral),
+    Each line of judgments has `relation` (entailment, contradiction, equivalence or neutral),
     `probability`, either `premise` and `hypothesis` or `source` and `target`, or all four. It may
     have `distribution`: the probabilities of the kinds by name, as in the edges of fact graphs, or
     a list for entailment, contradiction and neutral, or for entailment, contradiction, equivalence

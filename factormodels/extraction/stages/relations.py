@@ -316,7 +316,7 @@ def relation_of(pair: TextPair, answer: Judgement, least: float) -> Relation:
 
 
 def _of_kinds(shares: tuple[float, float, float] | None) -> tuple[float, ...] | None:
-    """Probabilities of a judgement in the order of the kinds; none is of an equivalence."""
+    """Probabilities of a judgment in the order of the kinds; none is of an equivalence."""
     return None if shares is None else (shares[0], shares[1], 0.0, shares[2])
 
 

@@ -1,4 +1,4 @@
-"""Claims with labels and a model's own judgements, the input of `factormodels self-knowledge`."""
+"""Claims with labels and a model's own judgments, the input of `factormodels self-knowledge`."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ CORRECTNESS = ("correctness", "factuality")
 
 
 class ExpertqaClaim(ToolRecord):
-    """A claim of an answer with an expert's judgement."""
+    """A claim of an answer with an expert's judgment."""
 
     claim_string: str
     evidence: Any = None

@@ -71,7 +71,7 @@ class FactcheckClaim(_CheckWorthiness):
     Attributes:
         id: name of the claim in its response, the atom of the fact graph: a1, a2, ...
         sentence: index of its sentence in the response, from 1.
-        label: the human judgement; None if it is "unknown".
+        label: the human judgment; None if it is "unknown".
         checkworthiness: "opinion" or "not_a_claim"; absent for ordinary, factual claims.
         evidence: retrieved evidence, in order: the evidence's name in its response (e1, e2, ...),
             the id of the passage, and the annotator's stance on passage and claim, None if not
@@ -130,7 +130,7 @@ def graph_from_record(
     """Return the fact graph of a record, with claims as atoms and passages as contexts.
 
     A passage retrieved for several claims is one context, retrieved for each; its stances become
-    one relation per claim. Evidence without a judgement remains a context with its provenance and
+    one relation per claim. Evidence without a judgment remains a context with its provenance and
     without a relation: it is missing, not irrelevant. The metadata hold `factual` (the verdict on
     the response, if any), the numbers of `sentences`, `evidence` and `stances`, the claims whose
     evidence was not judged (`claims_without_stances`), and the `checkworthiness` of claims that are
@@ -324,10 +324,10 @@ def passage_key(text: str) -> str | None:
     The hash is 16 hexadecimal digits of the SHA-256 of the normalized text, so that differences of
     case, white space and Unicode form do not matter.
     """
-    normalised = normalized_text(text)
-    if not normalised:
+    normalized = normalized_text(text)
+    if not normalized:
         return None
-    return hashlib.sha256(normalised.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_DIGITS]
+    return hashlib.sha256(normalized.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_DIGITS]
 
 
 _COLUMNS = (

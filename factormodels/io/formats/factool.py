@@ -63,7 +63,7 @@ class FactoolResponse(ToolRecord):
         return {key: value for key, value in values.items() if isinstance(value, str) and value}
 
 
-class FactoolLabelled(FactoolResponse):
+class FactoolLabeled(FactoolResponse):
     """A response with labeled claims."""
 
     # The keys of a claim depend on its subject.
@@ -76,12 +76,12 @@ def recognize(record: Mapping[str, Any]) -> bool:
     claims = record.get("claims")
     if "response" not in record or not isinstance(claims, list) or LEVELS in record:
         return False
-    labelled = [
+    labeled = [
         isinstance(claim, dict) and "label" in claim and not _SUBJECTS.isdisjoint(claim)
         for claim in claims
     ]
     # A record without claims is recognized by the label of the whole response.
-    return all(labelled) if claims else "label" in record
+    return all(labeled) if claims else "label" in record
 
 
 def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
@@ -92,7 +92,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     Raises:
         InputError: if the record is malformed, or a label is not true, false or null.
     """
-    record, top = record_of(FactoolLabelled, obj, source, line), root_path(source, line)
+    record, top = record_of(FactoolLabeled, obj, source, line), root_path(source, line)
     atoms = [
         claim_atom(claim, number, where)
         for number, (claim, where) in enumerate(placed(record.claims, f"{top}.claims"), 1)
@@ -137,13 +137,13 @@ def _claim_text(fields: Mapping[str, Any], where: str) -> str:
 
 FORMAT = Format(
     name="factool",
-    title="FacTool, responses with labelled claims",
+    title="FacTool, responses with labeled claims",
     owner="GAIR-NLP/factool, Apache-2.0",
     holds="responses",
     keys=("response", "claims"),
     recognize=recognize,
     read=read,
-    record=FactoolLabelled,
+    record=FactoolLabeled,
     fields=("prompt", "response", "claims[].label", "label"),
     also=("entry_point", "answer", "claims[].claim", "claims[].paper_*"),
 )

@@ -20,7 +20,7 @@ from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
 LABELS: Mapping[str, bool | None] = MappingProxyType({"S": True, "NS": False, "IR": None})
-"""Labels: supported, not supported, and irrelevant to the topic, which is not a judgement of
+"""Labels: supported, not supported, and irrelevant to the topic, which is not a judgment of
 truth."""
 
 
@@ -117,7 +117,7 @@ def _atom(fact: FactscoreFact, where: str, number: int, sentence: int) -> Atom:
 
 FORMAT = Format(
     name="factscore",
-    title="FActScore, labelled biographies",
+    title="FActScore, labeled biographies",
     owner="shmsw25/FActScore",
     holds="responses",
     keys=("output", "annotations"),

@@ -45,7 +45,7 @@ LABELS: Mapping[str, bool | None] = MappingProxyType(
     }
 )
 """Annotators' labels. As in the annotation protocol, refuted, conflicting and not enough evidence
-are unsupported; the last four are not judgements of truth."""
+are unsupported; the last four are not judgments of truth."""
 
 REMOVED = ("redundant", "not a claim")
 """Labels of claims that the annotators removed."""

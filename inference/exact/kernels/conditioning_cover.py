@@ -43,13 +43,13 @@ def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors)
 
 
 @kernel
-def pairwise_cover(cardinalities, scope_starts, starts, neighbours):
+def pairwise_cover(cardinalities, scope_starts, starts, neighbors):
     """Find a small greedy cover of the pairs of a binary, pairwise graph.
 
     The variable with the most pairs that are not covered is taken first, of equal ones the first.
 
     Args:
-        starts, neighbours: the interaction graph.
+        starts, neighbors: the interaction graph.
 
     Returns:
         suits: whether every variable has two states, every factor at most two variables, and the
@@ -88,6 +88,6 @@ def pairwise_cover(cardinalities, scope_starts, starts, neighbours):
         chosen[best] = True
         degrees[best] = 0
         for slot in range(starts[best], starts[best + 1]):
-            if not chosen[neighbours[slot]]:
-                degrees[neighbours[slot]] -= 1
+            if not chosen[neighbors[slot]]:
+                degrees[neighbors[slot]] -= 1
     return False, np.empty(0, dtype=np.int64)

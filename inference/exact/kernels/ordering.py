@@ -32,7 +32,7 @@ _LARGEST_MATRIX = 16_384
 
 @inlined_kernel
 def _members(rows, vertex, out):
-    """Write the neighbours of `vertex` to `out`, ascending; return how many there are."""
+    """Write the neighbors of `vertex` to `out`, ascending; return how many there are."""
     count = 0
     for w in range(rows.shape[1]):
         word = rows[vertex, w]
@@ -45,17 +45,17 @@ def _members(rows, vertex, out):
 
 
 @inlined_kernel
-def _joined(rows, vertex, neighbours, count):
+def _joined(rows, vertex, neighbors, count):
     """Twice the number of pairs that are joined among the neighbors of a vertex.
 
     Args:
         rows: uint64 (n_vertices, n_words), bit j of row i says whether i and j are joined.
-        neighbours: int64, the first `count` are the neighbors of `vertex`.
+        neighbors: int64, the first `count` are the neighbors of `vertex`.
     """
     joined = 0
     for j in range(count):
         for w in range(rows.shape[1]):
-            joined += population_count(rows[neighbours[j], w] & rows[vertex, w])
+            joined += population_count(rows[neighbors[j], w] & rows[vertex, w])
     return joined
 
 
@@ -88,7 +88,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
             stale[u] = False
             others = _members(rows, u, second)
             if criterion == MIN_FILL:
-                # How many pairs of its neighbours are not joined.
+                # How many pairs of its neighbors are not joined.
                 joined = _joined(rows, u, second, others)
                 score[u] = (others * (others - 1) - joined) // 2
                 spent += (others + (6 if step > 0 else 0)) * words
@@ -123,7 +123,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
             total = np.inf
             break
         if degree == n - step - 1:
-            # Its neighbours are all that is left, and a clique: the widest variables go first.
+            # Its neighbors are all that is left, and a clique: the widest variables go first.
             for i in range(degree):
                 slot = step + 1 + i
                 while slot > step + 1 and log2_card[order[slot - 1]] < log2_card[members[i]]:
@@ -154,7 +154,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
                 rows[u, best // _WORD] &= ~(np.uint64(1) << np.uint64(best % _WORD))
         count = append_unmarked(members[:degree], stale, touched, count)
         if criterion == MIN_FILL and adds_edges:
-            # A fill edge between two neighbours of x changes the fill of x as well.
+            # A fill edge between two neighbors of x changes the fill of x as well.
             for i in range(degree):
                 others = _members(rows, members[i], second)
                 count = append_unmarked(second[:others], stale, touched, count)
@@ -162,7 +162,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
 
 
 @kernel
-def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, effort):
+def _order_component(vertices, starts, neighbors, local, cardinalities, seed, restarts, effort):
     """(Best order found of one connected component, as indices of `vertices`, effort spent)."""
     n = len(vertices)
     words = (n + _WORD - 1) // _WORD
@@ -172,7 +172,7 @@ def _order_component(vertices, starts, neighbours, local, cardinalities, seed, r
         v = vertices[i]
         log2_card[i] = math.log2(cardinalities[v])
         for entry in range(starts[v], starts[v + 1]):
-            j = local[neighbours[entry]]
+            j = local[neighbors[entry]]
             if j >= 0:
                 rows[i, j // _WORD] |= np.uint64(1) << np.uint64(j % _WORD)
     best = np.arange(n)
@@ -194,11 +194,11 @@ def _order_component(vertices, starts, neighbours, local, cardinalities, seed, r
 
 
 @kernel
-def order_components(cardinalities, starts, neighbours, seed, restarts, effort):
+def order_components(cardinalities, starts, neighbors, seed, restarts, effort):
     """Elimination order, but for components of too many variables for a matrix of bits.
 
     Args:
-        cardinalities, starts, neighbours, seed, restarts, effort: as `elimination_order` of
+        cardinalities, starts, neighbors, seed, restarts, effort: as `elimination_order` of
             `inference.exact.orders` takes them.
 
     Returns:
@@ -224,7 +224,7 @@ def order_components(cardinalities, starts, neighbours, seed, restarts, effort):
         if degree[v] == 0:
             continue
         for entry in range(starts[v], starts[v + 1]):
-            u = neighbours[entry]
+            u = neighbors[entry]
             if alive[u]:
                 degree[u] -= 1
                 if degree[u] == 1:
@@ -246,7 +246,7 @@ def order_components(cardinalities, starts, neighbours, seed, restarts, effort):
             v = vertices[head]
             head += 1
             for entry in range(starts[v], starts[v + 1]):
-                u = neighbours[entry]
+                u = neighbors[entry]
                 if alive[u] and local[u] < 0:
                     local[u] = size
                     vertices[size] = u
@@ -258,7 +258,7 @@ def order_components(cardinalities, starts, neighbours, seed, restarts, effort):
             n_large += 1
         else:
             local_order, spent = _order_component(
-                vertices[:size], starts, neighbours, local, cardinalities, seed, restarts, effort
+                vertices[:size], starts, neighbors, local, cardinalities, seed, restarts, effort
             )
             effort -= spent
             for i in range(size):

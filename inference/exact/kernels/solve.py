@@ -224,9 +224,9 @@ def plan_and_run_each(graphs, planning, first, runs):
         if not may_have_a_cover(
             len(cardinalities), scope_starts, scope_variables, planning.fewest_factors
         ):
-            starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
+            starts, neighbors = interaction_graph(cardinalities, scope_starts, scope_variables)
             order, large, _ = order_components(
-                cardinalities, starts, neighbours, planning.seed, planning.restarts, planning.effort
+                cardinalities, starts, neighbors, planning.seed, planning.restarts, planning.effort
             )
             fits, tree, program, cost = _plant(
                 cardinalities, scope_starts, scope_variables, table_starts, order,

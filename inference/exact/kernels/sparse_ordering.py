@@ -41,7 +41,7 @@ def _longer(array, used, length):
 
 
 @kernel
-def minimum_degree_order(vertices, starts, neighbours, local, effort):
+def minimum_degree_order(vertices, starts, neighbors, local, effort):
     """(`vertices` in minimum-degree order, effort spent).
 
     `effort` counts entries that are looked at, so that every run ends alike.
@@ -56,16 +56,16 @@ def minimum_degree_order(vertices, starts, neighbours, local, effort):
         v = vertices[i]
         begin[i] = used
         for entry in range(starts[v], starts[v + 1]):
-            if local[neighbours[entry]] >= 0:
+            if local[neighbors[entry]] >= 0:
                 used += 1
         capacity[i] = used - begin[i]
         length[i] = 0
     arena = np.empty(max(2 * used, 1), dtype=np.int32)
-    # Each writes itself to its neighbours, so that every list is in ascending order.
+    # Each writes itself to its neighbors, so that every list is in ascending order.
     for i in range(n):
         v = vertices[i]
         for entry in range(starts[v], starts[v + 1]):
-            j = local[neighbours[entry]]
+            j = local[neighbors[entry]]
             if j >= 0:
                 arena[begin[j] + length[j]] = i
                 length[j] += 1

@@ -1,7 +1,7 @@
 """Arc consistency: states that no assignment of positive potential can have (compiled).
 
 A state of a variable is dropped if some factor gives zero to every combination of remaining states
-that contains it (generalised arc consistency, Mackworth 1977, "On reading sketch maps"). What is
+that contains it (generalized arc consistency, Mackworth 1977, "On reading sketch maps"). What is
 dropped is impossible; what remains may still be, except on forests of factors.
 """
 

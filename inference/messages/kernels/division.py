@@ -11,7 +11,7 @@ import numpy as np
 
 from inference.kernels.compiled import kernel
 from inference.messages.kernels.schedules import SWEEP, Passing, run
-from inference.messages.kernels.trees import reparametrised
+from inference.messages.kernels.trees import reparametrized
 
 
 @kernel
@@ -26,5 +26,5 @@ def divided_by_messages(cardinalities, graph, damping, tolerance, sweeps):
     weights = np.ones(len(graph.scope_starts) - 1)
     passing = Passing(SWEEP, damping, tolerance, sweeps, 0)
     code, messages, _ = run(cardinalities, graph, weights, passing)
-    divided = reparametrised(graph, messages, np.arange(len(weights)))
+    divided = reparametrized(graph, messages, np.arange(len(weights)))
     return code, divided.unary, divided.log_values

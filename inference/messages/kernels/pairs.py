@@ -380,7 +380,7 @@ def _read_out(graph, pairs):
             log_z += graph.unary[start] + max(pairs.units[v], 0) * _LOG_UNIT
             product *= base + belief
         else:
-            log_z += _normalise(graph.unary[start:stop], marginals[start:stop])
+            log_z += _normalize(graph.unary[start:stop], marginals[start:stop])
         if not _LOW < product < _HIGH:
             log_z += math.log(product)
             product = 1.0
@@ -405,7 +405,7 @@ def _read_out(graph, pairs):
 
 
 @inlined_kernel
-def _normalise(log_values, out):
+def _normalize(log_values, out):
     """Write exp(log_values), normalized, to `out`; return the logarithm of its sum before that."""
     largest = -np.inf
     for value in log_values:

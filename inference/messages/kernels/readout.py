@@ -14,8 +14,8 @@ from inference.messages.kernels.state import LINEAR_FLOOR, incoming, room_for_fa
 
 
 @inlined_kernel
-def _normalise(log_beliefs, zeros, out):
-    """Write normalised probabilities to `out`; return the log of their sum, -inf if impossible."""
+def _normalize(log_beliefs, zeros, out):
+    """Write normalized probabilities to `out`; return the log of their sum, -inf if impossible."""
     largest = -np.inf
     for i in range(len(out)):
         if zeros[i] == 0:
@@ -33,7 +33,7 @@ def _normalise(log_beliefs, zeros, out):
 
 @inner_kernel
 def read_marginals(graph, messages):
-    """(marginals, sum of the logarithms of the variables' normalisers).
+    """(marginals, sum of the logarithms of the variables' normalizers).
 
     The sum is -inf if some variable has no state left.
     """
@@ -42,7 +42,7 @@ def read_marginals(graph, messages):
     total = 0.0
     for v in range(len(graph.fixed)):
         start, stop = graph.state_starts[v], graph.state_starts[v + 1]
-        total += _normalise(
+        total += _normalize(
             messages.log_beliefs[start:stop], messages.zeros[start:stop], marginals[start:stop]
         )
     return marginals, total

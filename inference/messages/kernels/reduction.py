@@ -6,7 +6,7 @@ struck out until nothing follows any more, and variables left with one state lea
 Then every factor is multiplied into one whose scope holds its own. Two factors on the same pair
 of variables would form a cycle that the model does not have, and count each other's evidence
 twice; one factor on that pair is treated exactly. The product of all tables, and so log Z, stays
-what it is: states are struck out by generalised arc consistency (Mackworth 1977, "On reading sketch
+what it is: states are struck out by generalized arc consistency (Mackworth 1977, "On reading sketch
 maps"), and no equation of belief propagation is used here.
 """
 

@@ -28,7 +28,7 @@ from inference.messages.kernels.state import (
 
 
 @inner_kernel
-def reparametrised(graph, messages, members):
+def reparametrized(graph, messages, members):
     """Model of some factors, divided by their messages, with the beliefs as unaries.
 
     Tables are raised to the power 1 / weight before. With weights 1 and all factors, the product
@@ -173,7 +173,7 @@ def solve_reweighted(cardinalities, graph, starts, members, shares, log_messages
     both_ways = Passing(SWEEP, 0.0, 0.0, 2, passing.seed)
     log_z = 0.0
     for k in range(n_forests):
-        forest = reparametrised(graph, messages, members[starts[k] : starts[k + 1]])
+        forest = reparametrized(graph, messages, members[starts[k] : starts[k + 1]])
         ones = np.ones(len(forest.homes))
         _, final, _ = run(cardinalities, forest, ones, both_ways)
         _, exact = read_out(cardinalities, forest, final)

@@ -1,7 +1,7 @@
 """Propagation on a join graph of mini-buckets (compiled).
 
 The mini-buckets are clusters. Each exchanges messages with the one that its mini-bucket message
-goes to, over all its variables but the one that is eliminated, and with its neighbours in the same
+goes to, over all its variables but the one that is eliminated, and with its neighbors in the same
 bucket over that variable alone. So the clusters that hold a variable form a tree for each variable
 (Mateescu, Kask, Gogate & Dechter 2010, "Join-graph propagation algorithms", section 4).
 """

@@ -86,7 +86,7 @@ def _write_shifts(members, scope, entries, factor, nodes, starts, variables, tab
 def match(cardinalities, scope_starts, scope_variables, table_starts, order, mini):
     """Matches of every bucket that is split, and the tree with their shifts.
 
-    All mini-buckets of a bucket are matched on what all of them hold; neighbours in the list, in
+    All mini-buckets of a bucket are matched on what all of them hold; neighbors in the list, in
     addition, on what the two hold, where that is more.
     """
     n = len(cardinalities)

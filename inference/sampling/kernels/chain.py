@@ -73,7 +73,7 @@ class Draws(NamedTuple):
     Attributes:
         state_starts: int64 (n_variables + 1,), where the states of every variable begin.
         owners, strides: int64 (n_slots,), the factor of every slot, and how far apart in its table
-            neighbouring states of the slot are.
+            neighboring states of the slot are.
         upward: float64 (n_states,), for every state of a variable the log sum over what hangs below
             it in its block.
         beliefs: float64 (n_states,), the marginals of a block's variables given all others.
@@ -182,7 +182,7 @@ def _add_to_children(first, last, probability, blocks, room):
 
 
 @inlined_kernel
-def _normalise(values, start, stop, largest):
+def _normalize(values, start, stop, largest):
     """Turn logarithms into probabilities; return the sum that exp(value - largest) had."""
     total = 0.0
     for i in range(start, stop):
@@ -231,7 +231,7 @@ def _collect(b, graph, log_values, room, chain):
                     largest = max(largest, value)
                     next_entry(digits, cardinalities, children)
                 if largest > -np.inf:
-                    total = _normalise(conditionals, at, at + size, largest)
+                    total = _normalize(conditionals, at, at + size, largest)
                     upward[out + state] += largest + math.log(total)
                 else:
                     conditionals[at : at + size] = 0.0
@@ -261,7 +261,7 @@ def _distribute(b, graph, room, everywhere):
                 largest = max(largest, upward[at])
             for at in range(out, out + count):
                 beliefs[at] = math.exp(upward[at] - largest)
-        # Beliefs of children are sums of rounded terms: normalised anew, errors do not build up.
+        # Beliefs of children are sums of rounded terms: normalized anew, errors do not build up.
         total = 0.0
         for at in range(out, out + count):
             total += beliefs[at]

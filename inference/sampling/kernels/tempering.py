@@ -31,7 +31,7 @@ def spread_evenly(inverse, refused):
 
     Args:
         inverse: float64 (n_levels,), from 1 to 0.
-        refused: float64 (n_levels - 1,), how often exchanges between neighbours were refused.
+        refused: float64 (n_levels - 1,), how often exchanges between neighbors were refused.
     """
     levels = len(inverse)
     barrier = np.zeros(levels, dtype=np.float64)
@@ -78,7 +78,7 @@ class ChainDraws(NamedTuple):
 def run_chain(graph, log_values, inverse, states, random, burn_in, drawn):
     """Run copies of one chain that exchange temperatures, or one alone; draw from the one at 1.
 
-    In a sweep every copy draws every block in turn, and neighbours exchange their temperatures.
+    In a sweep every copy draws every block in turn, and neighbors exchange their temperatures.
     During the first half of the burn-in the temperatures are chosen anew now and then. Those of a
     chain alone rise from almost 0 to 1 meanwhile: it sees the whole space before it settles in a
     part of it (Kirkpatrick, Gelatt & Vecchi 1983, "Optimization by simulated annealing").

@@ -22,7 +22,7 @@ from inference.tasks.kernels.log_tables import load, multiply, send, workspace
 
 
 @inlined_kernel
-def _normalise(values, start, stop):
+def _normalize(values, start, stop):
     """Turn logarithms into probabilities."""
     largest = -np.inf
     for at in range(start, stop):
@@ -194,5 +194,5 @@ def posteriors_without(cardinalities, table_starts, values, tree, program, remov
                 work.positions[up + 1] = scratch
                 work.used[up + 1] = False
                 send(program, c, up + 1, 0, length, values, work)
-                _normalise(values, scratch, scratch + length)
+                _normalize(values, scratch, scratch + length)
                 result[t] = values[scratch + state]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibration import f1_at_k
-from calibration.claims.joint_uncertainty import precision_moments, summarise_count
+from calibration.claims.joint_uncertainty import precision_moments, summarize_count
 from factormodels.synthetic import fr2
 from inference.tasks import count_distribution, pairwise_joints, sample
 from tests.oracle import oracle
@@ -37,7 +37,7 @@ def test_moments_are_those_of_the_enumerated_joint(seed: int) -> None:
     p = chance @ states
     assert moments.independent_variance == pytest.approx((p * (1 - p)).sum() / 25, abs=1e-15)
     counts = np.bincount(states.sum(axis=1).astype(int), weights=chance)
-    summary = summarise_count(counts)
+    summary = summarize_count(counts)
     assert summary.expected_precision == pytest.approx(moments.mean, abs=1e-14)
     assert summary.precision_variance == pytest.approx(moments.variance, abs=1e-14)
 
@@ -60,7 +60,7 @@ def test_expected_f1_is_the_mean_over_states() -> None:
         expected = sum(
             weight * f1_at_k(state, k) for weight, state in zip(chance, states, strict=True)
         )
-        assert summarise_count(counts, k=k).expected_f1_at_k == pytest.approx(expected, abs=1e-14)
+        assert summarize_count(counts, k=k).expected_f1_at_k == pytest.approx(expected, abs=1e-14)
 
 
 def test_expected_f1_by_hand() -> None:
@@ -68,21 +68,21 @@ def test_expected_f1_by_hand() -> None:
     # gamma = log 3: R = 2/(1 + 3^|s - 2|), 1/2 at one step and 1/5 at two.
     at_k, at_k_prime = [0, 1 / 3, 2 / 3, 6 / 7, 1], [0, 1 / 3, 2 / 3, 3 / 5, 1 / 3]
     for certain, expected, other in zip(np.eye(5), at_k, at_k_prime, strict=True):
-        summary = summarise_count(certain, k=2, k_prime=2, gamma=math.log(3))
+        summary = summarize_count(certain, k=2, k_prime=2, gamma=math.log(3))
         assert summary.expected_f1_at_k == pytest.approx(expected, abs=1e-15)
         assert summary.expected_f1_at_k_prime == pytest.approx(other, abs=1e-15)
-    mixed = summarise_count([0, 0, 0.5, 0.5, 0], k_prime=2, gamma=math.log(3))
+    mixed = summarize_count([0, 0, 0.5, 0.5, 0], k_prime=2, gamma=math.log(3))
     assert mixed.expected_f1_at_k_prime == pytest.approx((2 / 3 + 3 / 5) / 2, abs=1e-15)
 
 
 def test_certain_atoms_have_the_measure_of_their_verdicts() -> None:
     p = [1.0, 1.0, 0.0]
-    summary = summarise_count([0.0, 0.0, 1.0, 0.0], k=2, k_prime=3, gamma=0.5)
+    summary = summarize_count([0.0, 0.0, 1.0, 0.0], k=2, k_prime=3, gamma=0.5)
     assert summary.expected_f1_at_k == pytest.approx(f1_at_k(p, 2), abs=1e-15)
     assert summary.variance == 0.0
     assert summary.precision_lower == summary.precision_upper == pytest.approx(2 / 3, abs=1e-15)
     assert 0 < summary.expected_f1_at_k_prime < 1
-    bare = summarise_count([0.0, 0.0, 1.0, 0.0])
+    bare = summarize_count([0.0, 0.0, 1.0, 0.0])
     assert math.isnan(bare.expected_f1_at_k)
     assert math.isnan(bare.expected_f1_at_k_prime)
 
@@ -92,7 +92,7 @@ def test_the_central_interval_has_its_probability() -> None:
     for _ in range(50):
         weights = generator.dirichlet(np.full(12, 0.4))
         for level in (0.5, 0.9):
-            summary = summarise_count(weights, level=level)
+            summary = summarize_count(weights, level=level)
             low, high = (
                 round(11 * end) for end in (summary.precision_lower, summary.precision_upper)
             )
@@ -102,7 +102,7 @@ def test_the_central_interval_has_its_probability() -> None:
             # One step more on either side and the tail would be too heavy.
             assert weights[: low + 1].sum() > tail
             assert weights[high:].sum() > tail
-    exact = summarise_count([0.05, 0.9, 0.05], level=0.9)
+    exact = summarize_count([0.05, 0.9, 0.05], level=0.9)
     assert (exact.precision_lower, exact.precision_upper) == (0.5, 0.5)
 
 
@@ -121,11 +121,11 @@ def test_bad_input_is_named() -> None:
         ([1.0], "has one entry"),
         ([1.5, -0.5], r"distribution\[0\] is 1.5"),
     ):
-        refused(message, summarise_count, distribution)
-    refused("k is 0", summarise_count, [0.5, 0.5], k=0)
-    refused("k_prime is -1", summarise_count, [0.5, 0.5], k_prime=-1, gamma=1)
-    refused("gamma is 0", summarise_count, [0.5, 0.5], k_prime=1, gamma=0)
-    refused("give k_prime and gamma together", summarise_count, [0.5, 0.5], k_prime=1)
+        refused(message, summarize_count, distribution)
+    refused("k is 0", summarize_count, [0.5, 0.5], k=0)
+    refused("k_prime is -1", summarize_count, [0.5, 0.5], k_prime=-1, gamma=1)
+    refused("gamma is 0", summarize_count, [0.5, 0.5], k_prime=1, gamma=0)
+    refused("give k_prime and gamma together", summarize_count, [0.5, 0.5], k_prime=1)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -145,13 +145,13 @@ def test_a_models_exact_posterior_enumeration_and_samples_agree(seed: int) -> No
     assert moments.mean == pytest.approx(chance @ precision, abs=1e-12)
     assert moments.variance == pytest.approx(variance, abs=1e-12)
     assert moments.variance != pytest.approx(moments.independent_variance, rel=1e-3)
-    exact = summarise_count(count_distribution(graph, atoms).probabilities, k=3)
+    exact = summarize_count(count_distribution(graph, atoms).probabilities, k=3)
     assert exact.precision_variance == pytest.approx(variance, abs=1e-12)
     f1 = np.array([f1_at_k(state, 3) for state in states])
     assert exact.expected_f1_at_k == pytest.approx(chance @ f1, abs=1e-12)
 
     drawn = sample(graph, 20_000, seed)[:, places]
-    sampled = summarise_count(np.bincount(drawn.sum(axis=1), minlength=7) / len(drawn), k=3)
+    sampled = summarize_count(np.bincount(drawn.sum(axis=1), minlength=7) / len(drawn), k=3)
     # 20,000 draws of numbers in [0, 1]: standard deviations of at most 0.0036.
     assert sampled.expected_precision == pytest.approx(exact.expected_precision, abs=0.015)
     assert sampled.expected_f1_at_k == pytest.approx(exact.expected_f1_at_k, abs=0.015)

@@ -97,7 +97,7 @@ def test_empty_bins_are_left_out_and_edges_are_not() -> None:
     assert bins.mean_predicted.size == bins.lower.size == bins.upper.size == 2
 
 
-def test_histogram_counts_every_atom_and_centres_the_undecided() -> None:
+def test_histogram_counts_every_atom_and_centers_the_undecided() -> None:
     generator = np.random.default_rng(2)
     p = np.concatenate([generator.random(500), np.full(100, 0.5), [0.0, 1.0]])
     bins = reliability_bins(p, p > 0.4, strategy="quantile")

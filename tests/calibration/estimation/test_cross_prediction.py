@@ -10,10 +10,10 @@ import pytest
 
 from calibration.estimation import FoldJudges, auroc, brier, cross_predicted, estimate, share
 from calibration.learned_potentials.columns import ClaimTable
-from calibration.learned_potentials.methods import Predict, fold_judges, labelled_folds, of_each
+from calibration.learned_potentials.methods import Predict, fold_judges, labeled_folds, of_each
 from tests.chance import assert_share
 
-N_RESPONSES, SIZE, N_COLUMNS, N_LABELLED, N_FOLDS = 157, 6, 8, 12, 4
+N_RESPONSES, SIZE, N_COLUMNS, N_LABELED, N_FOLDS = 157, 6, 8, 12, 4
 RESPONSES = np.repeat(np.arange(N_RESPONSES), SIZE)
 
 
@@ -39,8 +39,8 @@ def drawn(seed: int) -> tuple[ClaimTable, Any]:
     values = generator.normal(size=(RESPONSES.size, N_COLUMNS))
     level = generator.normal(0.5, 0.7, N_RESPONSES)[RESPONSES]
     truth = generator.random(RESPONSES.size) < 1 / (1 + np.exp(-level - values[:, 0]))
-    labelled = generator.choice(N_RESPONSES, N_LABELLED, replace=False)
-    labels = np.where(np.isin(RESPONSES, labelled), truth, np.nan)
+    labeled = generator.choice(N_RESPONSES, N_LABELED, replace=False)
+    labels = np.where(np.isin(RESPONSES, labeled), truth, np.nan)
     ids = tuple((str(response), "c") for response in RESPONSES)
     table = ClaimTable(
         tuple(f"x{column}" for column in range(N_COLUMNS)), values, labels, RESPONSES, {}, ids,
@@ -54,9 +54,9 @@ def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> Non
     covered = dict.fromkeys(("folds share", "folds brier", "seen share", "seen brier"), 0)
     for seed in range(draws):
         table, truth = drawn(seed)
-        fold = labelled_folds(table, N_FOLDS, seed)
+        fold = labeled_folds(table, N_FOLDS, seed)
         judges = fold_judges(ridge, table, fold)
-        seen = ridge(table, [table.labelled])[0](table)
+        seen = ridge(table, [table.labeled])[0](table)
         for name, quantity in (("share", share), ("brier", brier)):
 
             def hidden(p: Any, quantity: Any = quantity, labels: Any = table.labels) -> Any:
@@ -78,7 +78,7 @@ def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> Non
 
 def test_levels_of_judges_change_no_estimate() -> None:
     table, _ = drawn(0)
-    fold = labelled_folds(table, N_FOLDS, 0)
+    fold = labeled_folds(table, N_FOLDS, 0)
     p = 0.3 + 0.4 * np.random.default_rng(1).random(RESPONSES.size)
     levels = np.array([-0.1, 0.0, 0.05, 0.1])[:, None]
     alike, apart = FoldJudges(fold, p + 0 * levels), FoldJudges(fold, p + levels)
@@ -96,7 +96,7 @@ def test_levels_of_judges_change_no_estimate() -> None:
     )
     assert by_apart.value == pytest.approx(by_alike.value, abs=1e-12)
     assert by_apart.error == pytest.approx(by_alike.error, abs=1e-12)
-    # Of one judge, the labelled stand for themselves among all no more than in the plain estimate.
+    # Of one judge, the labeled stand for themselves among all no more than in the plain estimate.
     assert by_alike.value == pytest.approx(plain.value, abs=0.02)
     # The levels would count otherwise.
     assert estimate(hidden(apart.unseen()), power=0.7).error > 1.02 * by_apart.error
@@ -120,10 +120,10 @@ def test_claims_have_the_judge_of_their_fold_and_its_ranks() -> None:
 
 def test_no_label_reaches_the_probabilities_of_its_response() -> None:
     table, truth = drawn(3)
-    fold = labelled_folds(table, N_FOLDS, 0)
+    fold = labeled_folds(table, N_FOLDS, 0)
     assert sorted(np.unique(fold)) == [-1, 0, 1, 2, 3]
     judges = fold_judges(ridge, table, fold)
-    first = table.labelled[0]
+    first = table.labeled[0]
     other = table.labels.copy()
     changes = RESPONSES[first] == RESPONSES
     other[changes] = 1 - truth[changes]

@@ -50,10 +50,10 @@ def test_it_is_prediction_powered_inference_as_two_libraries_have_it() -> None:
         (0.3, 0.41758402232201597, 0.08744930484707056),
         (0.8, 0.3913351706364869, 0.08458578755361407),
     ):
-        # They weigh the mean of what is not labelled, here it is the mean of all.
+        # They weigh the mean of what is not labeled, here it is the mean of all.
         estimated = estimate(share(f, labels, np.arange(200)), power=weight * 200 / 170)
         assert estimated.value == pytest.approx(value, abs=1e-12)
-        # They take the means of labelled and of other claims as independent; here what a draw
+        # They take the means of labeled and of other claims as independent; here what a draw
         # has of correlation counts, which among thirty is a tenth at most.
         assert estimated.error == pytest.approx(error, rel=0.1)
     clusters = np.repeat(np.arange(40), 5)
@@ -90,11 +90,11 @@ def test_with_all_labels_it_is_the_score_itself() -> None:
 def test_residuals_are_those_of_responses_left_out_where_a_weight_is_fitted() -> None:
     """The errors of regressions of labels on predictions, each without the response it is of."""
     p, y, responses = drawn(6)
-    labelled = np.arange(0, 60, 5)
-    estimated = estimate(share(p, hidden(y, responses, labelled), responses), finite=True)
-    labeled, expected = (each.reshape(60, 8).mean(axis=1)[labelled] for each in (y, p))
+    labeled = np.arange(0, 60, 5)
+    estimated = estimate(share(p, hidden(y, responses, labeled), responses), finite=True)
+    labeled, expected = (each.reshape(60, 8).mean(axis=1)[labeled] for each in (y, p))
     columns = np.column_stack([np.ones(12), expected])
-    for number, response in enumerate(labelled):
+    for number, response in enumerate(labeled):
         others = np.arange(12) != number
         fit = np.linalg.lstsq(columns[others], labeled[others], rcond=None)[0]
         error = labeled[number] - columns[number] @ fit
@@ -102,14 +102,14 @@ def test_residuals_are_those_of_responses_left_out_where_a_weight_is_fitted() ->
 
 
 def test_degrees_of_freedom_are_those_of_the_regression_of_labels_on_predictions() -> None:
-    """A mean takes one of the labelled responses, and a fitted weight another (statsmodels)."""
+    """A mean takes one of the labeled responses, and a fitted weight another (statsmodels)."""
     from scipy.stats import t
     from statsmodels.regression.linear_model import OLS
 
     p, y, responses = drawn(6)
-    labelled = np.arange(0, 60, 5)
-    quantity = share(p, hidden(y, responses, labelled), responses)
-    labeled, expected = (each.reshape(60, 8).mean(axis=1)[labelled] for each in (y, p))
+    labeled = np.arange(0, 60, 5)
+    quantity = share(p, hidden(y, responses, labeled), responses)
+    labeled, expected = (each.reshape(60, 8).mean(axis=1)[labeled] for each in (y, p))
     fit = OLS(labeled, np.column_stack([np.ones(12), expected])).fit()
     estimated = estimate(quantity)
     assert estimated.power == pytest.approx(fit.params[1], rel=1e-9)
@@ -233,7 +233,7 @@ def test_predictions_narrow_it_if_they_tell_something_and_never_widen_it() -> No
                 ratio = (estimated.upper - estimated.lower) / (
                     estimated.labels_upper - estimated.labels_lower
                 )
-                # The bins of labelled claims are taken for those of all where labels stand alone.
+                # The bins of labeled claims are taken for those of all where labels stand alone.
                 assert ratio <= 1 or name == "ece"
                 if name == "share" and forecast is p:
                     widths.append(ratio)
@@ -296,8 +296,8 @@ def test_what_is_predicted_is_the_mean_and_variance_of_what_labels_would_tell(na
     mean = p * first + (1 - p) * other
     variance = p * (first - mean) ** 2 + (1 - p) * (other - mean) ** 2
     assert unlabeled.variance == pytest.approx(variance, rel=1e-9)
-    assert not unlabeled.labelled.any()
-    assert if_true.labelled.all()
+    assert not unlabeled.labeled.any()
+    assert if_true.labeled.all()
 
 
 def test_a_response_without_a_claim_that_counts_has_no_f1() -> None:
@@ -308,11 +308,11 @@ def test_a_response_without_a_claim_that_counts_has_no_f1() -> None:
     # Of response 0 one claim counts and is true: 2 (1) (1/2) / (3/2); both of 1 are true; 2 has
     # none that counts, and 3 no label.
     assert estimated.value == pytest.approx((2 / 3 + 1.0) / 2, rel=1e-12)
-    assert estimated.n_labelled == 3
-    # Both of a response's claims are to be labelled.
+    assert estimated.n_labeled == 3
+    # Both of a response's claims are to be labeled.
     half = np.array([1.0, np.nan, 1.0, 1.0, 0.0, np.nan])
     estimated = estimate(f1_at_k(p, half, responses, k=3), power=0.0)
-    assert estimated.n_labelled == 2
+    assert estimated.n_labeled == 2
     # 2 (1) (2/3) / (5/3) of response 1, and 0.
     assert estimated.value == pytest.approx(0.8 / 2, rel=1e-12)
 
@@ -355,7 +355,7 @@ def test_of_unequal_errors_a_difference_has_the_degrees_of_welch() -> None:
     assert few.freedom == 7 < gap.freedom < 7 + 39
     assert gap.value == few.value - many.value
     assert gap.predictions_value == few.predictions_value - many.predictions_value
-    assert (gap.n_items, gap.n_labelled, gap.n_responses) == (48, 48, 48)
+    assert (gap.n_items, gap.n_labeled, gap.n_responses) == (48, 48, 48)
     assert difference(many, few).value == -gap.value
 
 
@@ -388,7 +388,7 @@ def test_a_difference_about_these_responses_alone_pairs_what_is_left_to_be_drawn
     here = difference(first, other)
     like = difference(*(estimate(brier(each, labels, responses), power=0.0)
                         for each in (p, np.clip(p + 0.2, 0, 1))))  # fmt: skip
-    # Half of the responses are labelled: half of the variance is gone.
+    # Half of the responses are labeled: half of the variance is gone.
     assert here.error == pytest.approx(like.error / math.sqrt(2), rel=1e-9)
 
 
@@ -442,9 +442,9 @@ def test_too_few_labels_have_no_interval_and_none_are_refused() -> None:
     estimated = estimate(share(p, hidden(y, responses, [0]), responses))
     assert math.isnan(estimated.lower)
     assert estimated.value == pytest.approx(y[:8].mean())
-    with pytest.raises(InputError, match="no claim is labelled"):
+    with pytest.raises(InputError, match="no claim is labeled"):
         estimate(share(p, np.full(p.size, np.nan), responses))
-    with pytest.raises(InputError, match="every labelled claim is irrelevant"):
+    with pytest.raises(InputError, match="every labeled claim is irrelevant"):
         estimate(share(p, np.full(p.size, np.nan), responses, irrelevant=responses == 0))
     with pytest.raises(InputError, match="power is -1"):
         estimate(share(p, y, responses), power=-1)

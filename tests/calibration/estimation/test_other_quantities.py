@@ -50,7 +50,7 @@ def drawn(seed: int, n_responses: int = 50, size: int = 8) -> tuple[Any, ...]:
 
 
 def independent() -> tuple[Any, ...]:
-    """Rows that are independent, of which 120 are labelled."""
+    """Rows that are independent, of which 120 are labeled."""
     generator = np.random.default_rng(7)
     x, z = generator.normal(size=1000), (generator.random(1000) < 0.4).astype(float)
     odds = 0.3 + 0.8 * x - 0.5 * z
@@ -58,9 +58,9 @@ def independent() -> tuple[Any, ...]:
     y = (generator.random(1000) < 1 / (1 + np.exp(-odds))).astype(float)
     number = 2 * x - z + generator.normal(size=1000)
     guess = 1.5 * x + 0.3 * generator.normal(size=1000)
-    labelled = np.zeros(1000, dtype=bool)
-    labelled[generator.choice(1000, 120, replace=False)] = True
-    hidden = (np.where(labelled, each, np.nan) for each in (y, number))
+    labeled = np.zeros(1000, dtype=bool)
+    labeled[generator.choice(1000, 120, replace=False)] = True
+    hidden = (np.where(labeled, each, np.nan) for each in (y, number))
     return {"x": x, "z": z}, f, guess, *hidden
 
 
@@ -105,7 +105,7 @@ def test_regressions_are_those_of_ppi_python(name: str, weight: float) -> None:
     if errors is None:
         # Where the predictions count in full they leave the misfit of a line out of account.
         return
-    # Theirs are of rows as they are, ours of rows left out, and of the labelled within all.
+    # Theirs are of rows as they are, ours of rows left out, and of the labeled within all.
     assert [each.error for each in estimates] == pytest.approx(errors, rel=0.09)
 
 
@@ -215,7 +215,7 @@ def test_what_is_kept_is_what_reaches_the_threshold() -> None:
     estimated = estimate(kept_precision(p, labels, responses, threshold=0.8), power=0.0)
     kept = (p >= 0.8) & (responses < 20)
     assert estimated.value == pytest.approx(y[kept].mean(), abs=1e-12)
-    assert estimated.n_labelled == kept.sum()
+    assert estimated.n_labeled == kept.sum()
     whole = estimate(kept_precision(p, labels, responses, threshold=0.0))
     assert whole.value == estimate(share(p, labels, responses)).value
 
@@ -240,7 +240,7 @@ def test_judges_of_the_same_claims_are_paired_in_their_areas() -> None:
             lambda p, y, r: logistic({"x": y}, p, np.where(r < 20, y, np.nan), r)[1],
         ),
         (
-            "labelled claims do not tell the columns apart",
+            "labeled claims do not tell the columns apart",
             lambda p, y, r: ols({"x": r > 5}, p, np.where(r < 3, y, np.nan), r)[1],
         ),
     ],
@@ -269,9 +269,7 @@ def test_bad_settings_are_named() -> None:
 DRAWS = [80, pytest.param(400, marks=pytest.mark.nightly)]
 
 
-def covered_of(
-    name: str, factor: float, n_labelled: int, draws: int, *, whole: bool
-) -> list[float]:
+def covered_of(name: str, factor: float, n_labeled: int, draws: int, *, whole: bool) -> list[float]:
     """How often intervals hold the truth of the law: of each quantity of a name."""
 
     def quantities(p: Any, y: Any, responses: Any, position: Any, trait: Any) -> list[Any]:
@@ -293,7 +291,7 @@ def covered_of(
         p, y, responses, *columns = drawn(seed)
         ids = responses if whole else np.arange(p.size)
         generator = np.random.default_rng(seed)
-        chosen = generator.choice(ids[-1] + 1, n_labelled, replace=False)
+        chosen = generator.choice(ids[-1] + 1, n_labeled, replace=False)
         labels = np.where(np.isin(ids, chosen), y, np.nan)
         estimates = [estimate(each) for each in quantities(p, labels, responses, *columns)]
         counts += [
@@ -307,7 +305,7 @@ def covered_of(
 @pytest.mark.parametrize("draws", DRAWS)
 @pytest.mark.parametrize("factor", [pytest.param(1.0, marks=pytest.mark.nightly), 0.6])
 @pytest.mark.parametrize(
-    ("name", "n_labelled", "whole"),
+    ("name", "n_labeled", "whole"),
     [
         ("accuracy", 10, True),
         ("accuracy", 20, False),
@@ -323,10 +321,10 @@ def covered_of(
     ],
 )
 def test_intervals_of_few_labels_cover_new_populations(
-    name: str, n_labelled: int, whole: bool, factor: float, draws: int
+    name: str, n_labeled: int, whole: bool, factor: float, draws: int
 ) -> None:
     # Probabilities that are right, and biased ones.
-    assert min(covered_of(name, factor, n_labelled, draws, whole=whole)) >= least_held(draws)
+    assert min(covered_of(name, factor, n_labeled, draws, whole=whole)) >= least_held(draws)
 
 
 @pytest.mark.slow
@@ -353,7 +351,7 @@ def test_intervals_of_quantiles_of_numbers_cover(draws: int) -> None:
 
 @pytest.mark.parametrize("n_ones", [20, 40])
 def test_auroc_of_tied_predictions_is_that_of_labels(n_ones: int) -> None:
-    # Of the labelled claims all, or of all claims all, have a p of 1: there is nothing to predict.
+    # Of the labeled claims all, or of all claims all, have a p of 1: there is nothing to predict.
     p = np.append(np.ones(n_ones), np.linspace(0.1, 0.9, 40 - n_ones))
     y = [number % 3 > 0 if number < 20 else None for number in range(40)]
     estimated = estimate(auroc(p, y, np.arange(40) // 4))

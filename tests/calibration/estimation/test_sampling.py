@@ -1,4 +1,4 @@
-"""What is drawn to be labelled: chances that are kept, and weights that undo them."""
+"""What is drawn to be labeled: chances that are kept, and weights that undo them."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def test_a_stratified_draw_has_its_share_of_long_and_of_improbable_responses() -
     assert np.abs(often - 0.125).max() < 5 * math.sqrt(0.125 * 0.875 / 2000)
 
 
-def test_labelled_responses_are_compared_with_all() -> None:
+def test_labeled_responses_are_compared_with_all() -> None:
     values = np.arange(100.0)
     first = balance(values, values < 20)
-    assert (first.labelled, first.overall) == (9.5, 49.5)
+    assert (first.labeled, first.overall) == (9.5, 49.5)
     # The error of the mean of 20 of 100 without replacement, and the normal law.
     error = values.std(ddof=1) * math.sqrt(1 / 20 - 1 / 100)
     assert first.p_value == pytest.approx(math.erfc(40 / error / math.sqrt(2)), rel=1e-12)

@@ -22,7 +22,7 @@ from calibration.figures import (
     corp_diagram,
     risk_coverage_figure,
 )
-from calibration.figures.style import COLOURS
+from calibration.figures.style import COLORS
 from factormodels.errors import InputError
 from tests.calibration.drawn import (
     TITLE,
@@ -159,7 +159,7 @@ def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
         assert len(figure.axes) == 2
         assert figure.get_size_inches()[0] == pytest.approx(6.9)
     lines: list[Any] = [*corp_diagram({str(i): corp_of(i) for i in range(3)}).axes[0].lines][1:-1]
-    assert [line.get_color() for line in lines] == list(COLOURS[:3])
+    assert [line.get_color() for line in lines] == list(COLORS[:3])
     assert len({str(line._dash_pattern) for line in lines}) == 3
 
 

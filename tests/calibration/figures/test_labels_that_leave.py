@@ -15,7 +15,7 @@ from tests.calibration.drawn import assert_nothing_is_cut
 LONG = "Difference of the score between the first and the second setting (positive: worse)"
 
 
-def labelled(which: str, kind: type[Figure] = Figure) -> Figure:
+def labeled(which: str, kind: type[Figure] = Figure) -> Figure:
     with paper_style():
         figure = kind(figsize=(3.4, 2.0), layout="constrained")
         axes = figure.subplots(1, 2)[1]
@@ -25,7 +25,7 @@ def labelled(which: str, kind: type[Figure] = Figure) -> Figure:
 
 @pytest.mark.parametrize("which", ["xlabel", "ylabel", "title"])
 def test_a_long_label_is_broken_and_whole_again_afterwards(which: str, tmp_path: Path) -> None:
-    figure = labelled(which)
+    figure = labeled(which)
     (path,) = save_figure(figure, tmp_path / "long", formats=["png"])
     assert_nothing_is_cut(path)
     assert getattr(figure.axes[1], f"get_{which}")() == LONG
@@ -36,7 +36,7 @@ def test_a_long_label_is_broken_and_whole_again_afterwards(which: str, tmp_path:
 
 
 def test_a_notebook_shows_the_whole_label(tmp_path: Path) -> None:
-    figure = labelled("xlabel", ShownFigure)
+    figure = labeled("xlabel", ShownFigure)
     assert isinstance(figure, ShownFigure)
     path = tmp_path / "shown.png"
     path.write_bytes(figure._repr_png_()[0])

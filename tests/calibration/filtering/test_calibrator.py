@@ -56,7 +56,7 @@ def test_a_tenth_of_saturated_responses_leaves_one_threshold_nothing(by_group: C
     assert pooled.keep(in_one_group(claims)).sum() == 0
     kept = by_group.keep(claims)
     assert (~new.saturated).sum() == 8640
-    # A quarter to a third of the claims: the count depends on the draw of 360 labelled responses.
+    # A quarter to a third of the claims: the count depends on the draw of 360 labeled responses.
     assert 2_100 < kept[~new.saturated].sum() < 2_900
     assert not kept[new.saturated].any()
 
@@ -105,7 +105,7 @@ def test_a_group_with_too_few_labels_keeps_nothing() -> None:
     assert (group.n_responses, group.status) == (8, ConformalStatus.KEEPS_NONE)
     assert Promise.of(0.9, 0.9).fewest_responses == 9
     assert not calibrator.keep(claims_of(new))[new.saturated].any()
-    # A group that no labelled response has is not calibrated.
+    # A group that no labeled response has is not calibrated.
     others = ScoredClaims(np.ones((2, 1)), ["x", "x"], [("law",)] * 2)
     assert not calibrator.keep(others).any()
     assert calibrator.exchangeability(others) == {}
@@ -250,7 +250,7 @@ def test_a_calibrator_that_was_saved_keeps_the_same_claims(tmp_path: Path, guara
         (lambda c: c["groups"].append(c["groups"][0]), "key 'groups': .* different values"),
         (lambda c: c["groups"][0].update(threshold=1.5), "key 'threshold': 1.5 is not a number"),
         (lambda c: c["groups"][0].update(threshold=None), "key 'threshold': None is not a number"),
-        (lambda c: c["groups"][0].update(labelled_responses=8), "key 'status': 'ok' is not that"),
+        (lambda c: c["groups"][0].update(labeled_responses=8), "key 'status': 'ok' is not that"),
         (lambda c: c["groups"][0].update(values=["a", "b"]), "key 'values'.* a list of 1"),
         (lambda c: c["groups"][0]["statistics"]["number of claims"].pop(), "is not a list of 40"),
         (lambda c: c["scores"].update(weights=[2.0]), "key 'weights': .* and none for one"),

@@ -210,8 +210,8 @@ def test_bad_settings(settings: dict[str, Any], message: str) -> None:
 
 
 def test_bad_arrays() -> None:
-    with pytest.raises(InputError, match=r"y\[1\] is unlabelled"):
-        conformal_filter([0.5, 0.6], [True, None], ["x", "y"], unlabelled="error")
+    with pytest.raises(InputError, match=r"y\[1\] is unlabeled"):
+        conformal_filter([0.5, 0.6], [True, None], ["x", "y"], unlabeled="error")
     refused("responses has 1", conformal_filter, [0.5, 0.6], [True, False], ["x"])
     refused(r"p\[0\] is 5.0", conformal_filter([0.5], [True], ["x"]).keep, [5.0])
 
@@ -261,5 +261,5 @@ def test_new_responses_that_look_otherwise_are_found() -> None:
     assert test_result["number of claims"] == 1.0
     short = np.repeat(np.arange(100), 4)
     assert exchangeability(p, responses, same, short)["number of claims"] < 1e-6
-    with pytest.raises(InputError, match="one labelled response"):
+    with pytest.raises(InputError, match="one labeled response"):
         held_out(p[:5], [True] * 5, ["a"] * 5)

@@ -12,7 +12,7 @@ from calibration.learned_potentials.graph_fitting import LearnedPotentials
 from calibration.learned_potentials.graph_potentials import Potentials
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.claims import RelationKind as Kind
-from factormodels.synthetic import Constant, Uniform, labelled_responses
+from factormodels.synthetic import Constant, Uniform, labeled_responses
 from inference.tasks import sample
 
 ATOM_PRIOR, CONTEXT_PRIOR, TEMPERATURE = 0.5, 0.8, 0.7
@@ -29,7 +29,7 @@ CITIES = (
 
 
 def of_cities(n: int = 6) -> list[FactGraph]:
-    """Return n responses of three claims with texts, two of them labelled, and three passages."""
+    """Return n responses of three claims with texts, two of them labeled, and three passages."""
     graphs = []
     for number, city in enumerate(CITIES[:n]):
         texts = f"{city} has a harbor.", f"{city} has {number} bridges.", f"Trams run in {city}."
@@ -66,8 +66,8 @@ def overconfident(graph: FactGraph, temperature: float = TEMPERATURE) -> FactGra
 
 
 def generated(n_responses: int, seed: int | Sequence[int]) -> list[FactGraph]:
-    """Return responses of the labelled generator, their relations overconfident."""
-    graphs = labelled_responses(
+    """Return responses of the labeled generator, their relations overconfident."""
+    graphs = labeled_responses(
         n_responses,
         n_atoms=(2, 6),
         contexts_per_atom=2,
@@ -76,13 +76,13 @@ def generated(n_responses: int, seed: int | Sequence[int]) -> list[FactGraph]:
         atom_prior=Constant(ATOM_PRIOR),
         context_prior=Constant(0.99),
         reliability=CONTEXT_PRIOR,
-        unlabelled=0.1,
+        unlabeled=0.1,
         seed=seed,
     )
     return [overconfident(graph) for graph in graphs]
 
 
-def relabelled(graphs: Sequence[FactGraph], truth: LearnedPotentials, seed: int) -> list[FactGraph]:
+def relabeled(graphs: Sequence[FactGraph], truth: LearnedPotentials, seed: int) -> list[FactGraph]:
     """Return responses with labels drawn from the joint posterior under known parameters."""
     result = []
     for number, graph in enumerate(graphs):

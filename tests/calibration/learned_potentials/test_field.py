@@ -137,7 +137,7 @@ FREE = FieldSettings(penalty=0.0, coupling_penalty=0.2)
 
 def without_errors(table: ClaimTable, settings: FieldSettings) -> Field:
     """Return the field that `fit_field` gives, but for its covariance, which takes time."""
-    return fit_fields(table, [table.labelled], settings)[0]
+    return fit_fields(table, [table.labeled], settings)[0]
 
 
 def test_what_drew_the_labels_is_recovered() -> None:
@@ -159,7 +159,7 @@ def test_without_causes_each_part_has_its_logistic_regression(penalty: float) ->
     values = np.column_stack([drawn.values * [1e6, 1e-3], drawn.values.sum(axis=1)])
     values[:, 2] += 0.1 * np.sin(np.arange(len(values)))
     drawn = replace(drawn, names=("a", "b", "c"), values=values, groups={})
-    parts = [drawn.labelled, drawn.labelled[:60]]
+    parts = [drawn.labeled, drawn.labeled[:60]]
     fitted = fit_fields(drawn, parts, FieldSettings(penalty=penalty))
     expected = LogisticRegression(C=1 / penalty if penalty else np.inf, tol=1e-9, max_iter=1000)
     for part, regression in zip(parts, fitted, strict=True):
@@ -176,7 +176,7 @@ def test_a_penalty_weighs_half_its_squares_against_twice_the_brier_loss(penalty:
     from scipy.special import expit
 
     drawn = replace(_drawn(40, 0), groups={})
-    fitted = fit_fields(drawn, [drawn.labelled], FieldSettings(objective="brier", penalty=penalty))[
+    fitted = fit_fields(drawn, [drawn.labeled], FieldSettings(objective="brier", penalty=penalty))[
         0
     ]
     columns = (drawn.values - drawn.values.mean(axis=0)) / drawn.values.std(axis=0)
@@ -200,7 +200,7 @@ def test_a_field_with_causes_is_where_its_cost_is_level(objective: str) -> None:
     settings = FieldSettings(
         objective=objective, penalty=penalty, coupling_penalty=of_couplings, max_iterations=300
     )
-    fitted = fit_fields(drawn, [drawn.labelled], settings)[0]
+    fitted = fit_fields(drawn, [drawn.labeled], settings)[0]
     assert fitted.converged
     columns = (drawn.values - drawn.values.mean(axis=0)) / drawn.values.std(axis=0)
     forest = forest_of(list(drawn.groups.items()))
@@ -331,7 +331,7 @@ def test_few_labels_join_claims_loosely() -> None:
 
     default = FieldSettings().coupling_penalty
     joined, apart = brier((SENTENCE, RESPONSE), default), brier((), default)
-    # Hardly penalised, couplings of so few labels cost more than causes bring here.
+    # Hardly penalized, couplings of so few labels cost more than causes bring here.
     assert joined < apart + 0.002
     assert joined < brier((SENTENCE, RESPONSE), 0.2) - 0.002
 
@@ -377,7 +377,7 @@ def test_rivals_learn_where_nothing_can_be_held_out(learner: Learner, n_response
     drawn = _drawn(n_responses, 0)
     # All that is false is in the first response: without it, one kind of label is left.
     drawn = replace(drawn, labels=np.where(drawn.responses == 0, drawn.labels, 1.0))
-    p = learner(drawn, [drawn.labelled])[0](drawn)
+    p = learner(drawn, [drawn.labeled])[0](drawn)
     assert 0 < p.min() <= p.max() < 1
 
 
@@ -425,8 +425,8 @@ def test_a_judge_is_kept_and_refuses_what_does_not_fit(tmp_path: Path) -> None:
     table = again.table(graphs[100:])
     p = again.probabilities(table)
     assert p == pytest.approx(judge.probabilities(table), abs=1e-12)
-    labelled = ~np.isnan(table.labels)
-    brier = np.mean((p[labelled] - table.labels[labelled]) ** 2)
+    labeled = ~np.isnan(table.labels)
+    brier = np.mean((p[labeled] - table.labels[labeled]) ** 2)
     # .1354 when it was written; boosted trees on the same claims had .1533.
     assert brier < 0.138
     # The last biographies are of other people than the first: no share is believed.

@@ -15,7 +15,7 @@ from calibration.learned_potentials.graph_fitting import fit_potentials as fit
 from calibration.learned_potentials.graph_potentials import Potentials, stance_class
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
 from factormodels.io.formats.stances import DEFAULT_STANCES
-from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated, relabelled
+from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated, relabeled
 from tests.oracle import oracle
 from tests.refusals import refused
 
@@ -67,7 +67,7 @@ def test_classes_and_groups_are_recovered_from_labels_of_the_model_itself() -> N
     assert tuple(weight.name for weight in started.weights) == tuple(truth)
     logits = {name: math.log(p / (1 - p)) for name, p in truth.items()}
     model = replace(started, theta=np.array(list(logits.values())))
-    fitted = fit(relabelled(graphs, model, seed=4), potentials)
+    fitted = fit(relabeled(graphs, model, seed=4), potentials)
     for (name, value), error in zip(
         fitted.by_name.items(), np.sqrt(np.diag(fitted.covariance)), strict=True
     ):
@@ -235,11 +235,11 @@ def test_stances_that_are_one_relation_are_refused() -> None:
 
 def test_bad_input_is_refused() -> None:
     graphs = one_relation_each(6, 0.7)
-    unlabelled = [replace(g, atoms=(Atom("a"),)) for g in graphs]
+    unlabeled = [replace(g, atoms=(Atom("a"),)) for g in graphs]
     certain = one_relation_each(6, 1.0)
     impossible = [g.with_priors(atoms=0.0) for g in graphs]
     cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: fit(unlabelled), "no atom of any response has a label"),
+        (lambda: fit(unlabeled), "no atom of any response has a label"),
         (lambda: fit([]), "hold nothing that the potentials make free"),
         (lambda: fit(certain), "probability 1.0, which no temperature moves"),
         (

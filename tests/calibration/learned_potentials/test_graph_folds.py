@@ -125,15 +125,15 @@ def test_a_parameter_that_other_folds_do_not_hold_stays_at_its_start(data: list[
 
 
 def test_bad_input_is_refused(data: list[FactGraph]) -> None:
-    unlabelled = FactGraph("empty", (Atom("a"),))
-    crossing = cross_fitting([*data[:6], unlabelled], GENERATOR, n_folds=6)
+    unlabeled = FactGraph("empty", (Atom("a"),))
+    crossing = cross_fitting([*data[:6], unlabeled], GENERATOR, n_folds=6)
     assert sorted(crossing.fold) == [WHOLE, *range(6)]
     with pytest.raises(InputError, match="n_folds is 7, but there are 6 responses"):
-        cross_fitting([*data[:6], unlabelled], GENERATOR, n_folds=7)
-    refused("no atom of any response has a label", cross_fitting, [unlabelled], GENERATOR)
+        cross_fitting([*data[:6], unlabeled], GENERATOR, n_folds=7)
+    refused("no atom of any response has a label", cross_fitting, [unlabeled], GENERATOR)
 
 
-def test_all_labelled_responses_teach_what_a_fit_to_them_does(data: list[FactGraph]) -> None:
+def test_all_labeled_responses_teach_what_a_fit_to_them_does(data: list[FactGraph]) -> None:
     whole, fitted = cross_fitting(data, GENERATOR, n_folds=3).without(WHOLE), fit(data, GENERATOR)
     assert np.array_equal(whole.theta, fitted.theta)
     assert np.array_equal(whole.covariance, fitted.covariance)

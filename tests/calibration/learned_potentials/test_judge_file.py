@@ -306,3 +306,13 @@ def test_responses_without_texts_are_recognized_by_their_relations() -> None:
     assert set(taught.learned_from(renamed)) == {LearnedFrom.THIS_RESPONSE}
     fewer = [replace(g, id=f"r{n}", relations=g.relations[1:]) for n, g in enumerate(silent)]
     assert set(taught.learned_from(fewer)) == {LearnedFrom.OTHER_RESPONSES}
+
+
+def test_a_family_in_the_spelling_of_earlier_versions_is_read() -> None:
+    learned = learn_judge(
+        responses(), FieldSettings(penalty=3.0), families=("position", "neighbors")
+    )
+    value: dict[str, Any] = json.loads(json.dumps(learned.as_plain()))
+    del value["digest"]
+    value["families"] = ["position", "neighbours"]
+    assert judge_of(json.dumps(value)).families == ("position", "neighbors")

@@ -64,19 +64,19 @@ def test_every_fold_is_predicted_by_the_others() -> None:
         assert fitted.p[inside].tolist() == again.predict(p[inside]).tolist()
 
 
-def test_unlabelled_atoms_teach_nothing_and_are_recalibrated() -> None:
+def test_unlabeled_atoms_teach_nothing_and_are_recalibrated() -> None:
     p, y, responses = draw(np.random.default_rng(4), 60)
     bare: list[Any] = [None if at % 3 == 0 else label for at, label in enumerate(y)]
     kept = np.array([label is not None for label in bare])
     fitted = cross_fit(PlattRecalibrator(), p, bare, responses, n_folds=4, seed=2)
-    assert fitted.n_unlabelled == (~kept).sum()
+    assert fitted.n_unlabeled == (~kept).sum()
     for fold, learned in enumerate(fitted.estimators):
         inside = fitted.fold == fold
         again = PlattRecalibrator().fit(p[~inside & kept], y[~inside & kept])
         assert learned.slope_ == again.slope_
         assert fitted.p[inside].tolist() == again.predict(p[inside]).tolist()
-    with pytest.raises(InputError, match=r"y\[0\] is unlabelled"):
-        cross_fit(PlattRecalibrator(), p, bare, responses, unlabelled="error")
+    with pytest.raises(InputError, match=r"y\[0\] is unlabeled"):
+        cross_fit(PlattRecalibrator(), p, bare, responses, unlabeled="error")
     with pytest.raises(InputError, match="no atom of the other folds has a label"):
         cross_fit(IsotonicRecalibrator(), [0.2, 0.7], [1, None], ["a", "b"], n_folds=2)
 

@@ -67,9 +67,11 @@ def test_parameters_of_the_truth_are_found() -> None:
     beta = BetaRecalibrator().fit(p, y)
     assert (beta.a_, beta.b_) == pytest.approx((0.5, 0.5), abs=0.08)
     assert beta.c_ == pytest.approx(0.15, abs=0.1)
-    centred = sigmoid(2 * np.log(p / (1 - p)))
+    centered = sigmoid(2 * np.log(p / (1 - p)))
     labels = np.random.default_rng(3).random(p.size) < p
-    assert TemperatureRecalibrator().fit(centred, labels).temperature_ == pytest.approx(2, abs=0.08)
+    assert TemperatureRecalibrator().fit(centered, labels).temperature_ == pytest.approx(
+        2, abs=0.08
+    )
 
 
 def test_hand_values() -> None:
@@ -90,7 +92,7 @@ def test_hand_values() -> None:
     assert histogram.edges_.tolist() == [0.2]
     assert histogram.predict([0.0, 0.2, 0.21, 1.0]).tolist() == [0.5, 0.5, 1.0, 1.0]
     wide = HistogramRecalibrator(n_bins=4, strategy="uniform").fit([0.1, 0.2, 0.9], [0, 1, 1])
-    # The two bins in the middle held no atom: their centres.
+    # The two bins in the middle held no atom: their centers.
     assert wide.predict([0.25, 0.3, 0.6, 0.8]).tolist() == [0.5, 0.375, 0.625, 1.0]
 
 
@@ -268,13 +270,13 @@ def test_what_cannot_be_learned_is_named(
 
 
 @pytest.mark.parametrize("name", RECALIBRATORS)
-def test_unlabelled_atoms_teach_nothing(name: str) -> None:
+def test_unlabeled_atoms_teach_nothing(name: str) -> None:
     p, y = [0.2, 0.7, 0.4, 0.9, 0.6, 0.3], [0, 1, 1, 0, None, 1]
     learned = RECALIBRATORS[name]().fit(p, y)
     alone = RECALIBRATORS[name]().fit(p[:4] + p[5:], y[:4] + y[5:])
     np.testing.assert_array_equal(learned.predict(p), alone.predict(p))
-    assert (learned.n_unlabelled_, alone.n_unlabelled_) == (1, 0)
-    refused(r"y\[4\] is unlabelled", RECALIBRATORS[name]().fit, p, y, unlabelled="error")
+    assert (learned.n_unlabeled_, alone.n_unlabeled_) == (1, 0)
+    refused(r"y\[4\] is unlabeled", RECALIBRATORS[name]().fit, p, y, unlabeled="error")
 
 
 @pytest.mark.parametrize("name", ["isotonic", "histogram", "venn_abers"])

@@ -44,7 +44,7 @@ def test_hand_values() -> None:
     # One true positive, one false positive, one false negative.
     assert scores(p, y).f1 == 0.5
     assert scores(p, y, responses).precision_mae == 0.0
-    # Response a: 2 of 3 supported, 1 labelled true; response b: none supported, 1 labelled true.
+    # Response a: 2 of 3 supported, 1 labeled true; response b: none supported, 1 labeled true.
     y = [1, 0, 0, 1]
     assert scores(p, y, responses).precision_mae == pytest.approx((1 / 3 + 1) / 2, abs=1e-15)
 

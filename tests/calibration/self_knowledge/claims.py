@@ -43,7 +43,7 @@ def in_sentence(
 def random_records(
     seed: int, n_responses: int = 12, *, missing: float = 0.1, prefix: str = "r"
 ) -> list[ClaimRecord]:
-    """Return claims of random labels and judgements, some later sentences without any."""
+    """Return claims of random labels and judgments, some later sentences without any."""
     generator = np.random.default_rng(seed)
     records = []
     for response in range(n_responses):

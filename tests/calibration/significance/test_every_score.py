@@ -301,7 +301,7 @@ def test_every_score_has_an_interval_and_a_p_value_in_one_call() -> None:
     assert table.difference("sharp", "calibration_slope").better is None
 
 
-def test_of_a_calibration_error_the_interval_is_of_recentred_redraws() -> None:
+def test_of_a_calibration_error_the_interval_is_of_recentered_redraws() -> None:
     p, q, y, responses = few(12, n_responses=14)
     sizes, total = np.bincount(responses), y.size
     drawn = []

@@ -30,7 +30,7 @@ def glands(text: str) -> list[int]:
 
 
 def clustered(first: ArrayLike, second: ArrayLike, responses: Any) -> Difference:
-    """The clustered test of two judgements of each claim."""
+    """The clustered test of two judgments of each claim."""
     first_right, other, grouping = np.array(first), np.array(second), group_by_response(responses)
     return clustered_mcnemar_counts(
         grouping.sums(first_right > other), grouping.sums(first_right < other), grouping.sizes

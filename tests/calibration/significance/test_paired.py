@@ -43,7 +43,7 @@ def test_published_t_test_of_students_sleep_data() -> None:
     )
 
 
-def test_published_randomisation_of_darwins_maize() -> None:
+def test_published_randomization_of_darwins_maize() -> None:
     # Fisher 1935, The Design of Experiments, chapter III: of 2^15 = 32,768 sums of differences,
     # 863 are as large as the 314 observed, and 863 as small as -314.
     zero = np.zeros(15)

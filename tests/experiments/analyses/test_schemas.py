@@ -112,7 +112,7 @@ study: full.study-1
 description: everything
 datasets:
   - {name: factcheck-bench, options: {stances: {refute: null}}, limit: 3}
-  - {path: data/graphs.jsonl, name: mine, subset: {labelled: true, sample: 3}}
+  - {path: data/graphs.jsonl, name: mine, subset: {labeled: true, sample: 3}}
   - {name: made, synthetic: {n_responses: 3}}
   - demonstration
 variants: [given, FR1]
@@ -125,7 +125,7 @@ priors: [{atom: 0.4, context: [null, 0.9]}, {atom: 0.5, name: even}]
 strengths: [0.5, 1.0]
 seed: 7
 seeds: [1, 2]
-unlabelled: "false"
+unlabeled: "false"
 k: 12
 measures: [brier]
 significance: {pairs: [[damped, exact], [{variant: given}, {variant: FR1}]], test: bootstrap}
@@ -140,7 +140,7 @@ backends: exact
 priors: {atom: 0.4}
 strengths: 2
 seeds: 3
-unlabelled: false
+unlabeled: false
 k: median
 measures: brier
 outputs: csv
@@ -213,7 +213,7 @@ def test_studies_of_all_kinds_are_valid(tmp_path: Path) -> None:
         {"strengths": [0]},
         {"seed": -1},
         {"seed": "7"},
-        {"unlabelled": "maybe"},
+        {"unlabeled": "maybe"},
         {"measures": ["briar"]},
         {"reliability": {"bins": 0}},
         {"significance": {"pairs": [["exact"]]}},

@@ -27,7 +27,7 @@ def lines(folder: Path, name: str, *records: object) -> None:
 def test_datasets_are_listed_with_counts() -> None:
     result = invoke("datasets")
     line = next(line for line in result.stdout.splitlines() if line.startswith("factcheck-bench "))
-    # 94 responses, 678 claims, 631 of them labelled.
+    # 94 responses, 678 claims, 631 of them labeled.
     assert line.split()[1:4] == ["94", "678", "631"]
     assert "Apache-2.0" in line
 
@@ -36,7 +36,7 @@ def test_datasets_are_listed_with_counts() -> None:
 def test_a_dataset_shows_its_card(name: str) -> None:
     result = invoke("datasets", name)
     card = datasets.card(name)
-    for text in (card.title, card.description, card.licence, *card.notes):
+    for text in (card.title, card.description, card.license, *card.notes):
         assert text in result.stdout
 
 

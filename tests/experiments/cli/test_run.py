@@ -212,7 +212,7 @@ def test_a_response_without_atoms_has_one_row(folder: Path) -> None:
     assert rows.p["full"] == pytest.approx(0.25, abs=1e-15)
     assert rows.loc["empty", ["atom", "p", "label", "error"]].isna().all()
     assert rows.status["empty"] == "exact"
-    assert "data: 2 responses, 1 atom, 1 labelled" in result.stdout
+    assert "data: 2 responses, 1 atom, 1 labeled" in result.stdout
 
 
 def test_priors_replace_those_of_the_data(folder: Path) -> None:
@@ -233,7 +233,7 @@ def test_outputs_can_be_left_out_and_other_files_are_left_alone(folder: Path) ->
     assert {file.name for file in out.iterdir()} == {*written, "notes.txt"}
 
 
-def test_artefacts_that_a_study_no_longer_makes_are_gone(folder: Path) -> None:
+def test_artifacts_that_a_study_no_longer_makes_are_gone(folder: Path) -> None:
     path = study_file(folder, "study: s\ndatasets: [worked-examples]\noutputs: [latex, csv]\n")
     invoke("run", path, "--out", "out")
     invoke("run", path, "--out", "out", "--resume", "outputs=[latex]")

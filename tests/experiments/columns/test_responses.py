@@ -333,7 +333,7 @@ def test_passages_in_a_column_are_those_of_the_response(name: str, tmp_path: Pat
     assert second.contexts == ()
 
 
-def test_labelled_claims_in_a_binary_table_are_read(tmp_path: Path) -> None:
+def test_labeled_claims_in_a_binary_table_are_read(tmp_path: Path) -> None:
     pd.DataFrame([FACTOOL]).to_parquet(tmp_path / "t.parquet")
     (graph,) = load_responses(tmp_path / "t.parquet").graphs
     assert [atom.label for atom in graph.atoms] == [True, False, None]
@@ -401,7 +401,7 @@ def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_sa
 
 
 def test_responses_without_text_do_not_stop_those_whose_claims_are_taken(tmp_path: Path) -> None:
-    """Labelled claims keep a response without text, from which no claims can be taken."""
+    """Labeled claims keep a response without text, from which no claims can be taken."""
     path = tmp_path / "t.jsonl"
     blank = {**FACTOOL, "response": None}
     path.write_text(lines(FACTOOL, blank, {**FACTOOL, "response": "", "claims": []}))

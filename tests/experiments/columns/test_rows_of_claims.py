@@ -97,7 +97,7 @@ def test_rows_that_repeat_a_claim_are_said_and_counted_once(tmp_path: Path) -> N
     assert message in scores.sentences
     assert not any("not tested" in sentence for sentence in scores.sentences)
     path = written(tmp_path / "t.csv", *ROWS, *ROWS[:2])
-    assert estimate(path)["estimates"]["n_labelled"].max() == len(ROWS)
+    assert estimate(path)["estimates"]["n_labeled"].max() == len(ROWS)
     assert len(keep(path, path)["claims"]) == len(ROWS)
 
 
@@ -207,8 +207,8 @@ def test_spellings_of_one_number_are_two_responses_and_said(tmp_path: Path) -> N
 
 def test_a_model_without_a_label_is_left_out_with_a_word() -> None:
     claims = pd.DataFrame({"response": ["u", "u", "v"], "claim": ["a", "b", "a"], "p": 0.25})
-    labelled = claims.assign(model="first", label=[1, 0, 1])
-    scores = score(pd.concat([labelled, claims.assign(model="second")]), **QUICK)
+    labeled = claims.assign(model="first", label=[1, 0, 1])
+    scores = score(pd.concat([labeled, claims.assign(model="second")]), **QUICK)
     assert scores["scores"]["model"].tolist() == ["first"]
     sentence = (
         "No row of 'second' has a label, so it is not scored; write the label of a claim into each "

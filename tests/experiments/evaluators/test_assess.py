@@ -15,7 +15,7 @@ import pytest
 from experiments import assess
 from experiments.evaluators.display.assess_tables import stage_remarks
 from experiments.evaluators.response import AssessmentView, assess_graph
-from experiments.findings.claim_scores import LabelledAtoms, scores_with_intervals
+from experiments.findings.claim_scores import LabeledAtoms, scores_with_intervals
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
 from factormodels.extraction.pipeline import run_stages
 from factormodels.extraction.stages.duplicates import every_atom
@@ -47,7 +47,7 @@ def test_a_response_of_the_corpus_offline(folder: Path) -> None:
     result = invoke("assess", *arguments, "--out", "out")
     assert "entailment" in result.stdout
     assert "Biographical dictionary" in result.stdout
-    assert "9 labelled" in result.stdout
+    assert "9 labeled" in result.stdout
     (graph,) = read_many(folder / "out/graphs.jsonl")
     assert graph.metadata["retrieval"]["queries"] == 9
     assert graph.metadata["relations"]["missing"] == []
@@ -386,9 +386,9 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
         [graph.id for graph in graphs],
         [sum(a.label is not None for a, _ in atoms) for atoms in every],
     )
-    assert f"({sum(map(len, every))} claims, {len(labels)} labelled S or NS)" in section
+    assert f"({sum(map(len, every))} claims, {len(labels)} labeled S or NS)" in section
     kept = np.ones(len(labels), dtype=np.bool_)
-    judged = LabelledAtoms(labels.astype(np.float64), names, kept)
+    judged = LabeledAtoms(labels.astype(np.float64), names, kept)
     for name, row in table.items():
         posteriors = [
             infer(variant(graph, name).to_factor_graph("implication")).marginals for graph in graphs
@@ -414,7 +414,7 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
             assert stated is not None
             assert agree(stated[1], ece), ece
             even = 100 * np.mean(p == 0.5)
-            assert f" {even:.0f} % of the labelled" in " ".join(section.split())
+            assert f" {even:.0f} % of the labeled" in " ".join(section.split())
             kinds = [r.kind for graph in graphs for r in variant(graph, name).relations]
             entailments = kinds.count(RelationKind.ENTAILMENT)
             assert RelationKind.CONTRADICTION not in kinds
@@ -487,7 +487,7 @@ def test_remarks_of_stages_count_in_the_singular_and_plural(count: int) -> None:
     assert stage_remarks(graph) == [
         f"local: {count} {query}, {count} passage{s}, {count} context{s} after duplicates, "
         f"{count} page{s} left out, {count} failure{s}",
-        f"m: {count} passage{s} summarised, 0 dropped as irrelevant, {count} failure{s}",
+        f"m: {count} passage{s} summarized, 0 dropped as irrelevant, {count} failure{s}",
         f"safe: {count} verdict{s} of m, 0 missing",
     ]
 

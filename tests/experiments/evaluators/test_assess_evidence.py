@@ -114,7 +114,7 @@ def test_fr1_is_the_same_alone_and_beside_others(release_like: Path) -> None:
 
 def test_a_claim_made_twice_is_judged_once_and_counted_twice(release_like: Path) -> None:
     result = invoke("assess", "alder.json", "--out", "out")
-    assert "3 atoms, 2 labelled" in result.stdout
+    assert "3 atoms, 2 labeled" in result.stdout
     assert "1 claim said before" in result.stdout
     (graph,) = read_many(release_like / "out/graphs.jsonl")
     assert graph.atom_ids == ("a0", "a1")
@@ -157,7 +157,7 @@ def test_the_least_probability_is_an_option(release_like: Path) -> None:
         ("--retriever bing", "use one of given, local, dense, wikipedia, google"),
         ("--retriever googel", "did you mean 'google'"),
         ("--question-contexts", "--question-contexts: nothing is searched"),
-        ("--summarise", "--summarise needs a language model"),
+        ("--summarize", "--summarize needs a language model"),
         ("--retriever dense", "--retriever dense needs --embeddings"),
         ("--retriever dense --embeddings x", "there is no such folder, and the model 'x' has no"),
         ("--retriever local --embeddings x/y", "--embeddings is for --retriever dense"),
@@ -263,7 +263,7 @@ def test_a_search_of_another_name_is_never_wikipedia_s() -> None:
 
 def test_summaries_take_the_place_of_passages() -> None:
     def answer(request: Request) -> str | Completion:
-        if request.stage == "summariser":
+        if request.stage == "summarizer":
             red = "red" in request.messages[-1].content.rpartition("<passage>")[2]
             content = {"summary": "The bridge is red." if red else None, "confidence": 0.5}
             return json.dumps(content)
@@ -271,11 +271,11 @@ def test_summaries_take_the_place_of_passages() -> None:
 
     assessed = assess(
         text="The bridge is red.",
-        documents=["The bridge, says a traveller, is red all over.", "A bridge has ends."],
+        documents=["The bridge, says a traveler, is red all over.", "A bridge has ends."],
         model=AnsweringModel(answer),
         atoms="sentences",
         method="verbalised",
-        summarise=True,
+        summarize=True,
     )
     (graph,) = assessed.graphs
     assert [(c.text, c.prior) for c in graph.contexts] == [("The bridge is red.", 0.99 * 0.5)]

@@ -64,18 +64,18 @@ def test_measures_with_core_are_over_the_claims_that_count() -> None:
 
 
 def test_evaluate_gives_both_scores() -> None:
-    labelled = replace(
+    labeled = replace(
         REPEATED,
         atoms=tuple(replace(atom, label=atom.id != "a3") for atom in REPEATED.atoms),
     )
     documents = ["The bridge opened in 1890. No train crosses it."]
-    assessed = assess(labelled, documents=documents, core=True, domain="things")
+    assessed = assess(labeled, documents=documents, core=True, domain="things")
     assert assessed["claims"]["counts"].tolist() == [True, False, True]
     all_of, core = assessed["summary"].to_dict("records")
     assert (all_of["name"], core["name"]) == ("FR2", "FR2 with Core")
     assert (all_of["human_precision"], core["human_precision"]) == (2 / 3, 1 / 2)
     assert (all_of["n_atoms"], core["n_atoms"], core["k"]) == (3, 2, 3)
-    plain = assess(labelled, documents=documents)
+    plain = assess(labeled, documents=documents)
     assert "counts" not in plain["claims"]
     assert len(plain["summary"]) == 1
 

@@ -21,7 +21,7 @@ from experiments.evaluators.response import (
     AssessmentView,
     assess_graph,
     judged,
-    summarise_judged,
+    summarize_judged,
 )
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from factormodels.claims import JUDGED_KINDS
@@ -88,7 +88,7 @@ def test_the_answers_that_are_missing_lead_into_the_range(
         assert p is not None
         assert ends is not None
         assert ends[0] - ROUNDING <= p <= ends[1] + ROUNDING
-    compared = summarise_judged([lacking], [variant])
+    compared = summarize_judged([lacking], [variant])
     if not compared.ranges:
         assert all(p is None for p in lacking.p[variant])
         return
@@ -113,7 +113,7 @@ def test_with_every_answer_missing_there_is_nothing_to_sum_up() -> None:
     lost = frozenset((pair.source, pair.target) for pair in whole.relations)
     part = judged(assessed(with_relations(small_graph(), Answers(0, lost), "FR1"), views))
     assert set(part.p["FR1"]) == {None}
-    compared = summarise_judged([part], ["FR1"])
+    compared = summarize_judged([part], ["FR1"])
     assert (compared.summaries, compared.ranges) == ({"FR1": None}, {})
 
 
@@ -199,7 +199,7 @@ def test_what_is_in_the_range_of_several_responses_is_a_mean_over_them() -> None
         )
 
     both = [response("one", 0.2, (0.2, 0.2)), response("two", None, (0.0, 1.0))]
-    judged_both = summarise_judged(both, ["FR2"])
+    judged_both = summarize_judged(both, ["FR2"])
     # The second claim of the second response could be true, or not.
     assert judged_both.ranges["FR2"]["precision"] == (0.5, 0.75)
     summary = judged_both.summaries["FR2"]
@@ -208,7 +208,7 @@ def test_what_is_in_the_range_of_several_responses_is_a_mean_over_them() -> None
     # One supported claim in each response.
     assert judged_both.measure("FR2", "recall_at_k") == pytest.approx(1 / 1.5)
     assert judged_both.ranges["FR2"]["recall_at_k"] == pytest.approx((1 / 1.5, (1 / 1.5 + 1) / 2))
-    assert summarise_judged(both[:1], ["FR2"]).ranges == {}
+    assert summarize_judged(both[:1], ["FR2"]).ranges == {}
 
 
 @pytest.mark.service

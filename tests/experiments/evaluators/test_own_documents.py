@@ -112,7 +112,7 @@ def test_fastfact_verifies_by_own_documents(rows: Path) -> None:
     assert all(len(texts) == 2 for texts in every.values())
 
 
-def test_claims_of_a_model_are_labelled_by_own_documents(rows: Path) -> None:
+def test_claims_of_a_model_are_labeled_by_own_documents(rows: Path) -> None:
     shown: list[str] = []
 
     def answer(request: Request) -> str:

@@ -69,7 +69,7 @@ def test_true_claims_on_other_topics_come_from_the_data_with_their_evidence() ->
             r.kind for r in other.relations if r.target == original.id and r.source in contexts
         )
     assert padding.contexts[: len(graph.contexts)] == graph.contexts
-    with pytest.raises(InputError, match="no other response has a claim labelled true"):
+    with pytest.raises(InputError, match="no other response has a claim labeled true"):
         off_topic(graph, 1, [graph])
     assert list(paddings_of([graph])) == ["repetitive", "uninformative"]
 
@@ -125,5 +125,5 @@ def test_a_language_model_writes_the_padding() -> None:
 
 
 def test_without_a_true_claim_nothing_can_be_repeated() -> None:
-    with pytest.raises(InputError, match="no claim is labelled true"):
+    with pytest.raises(InputError, match="no claim is labeled true"):
         repetitive(FactGraph("g", (Atom("a", "A.", label=False),)), 1)

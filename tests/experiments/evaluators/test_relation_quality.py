@@ -16,8 +16,8 @@ from experiments.evaluators.relation_quality import (
     fit_lexical,
     graded_forecasts,
     graded_scores,
-    labelled_from_judged,
-    labelled_pairs,
+    labeled_from_judged,
+    labeled_pairs,
     relation_forecasts,
     relation_scores,
 )
@@ -71,9 +71,9 @@ def graph() -> FactGraph:
 
 
 def test_forecasts_are_the_shares_of_each_relation() -> None:
-    labelled = labelled_pairs([graph()])
-    assert [item.kind for item in labelled] == [E, N, C]
-    forecasts = relation_forecasts(Scripted(), labelled)
+    labeled = labeled_pairs([graph()])
+    assert [item.kind for item in labeled] == [E, N, C]
+    forecasts = relation_forecasts(Scripted(), labeled)
     assert forecasts[E].p == pytest.approx([0.8, 0.1])
     assert forecasts[C].p == pytest.approx([0.1, 0.6])
     assert forecasts[N].p == pytest.approx([0.1, 0.3])
@@ -83,14 +83,14 @@ def test_forecasts_are_the_shares_of_each_relation() -> None:
 
 
 def test_graphs_without_texts_are_refused() -> None:
-    refused("texts", labelled_pairs, datasets.load("factcheck-bench").graphs)
+    refused("texts", labeled_pairs, datasets.load("factcheck-bench").graphs)
 
 
 def test_a_model_that_knows_scores_perfectly() -> None:
     graphs = datasets.load("demonstration").graphs
-    labelled = labelled_pairs(graphs, complete=True)
+    labeled = labeled_pairs(graphs, complete=True)
     model = recorded_in_graphs(graphs, unrecorded=0.99)
-    rows = relation_scores(model, labelled, scores=("auroc", "brier"), n_bootstrap=20)
+    rows = relation_scores(model, labeled, scores=("auroc", "brier"), n_bootstrap=20)
     for kind in JUDGED_KINDS:
         assert rows[kind]["auroc"].value == 1.0
         # The corpus's probabilities are mostly 0.8 and more.
@@ -98,13 +98,13 @@ def test_a_model_that_knows_scores_perfectly() -> None:
 
 
 def test_scores_are_those_of_calibration_with_intervals_over_responses() -> None:
-    labelled = labelled_pairs(datasets.load("demonstration").graphs, complete=True)
-    forecasts = relation_forecasts(LexicalRelations(), labelled)
-    rows = relation_scores(LexicalRelations(), labelled, scores=("auroc",), n_bootstrap=50)
+    labeled = labeled_pairs(datasets.load("demonstration").graphs, complete=True)
+    forecasts = relation_forecasts(LexicalRelations(), labeled)
+    rows = relation_scores(LexicalRelations(), labeled, scores=("auroc",), n_bootstrap=50)
     for kind in JUDGED_KINDS:
         interval = rows[kind]["auroc"]
         assert interval.value == auroc(forecasts[kind].p, forecasts[kind].y)
-        assert interval.n == len({item.response for item in labelled})
+        assert interval.n == len({item.response for item in labeled})
         assert interval.lower < interval.value < interval.upper
     # It is a baseline: far from chance on entailment, and far from good on contradiction.
     assert rows[E]["auroc"].value > 0.9
@@ -113,29 +113,29 @@ def test_scores_are_those_of_calibration_with_intervals_over_responses() -> None
 
 def test_the_published_coefficients_are_the_fitted_ones(shared_data: Path) -> None:
     path = shared_data / "factcheck_bench" / "factcheck-GPT-benchmark.jsonl"
-    labelled = labelled_pairs(read_factcheck_bench(path, {"irrelevant": (N, 0.9)}))
-    assert len(labelled) == 3098
-    fit = fit_lexical(labelled)
+    labeled = labeled_pairs(read_factcheck_bench(path, {"irrelevant": (N, 0.9)}))
+    assert len(labeled) == 3098
+    fit = fit_lexical(labeled)
     # Printed to two decimals; half a unit of the last and a little for the solver's own end.
     tolerance = 0.005 + 1e-3
     for row, kind in enumerate((E, C)):
         printed = [COEFFICIENTS[kind][name] for name in FEATURES]
         np.testing.assert_allclose(printed, fit.coefficients[row], atol=tolerance)
         assert INTERCEPTS[kind] == pytest.approx(fit.intercepts[row], abs=tolerance)
-        holds = [item.kind is kind for item in labelled]
+        holds = [item.kind is kind for item in labeled]
         area = auroc(fit.cross_validated[:, row], holds, folds=fit.folds)
         # Pooled over folds it is 0.70 and 0.71.
         assert area == pytest.approx({E: 0.704, C: 0.721}[kind], abs=tolerance)
 
 
 def test_a_fit_needs_all_relations_and_enough_responses() -> None:
-    labelled = labelled_pairs(datasets.load("demonstration").graphs)
-    refused("15 folds", fit_lexical, labelled, folds=15)
-    refused("neutral", fit_lexical, [item for item in labelled if item.kind is not N])
+    labeled = labeled_pairs(datasets.load("demonstration").graphs)
+    refused("15 folds", fit_lexical, labeled, folds=15)
+    refused("neutral", fit_lexical, [item for item in labeled if item.kind is not N])
 
 
 def test_what_a_fit_has_seen_is_said_and_matters() -> None:
-    pairs = labelled_pairs(datasets.load("demonstration").graphs, complete=True)
+    pairs = labeled_pairs(datasets.load("demonstration").graphs, complete=True)
     halves = {
         "odd": [item for item in pairs if int(item.response.split("-")[1]) % 2],
         "even": [item for item in pairs if not int(item.response.split("-")[1]) % 2],
@@ -143,7 +143,7 @@ def test_what_a_fit_has_seen_is_said_and_matters() -> None:
     rows = {(r["used"], r["fitted"], r["seen"]): r for r in transfer_rows(halves, 3, 0)}
     assert len(rows) == 8
     for name, other in (("odd", "even"), ("even", "odd")):
-        # Fitted by penalised likelihood, which nothing that was fitted elsewhere can beat by much.
+        # Fitted by penalized likelihood, which nothing that was fitted elsewhere can beat by much.
         log_loss = rows[name, name, IN_SAMPLE]["log_loss"]
         assert log_loss < rows[name, name, RESPONSES]["log_loss"]
         assert log_loss < rows[name, other, DATA]["log_loss"] + 0.01
@@ -166,9 +166,9 @@ def test_what_a_fit_has_seen_is_said_and_matters() -> None:
 def test_pairs_that_the_lexical_model_was_fitted_to_are_known(shared_data: Path) -> None:
     path = shared_data / "factcheck_bench" / "factcheck-GPT-benchmark.jsonl"
     known = factcheck_bench_passages()
-    bench = labelled_pairs(read_factcheck_bench(path))
+    bench = labeled_pairs(read_factcheck_bench(path))
     assert {passage_key(item.pair.premise) for item in bench} <= known
-    fitted_pairs = labelled_pairs(datasets.load("demonstration").graphs)
+    fitted_pairs = labeled_pairs(datasets.load("demonstration").graphs)
     assert not {passage_key(item.pair.premise) for item in fitted_pairs} & known
 
 
@@ -199,7 +199,7 @@ def test_a_table_says_that_the_lexical_model_was_fitted_to_what_it_measures(
     assert ran.stdout.count(remark) == 1
     assert (tmp_path / "out" / "report.html").read_text().count(remark) == 1
     printed_again = invoke("assess", "demonstration", "--retriever", "local")
-    assert "labelled" in printed_again.stdout
+    assert "labeled" in printed_again.stdout
     assert "in-sample" not in printed_again.stdout
 
 
@@ -234,15 +234,15 @@ PAIRS = [
 
 
 def test_probabilities_come_to_relations() -> None:
-    labelled = labelled_from_judged(PAIRS)
-    assert [item.kind for item in labelled] == [E, C, N, N]
-    assert [item.response for item in labelled] == ["premise-0"] * 3 + ["premise-1"]
+    labeled = labeled_from_judged(PAIRS)
+    assert [item.kind for item in labeled] == [E, C, N, N]
+    assert [item.response for item in labeled] == ["premise-0"] * 3 + ["premise-1"]
     # The bounds belong to the outer relations.
-    edges = labelled_from_judged(
+    edges = labeled_from_judged(
         [judged(1, "x", 0.2), judged(2, "y", 0.7)], contradicted=0.2, entailed=0.7
     )
     assert [item.kind for item in edges] == [C, E]
-    forecasts = relation_forecasts(Graded(), labelled)
+    forecasts = relation_forecasts(Graded(), labeled)
     assert forecasts[E].y.tolist() == [True, False, False]
     assert forecasts[E].missing == 1
 
@@ -309,8 +309,8 @@ def test_a_constant_has_no_correlation() -> None:
 
 def test_bad_arguments_are_told() -> None:
     with pytest.raises(InputError, match=r"contradicted 0\.9 is not below entailed 0\.9"):
-        labelled_from_judged(PAIRS, contradicted=0.9)
-    refused("there are no judged pairs", labelled_from_judged, [])
+        labeled_from_judged(PAIRS, contradicted=0.9)
+    refused("there are no judged pairs", labeled_from_judged, [])
     refused("neutral: the probability 2", graded_forecasts, Graded(), PAIRS, neutral=2)
     lost = graded_forecasts(Graded(), [PAIRS[2]])
     refused("none of the 1 pair was answered", graded_scores, lost)

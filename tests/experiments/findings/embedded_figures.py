@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments import apply, draw, estimate, fastfact, fit, score, select, self_knowledge
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.table import data_frame
 from factormodels.datasets import load
 from factormodels.synthetic import grid

@@ -26,7 +26,7 @@ from experiments.findings.table import data_frame
 from experiments.networks import output
 from experiments.study.reading import is_of_networks, read_raw
 from factormodels.io.json import jsonable
-from tests.experiments.findings.study_tables import artefacts_of
+from tests.experiments.findings.study_tables import artifacts_of
 
 KEPT = Path(__file__).with_suffix(".json")
 
@@ -61,7 +61,7 @@ def main(studies: list[str]) -> None:
                 module = output
             else:
                 module = sys.modules[load_analysis(raw).analysis.run.__module__]
-            answer = partial(artefacts_of, study, overrides)
+            answer = partial(artifacts_of, study, overrides)
         recorders: dict[str, Any] = {
             name: partial(_recorded, getattr(module, name), study, calls)
             for name in DRAWING

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, blocks, data_frame
 
 KEPT = Path(__file__).with_suffix(".json")
@@ -99,12 +99,12 @@ def main(studies: list[str]) -> None:
         if find_spec(script) is not None:
             tables = getattr(import_module(script), script.rpartition(".")[2])().tables
         else:
-            tables = artefacts_of(study).tables
+            tables = artifacts_of(study).tables
         kept += [{"studies": [study], **plain(table)} for table in tables.values()]
     keep(kept)
 
 
-def artefacts_of(study: str, overrides: Sequence[str] = ()) -> Artefacts:
+def artifacts_of(study: str, overrides: Sequence[str] = ()) -> Artifacts:
     """Run a study of networks or an analysis in a folder of its own."""
     from experiments.analyses.study import load_analysis, run_analysis
     from experiments.networks.config import load_networks
@@ -115,7 +115,7 @@ def artefacts_of(study: str, overrides: Sequence[str] = ()) -> Artefacts:
     raw = read_raw(study, overrides)
     with TemporaryDirectory() as folder:
         if is_of_networks(raw):
-            return run_networks(design(load_networks(raw)), Path(folder), chosen={}).artefacts
+            return run_networks(design(load_networks(raw)), Path(folder), chosen={}).artifacts
         return run_analysis(load_analysis(raw), Path(folder))[0]
 
 

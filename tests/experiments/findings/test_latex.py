@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from experiments import draw, score
-from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
+from experiments.findings.artifacts import Artifacts, Origin, PaperFigure, write_artifacts
 from experiments.findings.latex import PACKAGES, latex, latex_figure
 from experiments.findings.table import (
     Column,
@@ -384,7 +384,7 @@ def test_a_figure_is_taken_in_from_any_folder(taken: str, tmp_path: Path) -> Non
     folder = (tmp_path / taken).parent
     folder.mkdir(exist_ok=True)
     shown = PaperFigure(Figure((2.0, 1.0)), data_frame([]), "A curve")
-    write_artefacts(Artefacts(figures={"curve": shown}), folder, Origin("t", "0" * 64))
+    write_artifacts(Artifacts(figures={"curve": shown}), folder, Origin("t", "0" * 64))
     taken_in = [r"\begin{document}", rf"\input{{{taken}}}", r"\end{document}"]
     log = compiled(tmp_path, DOCUMENTS["article"], *PACKAGES, *taken_in)
     assert f"{folder.relative_to(tmp_path) / 'curve.pdf'}" in log.replace("\n", "")
@@ -453,7 +453,7 @@ def test_latex_sets_no_figure_too_wide(
 ) -> None:
     figures = request.getfixturevalue(drawn)
     origin = Origin("t", "0" * 64)
-    write_artefacts(Artefacts(figures=figures), tmp_path, origin, VENUES[venue])
+    write_artifacts(Artifacts(figures=figures), tmp_path, origin, VENUES[venue])
     around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}") if venue == "slides" else ("", "")
     inputs = [f"{around[0]}\n\\input{{{name}.tex}}\n{around[1]}\n\\clearpage" for name in figures]
     parts = [DOCUMENTS[venue], *PACKAGES, r"\begin{document}", *inputs, r"\end{document}"]

@@ -8,19 +8,19 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.notebook import FAST, RESULTS, fast, results_folder, write_results
 from experiments.findings.table import Column, Table
 from factormodels.errors import InputError
 from tests.refusals import refused
 
 
-def artefacts() -> Artefacts:
+def artifacts() -> Artifacts:
     frame = pd.DataFrame({"name": ["a", "b"], "value": [0.25, 0.5]})
     figure = Figure(figsize=(2.0, 1.0))
     figure.subplots().plot(frame.value)
     columns = (Column("name", "Name"), Column("value", "Value", digits=2))
-    return Artefacts({"values": Table(frame, columns)}, {"line": PaperFigure(figure, frame)})
+    return Artifacts({"values": Table(frame, columns)}, {"line": PaperFigure(figure, frame)})
 
 
 def test_the_environment_sets_mode_and_folder(
@@ -49,7 +49,7 @@ def test_what_is_written_names_the_notebook_its_mode_and_its_script(
     for mode, text in (("0", "1 + 1\n"), ("1", "1 + 1\n"), ("1", "2 + 2\n")):
         monkeypatch.setenv(FAST, mode)
         script.write_text(text)
-        names = write_results("01_x", artefacts())
+        names = write_results("01_x", artifacts())
         folder = tmp_path / "results" / "01_x"
         assert sorted(names) == sorted(path.name for path in folder.iterdir())
         head = (folder / "values.tex").read_text().splitlines()[:2]
@@ -65,4 +65,4 @@ def test_a_notebook_away_from_its_script_is_told_so(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(FAST, "1")
     with pytest.raises(InputError, match=r"01_x\.py: there is no such file .* in its own folder"):
-        write_results("01_x", artefacts())
+        write_results("01_x", artifacts())

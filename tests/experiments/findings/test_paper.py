@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from pypdf import PdfReader
 
-from experiments.findings.artefacts import Origin, PaperFigure, write_artefact
+from experiments.findings.artifacts import Origin, PaperFigure, write_artifact
 from experiments.findings.paper import Paper, PaperSection, latex_document, page_image, write_paper
 from experiments.findings.table import Column, Table
 from factormodels.errors import InputError
@@ -64,10 +64,10 @@ PAPER = Paper(
 def written(tmp_path: Path) -> Path:
     """A folder with the files that the paper takes in."""
     for stem, table in PAPER.sections[0].tables.items():
-        write_artefact(table, tmp_path, stem, ORIGIN)
+        write_artifact(table, tmp_path, stem, ORIGIN)
     figure = Figure(figsize=(3.0, 2.0))
     figure.add_subplot().plot([0, 1], [1, 0])
-    write_artefact(PaperFigure(figure, pd.DataFrame({"x": [0, 1]})), tmp_path, "figure", ORIGIN)
+    write_artifact(PaperFigure(figure, pd.DataFrame({"x": [0, 1]})), tmp_path, "figure", ORIGIN)
     return tmp_path
 
 
@@ -163,7 +163,7 @@ def test_the_image_is_of_the_page(written: Path) -> None:
 def test_a_large_figure_is_made_to_fit(written: Path, size: tuple[float, float]) -> None:
     figure = Figure(figsize=size)
     figure.add_subplot()
-    write_artefact(PaperFigure(figure, pd.DataFrame({"x": [0]})), written, "figure", ORIGIN)
+    write_artifact(PaperFigure(figure, pd.DataFrame({"x": [0]})), written, "figure", ORIGIN)
     pdf, _ = write_paper(PAPER, written, ORIGIN)
     assert CAPTION in text_of(pdf)
 

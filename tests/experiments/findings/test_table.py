@@ -12,12 +12,12 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from experiments.findings.artefacts import (
-    Artefacts,
+from experiments.findings.artifacts import (
+    Artifacts,
     Origin,
     PaperFigure,
-    write_artefact,
-    write_artefacts,
+    write_artifact,
+    write_artifacts,
 )
 from experiments.findings.latex import latex
 from experiments.findings.table import Column, Table, columns_as, markdown
@@ -139,7 +139,7 @@ def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> Non
     from matplotlib.figure import Figure
     from PIL import Image
 
-    written = write_artefact(table(), tmp_path, "results", ORIGIN)
+    written = write_artifact(table(), tmp_path, "results", ORIGIN)
     assert [path.name for path in written] == [
         f"results.{suffix}" for suffix in ("csv", "tex", "md")
     ]
@@ -148,15 +148,15 @@ def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> Non
     figure = Figure()
     figure.subplots().plot([0, 1])
     curve = PaperFigure(figure, pd.DataFrame({"x": [0, 1]}), "A curve")
-    pdf, png, tex, csv = write_artefact(curve, tmp_path, "curve", ORIGIN)
+    pdf, png, tex, csv = write_artifact(curve, tmp_path, "curve", ORIGIN)
     assert ORIGIN.sha256.encode() in pdf.read_bytes()
     with Image.open(png) as image:
         assert image.info["config_sha256"] == ORIGIN.sha256
     assert r"\caption{A curve}\label{fig:curve}" in tex.read_text()
     assert csv.read_text() == "x\n0\n1\n"
     before = [path.read_bytes() for path in (pdf, png, tex, *written)]
-    write_artefact(table(), tmp_path, "results", ORIGIN)
-    write_artefact(curve, tmp_path, "curve", ORIGIN)
+    write_artifact(table(), tmp_path, "results", ORIGIN)
+    write_artifact(curve, tmp_path, "curve", ORIGIN)
     assert [path.read_bytes() for path in (pdf, png, tex, *written)] == before
 
 
@@ -165,7 +165,7 @@ def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path: Path) -> None:
 
     figure = PaperFigure(Figure(), pd.DataFrame())
     with pytest.raises(InputError, match="both called 'same'"):
-        write_artefacts(Artefacts({"same": table()}, {"same": figure}), tmp_path, ORIGIN)
+        write_artifacts(Artifacts({"same": table()}, {"same": figure}), tmp_path, ORIGIN)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -135,7 +135,7 @@ def test_score_has_the_brier_score_of_the_release(tmp_path: Path) -> None:
         for graph in findings.graphs
     ]
     write_fact_graphs(graphs, tmp_path / "g.jsonl")
-    squares, n_claims, squares_labelled, n_labelled = 0.0, 0, 0.0, 0
+    squares, n_claims, squares_labeled, n_labeled = 0.0, 0, 0.0, 0
     f1 = []
     for graph in graphs:
         view = graph.metadata["assessment"]["FR1"]["atoms"]
@@ -148,8 +148,8 @@ def test_score_has_the_brier_score_of_the_release(tmp_path: Path) -> None:
             judged, true = judged + (p > 0.5), true + (atom.annotation == "S")
             n_claims += 1
             if atom.label is not None:
-                squares_labelled += (p - atom.label) ** 2
-                n_labelled += 1
+                squares_labeled += (p - atom.label) ** 2
+                n_labeled += 1
         f1.append(2 * right / (judged + true) if judged + true else 0.0)
     asked: dict[str, Any] = {"scores": "brier,f1,entropy", "resamples": 10, "n_bootstrap": 10}
     release = score(tmp_path / "g.jsonl", like="fact-reasoner-0.8", **asked)
@@ -158,14 +158,14 @@ def test_score_has_the_brier_score_of_the_release(tmp_path: Path) -> None:
     assert row["brier"] == pytest.approx(squares / n_claims, abs=1e-12)
     assert row["f1_by_response"] == pytest.approx(np.mean(f1), abs=1e-12)
     for name in ("scores", "intervals"):
-        assert "irrelevant claims false, unlabelled claims false" in release.tables[name].note
+        assert "irrelevant claims false, unlabeled claims false" in release.tables[name].note
     (plain,) = score(tmp_path / "g.jsonl", **asked)["scores"].to_dict("records")
     assert (plain["n_claims"], plain["brier"]) == (
-        n_labelled,
-        pytest.approx(squares_labelled / n_labelled),
+        n_labeled,
+        pytest.approx(squares_labeled / n_labeled),
     )
     assert row["entropy"] == pytest.approx(plain["entropy"] * math.log(10), abs=1e-12)
     left_out = score(tmp_path / "g.jsonl", irrelevant_claims="left-out", **asked)
-    (of_labelled,) = left_out["scores"].to_dict("records")
-    assert of_labelled["brier"] == pytest.approx(plain["brier"], abs=1e-12)
-    assert of_labelled["entropy"] != pytest.approx(plain["entropy"], abs=1e-6)
+    (of_labeled,) = left_out["scores"].to_dict("records")
+    assert of_labeled["brier"] == pytest.approx(plain["brier"], abs=1e-12)
+    assert of_labeled["entropy"] != pytest.approx(plain["entropy"], abs=1e-6)

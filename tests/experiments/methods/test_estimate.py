@@ -92,13 +92,13 @@ def test_every_quantity_is_that_of_the_arrays() -> None:
     assert apart.loc["auroc", "value"] == pytest.approx(areas[1] - areas[0])
 
 
-def rated(seed: int = 0, n: int = 200, n_labelled: int = 40) -> Any:
+def rated(seed: int = 0, n: int = 200, n_labeled: int = 40) -> Any:
     """Ratings by people of some claims and by a judge of all, in responses of one claim."""
     generator = np.random.default_rng(seed)
     length = generator.normal(size=n)
     rating = 3 + length + generator.normal(size=n)
     judge = rating + 0.5 * generator.normal(size=n)
-    seen = np.where(np.arange(n) < n_labelled, rating, np.nan)
+    seen = np.where(np.arange(n) < n_labeled, rating, np.nan)
     responses = [f"r{number}" for number in range(n)]
     return pd.DataFrame({"response": responses, "judge": judge, "rating": seen, "length": length})
 
@@ -150,8 +150,8 @@ def test_numbers_as_labels_come_in_sheets_too(tmp_path: Path) -> None:
     table = rated().assign(claim="c1")
     how: dict[str, Any] = {"p": "judge", "quantities": "quantile,ols", "on": "length"}
     sheet = tmp_path / "sheet.csv"
-    labelled = table[table["rating"].notna()].rename(columns={"rating": "label"})
-    labelled[["response", "claim", "label"]].to_csv(sheet, index=False)
+    labeled = table[table["rating"].notna()].rename(columns={"rating": "label"})
+    labeled[["response", "claim", "label"]].to_csv(sheet, index=False)
     of_sheet = estimate(table.drop(columns="rating"), labels=sheet, **how)
     of_table = estimate(table, label="rating", **how)
     pd.testing.assert_series_equal(of_sheet["estimates"]["value"], of_table["estimates"]["value"])
@@ -202,7 +202,7 @@ def test_labels_of_some_responses_are_a_random_sample() -> None:
     assert row["value"] == pytest.approx(direct.value, abs=1e-12)
     assert row["value_lower"] == pytest.approx(direct.lower, abs=1e-12)
     assert set(estimation["estimates"]["quantity"]) == {"share", "mean-share", "brier", "f1-at-k"}
-    assert row["n_labelled"] == 24
+    assert row["n_labeled"] == 24
 
 
 def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Pa
     result = invoke("estimate", str(data), *sheets, "--labels", str(second), "--json")
     content = json.loads(result.stdout)
     row = content["tables"]["estimates"][0]
-    assert row["n_labelled"] == 8 * 6 + 20
+    assert row["n_labeled"] == 8 * 6 + 20
     assert row["value_lower"] <= truth["label"].mean() <= row["value_upper"]
     # Twice as many looks: each at half of the chance of error.
     both = estimate(str(data), labels=[str(first), str(second)], looks=2)
@@ -248,7 +248,7 @@ def test_intervals_that_may_not_hold_are_named_with_what_labels_may_lack() -> No
             assert f"up to {1 - 0.05 ** (1 / least):.0%} of all" in cautions[0]
 
 
-def test_labelled_responses_that_are_not_like_all_are_reported(tmp_path: Path) -> None:
+def test_labeled_responses_that_are_not_like_all_are_reported(tmp_path: Path) -> None:
     table = drawn(n_responses=60)
     by_p = table.groupby("response")["p"].mean().sort_values(ascending=False)
     likeliest = table["label"].where(table["response"].isin(by_p.index[:15]))
@@ -355,12 +355,12 @@ def test_models_of_the_same_claims_differ_in_brier_and_others_in_all() -> None:
 def test_judged_responses_are_read_as_they_are(tmp_path: Path) -> None:
     view = {"FR1": {"atoms": {f"a{n}": {"p": 0.2 * n} for n in range(4)}}}
     path = tmp_path / "judged.jsonl"
-    for labelled in (True, False):
-        truth = {n: n > 1 if labelled else None for n in range(4)}
+    for labeled in (True, False):
+        truth = {n: n > 1 if labeled else None for n in range(4)}
         atoms = tuple(Atom(f"a{n}", f"T{n}.", label=truth[n]) for n in range(4))
         graphs = [FactGraph(f"g{n}", atoms, metadata={METADATA_KEY: view}) for n in range(5)]
         write_many(graphs, path)
-        if labelled:
+        if labeled:
             assert row_of(estimate(str(path)), "share")["value"] == pytest.approx(0.5)
     # A claim without a posterior would be left out without a word.
     lacking = replace(graphs[0], atoms=(*graphs[0].atoms, Atom("a9", "T9.")))
@@ -396,7 +396,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2: the table has no claim 'c9' of response 'r1'"):
         estimate(bare, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"]}).to_csv(sheet, index=False)
-    refused("claim 'c1' of response 'r1' is labelled already", estimate, table, labels=[str(sheet)])
+    refused("claim 'c1' of response 'r1' is labeled already", estimate, table, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"], "probability": [0.0]}).to_csv(sheet, index=False)
     refused("probability of being drawn is 0", estimate, bare, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"], "label": [""]}).to_csv(sheet, index=False)
@@ -432,7 +432,7 @@ def test_where_nothing_is_estimated_the_reason_is_an_error(asked: Any, message: 
     with pytest.raises(InputError) as caught:
         estimate(table, **asked)
     assert message in str(caught.value)
-    # Others are estimated all the same, and what is to be labelled next is chosen.
+    # Others are estimated all the same, and what is to be labeled next is chosen.
     both = estimate(table, **{**asked, "quantities": f"share,{asked['quantities']}"})
     assert list(both["estimates"]["quantity"]) == ["share"]
     assert any(message in each for each in both.sentences)

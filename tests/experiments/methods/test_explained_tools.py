@@ -22,7 +22,7 @@ from tests.factormodels.test_conventions import drawn, expected_of_release
 QUICK: dict[str, Any] = {"scores": "brier", "resamples": 10, "n_bootstrap": 10}
 
 
-def labelled(seed: int) -> FactGraph:
+def labeled(seed: int) -> FactGraph:
     graph = drawn(seed)
     return replace(
         graph,
@@ -66,7 +66,7 @@ def release_output(graph: FactGraph, *, with_priors: bool) -> dict[str, Any]:
 def test_the_releases_output_is_explained_by_its_conventions(
     tmp_path: Path, with_priors: bool
 ) -> None:
-    graphs = [labelled(seed) for seed in range(4)]
+    graphs = [labeled(seed) for seed in range(4)]
     ours = [assessed(graph, Conventions()) for graph in graphs]
     write_fact_graphs(ours, tmp_path / "graphs.jsonl")
     outputs = [release_output(graph, with_priors=with_priors) for graph in graphs]
@@ -88,7 +88,7 @@ def test_the_releases_output_is_explained_by_its_conventions(
 
 
 def test_two_assessments_have_names_and_conventions_of_their_own(tmp_path: Path) -> None:
-    graphs = [labelled(seed) for seed in range(3)]
+    graphs = [labeled(seed) for seed in range(3)]
     for folder, name in (("mine", "paper"), ("theirs", "fact-reasoner-0.8")):
         (tmp_path / folder).mkdir()
         of_folder = [assessed(graph, PRESETS[name]) for graph in graphs]
@@ -115,9 +115,9 @@ def test_conventions_that_differ_between_responses_explain_nothing(tmp_path: Pat
         lambda graph: assessed(graph, PRESETS["paper"]),
         lambda graph: assessed(graph, PRESETS["fact-reasoner-0.8"]),
     ]
-    mixed = [make(labelled(seed)) for seed, make in enumerate(presets)]
+    mixed = [make(labeled(seed)) for seed, make in enumerate(presets)]
     write_fact_graphs(mixed, tmp_path / "mixed.jsonl")
-    alone = [assessed(labelled(seed), PRESETS["paper"]) for seed in range(2)]
+    alone = [assessed(labeled(seed), PRESETS["paper"]) for seed in range(2)]
     write_fact_graphs(alone, tmp_path / "one.jsonl")
     findings = score(
         tmp_path / "one.jsonl", beside=[tmp_path / "mixed.jsonl"], language="en", **QUICK

@@ -1,4 +1,4 @@
-"""`keep`: a promise learned on labelled answers, and new answers written with what is kept."""
+"""`keep`: a promise learned on labeled answers, and new answers written with what is kept."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_what_is_kept_is_what_the_filter_keeps_by_command_and_in_python(tmp_path
     result = called("keep", str(tmp_path / "old.csv"), str(tmp_path / "new.csv"), *promise)
     printed = json.loads(result.stdout)
     assert [row["kept"] for row in printed["tables"]["claims"]] == list(kept["claims"]["kept"])
-    # A label with a name of one's own is only looked for among the labelled responses.
+    # A label with a name of one's own is only looked for among the labeled responses.
     old.rename(columns={"label": "truth"}).to_csv(tmp_path / "old.csv", index=False)
     paths = (str(tmp_path / "old.csv"), str(tmp_path / "new.csv"))
     named = called("keep", *paths, "--label", "truth", *promise)

@@ -16,7 +16,7 @@ from calibration.estimation import cross_predicted, share
 from calibration.estimation import estimate as estimated
 from calibration.learned_potentials import RESPONSE, ClaimTable, FieldSettings
 from calibration.learned_potentials.columns import log_odds_of
-from calibration.learned_potentials.methods import field, fold_judges, labelled_folds
+from calibration.learned_potentials.methods import field, fold_judges, labeled_folds
 from experiments import estimate, fit
 from factormodels import datasets
 from tests.experiments.conftest import invoke
@@ -25,14 +25,14 @@ from tests.refusals import refused
 
 pytest.importorskip("torch")
 
-LABELLED = [f"r{number}" for number in range(0, 40, 4)]
+LABELED = [f"r{number}" for number in range(0, 40, 4)]
 
 
 def few() -> Any:
-    """Forty responses of which ten are labelled, with a number beside the probabilities."""
+    """Forty responses of which ten are labeled, with a number beside the probabilities."""
     table = drawn()
     table["length"] = np.random.default_rng(1).normal(size=len(table))
-    return table.assign(label=table["label"].where(table["response"].isin(LABELLED)))
+    return table.assign(label=table["label"].where(table["response"].isin(LABELED)))
 
 
 def test_the_estimate_is_that_of_a_field_in_folds() -> None:
@@ -49,7 +49,7 @@ def test_the_estimate_is_that_of_a_field_in_folds() -> None:
     claims = ClaimTable(
         names, numbers, known, responses, {RESPONSE: responses}, (("", ""),) * 240, 40
     )
-    judges = fold_judges(field(FieldSettings()), claims, labelled_folds(claims, 4, 0))
+    judges = fold_judges(field(FieldSettings()), claims, labeled_folds(claims, 4, 0))
     direct = estimated(cross_predicted(lambda p: share(p, known, responses), judges, responses))
     row = rows[(rows["of"] == "learned judge") & (rows["quantity"] == "share")].iloc[0]
     assert row["value"] == pytest.approx(direct.value, abs=1e-9)
@@ -140,15 +140,15 @@ def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     assert [*rows.index] == [
         (of, name) for of in ("field", "as given") for name in ("brier", "share")
     ]
-    # All labelled claims are judged by folds, as in the scores beside it.
+    # All labeled claims are judged by folds, as in the scores beside it.
     scores = fitted["scores"].set_index("model")
     assert rows.loc[("field", "brier"), "labels"] == pytest.approx(
         scores.loc["field", "brier"], abs=1e-9
     )
     share: Any = rows.loc[("field", "share")]
-    assert share["n_items"] > share["n_labelled"]
+    assert share["n_items"] > share["n_labeled"]
     assert fitted["differences"]["of"].tolist() == ["as given less field"]
-    # The file of the folds says the same of the labelled, and nearly so of all.
+    # The file of the folds says the same of the labeled, and nearly so of all.
     by_file = row_of(estimate(list(fitted.graphs), quantities="brier"), "brier")
     assert by_file["labels"] == pytest.approx(rows.loc[("field", "brier"), "labels"], abs=1e-9)
     refused("`estimate` needs posteriors of folds", fit, some, estimate="share", folds=0)

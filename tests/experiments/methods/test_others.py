@@ -188,7 +188,7 @@ def test_claims_are_aligned_one_to_one_the_most_alike_first() -> None:
     assert aligned == {"a": "y", "b": "x"}
 
 
-def labelled(n: int = 12) -> list[FactGraph]:
+def labeled(n: int = 12) -> list[FactGraph]:
     rng = np.random.default_rng(0)
     return [
         FactGraph(
@@ -217,7 +217,7 @@ def factscore_of(graphs: list[FactGraph], right: float, seed: int) -> dict[str, 
 
 
 def test_responses_are_told_by_their_order_if_by_nothing_else(tmp_path: Path) -> None:
-    graphs = labelled(3)
+    graphs = labeled(3)
     path = written(tmp_path, "f.json", factscore_of(graphs, 1.0, 0))
     (judged,) = with_verdicts_of(graphs, read_many(path), "f.json")
     assert (judged.by_order, judged.n_aligned, judged.n_claims, judged.n_responses) == (
@@ -241,7 +241,7 @@ def test_responses_are_told_by_their_order_if_by_nothing_else(tmp_path: Path) ->
 
 
 def test_results_without_texts_are_aligned_by_id() -> None:
-    (graph,) = labelled(1)
+    (graph,) = labeled(1)
     metadata = {"assessors": {"x": {"verdicts": {"a2": {"label": "supported", "p": 0.7}}}}}
     bare = FactGraph("other", (Atom("a2"),), query=graph.query, metadata=metadata)
     (judged,) = with_verdicts_of([graph], [bare], "x.jsonl")
@@ -260,7 +260,7 @@ def test_results_without_texts_are_aligned_by_id() -> None:
 
 
 def test_each_response_is_told_by_what_tells_it(tmp_path: Path) -> None:
-    first, second, third = labelled(3)
+    first, second, third = labeled(3)
     decided = factscore_of([third, second, first], 1.0, 0)
     others = read_many(written(tmp_path, "f.json", decided))
     named = [
@@ -280,11 +280,11 @@ def in_two_tools(
     graph = FactGraph(
         "r", tuple(Atom(f"a{i}", text, label=i % 2 == 0) for i, text in enumerate(claims))
     )
-    write_fact_graphs([graph], tmp_path / "labelled.jsonl")
+    write_fact_graphs([graph], tmp_path / "labeled.jsonl")
     decisions = [[{"atom": text, "is_supported": True} for text in others]]
     file = written(tmp_path, "f.json", {"score": 0.5, "decisions": decisions})
     result = invoke(
-        *("score", str(tmp_path / "labelled.jsonl"), "--with", str(file)),
+        *("score", str(tmp_path / "labeled.jsonl"), "--with", str(file)),
         *("--bootstrap", "20", "--resamples", "99", "--json", *options),
     )
     document: dict[str, Any] = json.loads(result.stdout)
@@ -333,7 +333,7 @@ EACH = range(len(PEOPLE))
 
 
 def biographies() -> list[FactGraph]:
-    """Six responses of seven labelled claims, which begin with a pronoun as their sentences do."""
+    """Six responses of seven labeled claims, which begin with a pronoun as their sentences do."""
     true = np.random.default_rng(1).random(SHAPE) < 0.6
     return [
         FactGraph(
@@ -442,7 +442,7 @@ def outputs_of_all_tools(
 
 def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     graphs = biographies()
-    write_fact_graphs(graphs, tmp_path / "labelled.jsonl")
+    write_fact_graphs(graphs, tmp_path / "labeled.jsonl")
     labels = np.array([[bool(atom.label) for atom in graph.atoms] for graph in graphs])
     rng = np.random.default_rng(2)
     answers: dict[str, np.ndarray] = {}
@@ -452,7 +452,7 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
         answers[tool] = labels ^ (rng.random(SHAPE) < 0.2)
     files = outputs_of_all_tools(tmp_path, graphs, answers)
     result = invoke(
-        *("score", str(tmp_path / "labelled.jsonl")),
+        *("score", str(tmp_path / "labeled.jsonl")),
         *(option for file in files for option in ("--with", str(file))),
         *("--bootstrap", "20", "--resamples", "99", "--json"),
     )
@@ -469,7 +469,7 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     }
     assert aligned["factreasoner"]["file"] == str(files[0])
     # Each claim is found in all files; of two of them one tool says nothing.
-    assert "Scored are the 40 labelled claims of 42 that all 7 judged." in document["findings"]
+    assert "Scored are the 40 labeled claims of 42 that all 7 judged." in document["findings"]
     common = np.ones(SHAPE, dtype=bool)
     common[0, 6] = common[1, 0] = False
     for tool, judged in answers.items():
@@ -497,22 +497,22 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_outputs_is_refused(tmp_path: Path) -> None:
-    write_fact_graphs(labelled(2), tmp_path / "g.jsonl")
+    write_fact_graphs(labeled(2), tmp_path / "g.jsonl")
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="none: the folder holds no JSON file"):
         score(tmp_path / "g.jsonl", beside=[tmp_path / "none"])
 
 
 def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
-    graphs = labelled()
-    write_fact_graphs(graphs, tmp_path / "labelled.jsonl")
+    graphs = labeled()
+    write_fact_graphs(graphs, tmp_path / "labeled.jsonl")
     good = written(tmp_path, "good.json", factscore_of(graphs, 0.95, 1))
     bad = factscore_of(graphs, 0.6, 2)
     # The second knows nothing of the last response.
     bad["decisions"][-1] = None
     poor = written(tmp_path, "poor.json", bad)
     result = invoke(
-        *("score", str(tmp_path / "labelled.jsonl"), "--with", str(good), "--with", str(poor)),
+        *("score", str(tmp_path / "labeled.jsonl"), "--with", str(good), "--with", str(poor)),
         *("--bootstrap", "20", "--resamples", "199", "--json"),
     )
     document = json.loads(result.stdout)
@@ -544,7 +544,7 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     assert apart["precision_less_lower"] < apart["precision_less"] < apart["precision_less_upper"]
     assert [row["aligned"] for row in document["tables"]["aligned"]] == [60, 55]
     sentences = " ".join(document["findings"])
-    assert "the 55 labelled claims of 60 that all 2 judged" in sentences
+    assert "the 55 labeled claims of 60 that all 2 judged" in sentences
     assert "told by their order alone" in sentences
 
 
@@ -568,14 +568,14 @@ def test_outputs_of_one_tool_are_called_by_what_tells_their_files_apart(
 
 def test_a_table_of_numbers_has_no_claims_to_align(tmp_path: Path) -> None:
     path = tmp_path / "g.jsonl"
-    write_fact_graphs(labelled(2), path)
+    write_fact_graphs(labeled(2), path)
     refused("responses with claims", score, [{"p": 0.5, "label": 1}], beside=[path])
     graph = FactGraph("r0", (Atom("a1", "It rains.", label=True),))
     refused("no verdicts", score, [graph], beside=[path])
 
 
 def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
-    graphs = labelled(4)
+    graphs = labeled(4)
     taken = {
         "relations": {
             "answers": 4, "prompt_tokens": 100, "completion_tokens": 8, "cost": 0.01, "unpriced": 0,

@@ -82,7 +82,7 @@ def test_scores_are_those_of_the_arrays(tmp_path: Path) -> None:
         assert rows["ece"][name] == pytest.approx(np.abs(gaps).sum() / 30, abs=1e-6)
 
 
-def labelled() -> tuple[FactGraph, ...]:
+def labeled() -> tuple[FactGraph, ...]:
     """Six responses with a passage each, of two claims and the relations that people found."""
     kinds = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
     return tuple(
@@ -104,7 +104,7 @@ def test_a_language_model_is_asked_and_its_correction_applied(tmp_path: Path) ->
         related(2.0, (0.0, 5.0, 0.0), lambda question: fenced(question, "hypothesis").split()[0])
     )
     findings = fit(
-        labelled(), relations="model", model=model, folds=3, save=tmp_path / "learned.json"
+        labeled(), relations="model", model=model, folds=3, save=tmp_path / "learned.json"
     )
     rows = findings["corrections"].set_index("correction")
     assert rows["accuracy"]["none"] == pytest.approx(1 / 6)
@@ -113,9 +113,9 @@ def test_a_language_model_is_asked_and_its_correction_applied(tmp_path: Path) ->
     learned = read_correction(tmp_path / "learned.json")
     assert learned.lesson is not None
     assert learned.lesson.relations == model.name
-    assert set(learned.lesson.taught) == set(map(identity_of, labelled()))
+    assert set(learned.lesson.taught) == set(map(identity_of, labeled()))
     judged = assess(
-        labelled()[:2],
+        labeled()[:2],
         model=model,
         atoms="given",
         relation_correction=str(tmp_path / "learned.json"),
@@ -133,10 +133,10 @@ def test_probabilities_are_learned_from_as_they_were_before_a_correction(tmp_pat
         asked = AssessSettings(
             model=model, atoms="given", probe=True, relation_correction=correction
         )
-        graphs = assess(labelled(), settings=asked).graphs
+        graphs = assess(labeled(), settings=asked).graphs
         write_many(graphs, tmp_path / f"{correction}.jsonl")
     first, second = (
-        fit(labelled(), relations=f"recorded:{tmp_path / name}.jsonl")["corrections"]
+        fit(labeled(), relations=f"recorded:{tmp_path / name}.jsonl")["corrections"]
         for name in ("none", "probe")
     )
     assert first.equals(second)
@@ -162,7 +162,7 @@ def test_stances_of_factcheck_bench_are_labels_the_irrelevant_among_them(tmp_pat
     assert [len(graph.relations) for graph in read_factcheck_bench(file)] == [2, 2]
     findings = fit(file, relations="lexical", folds=2)
     assert findings.sentences[0] == (
-        "6 labelled pairs of 2 responses: 2 entailment, 2 contradiction, 2 neutral."
+        "6 labeled pairs of 2 responses: 2 entailment, 2 contradiction, 2 neutral."
     )
 
 

@@ -182,11 +182,11 @@ def test_models_with_the_same_probabilities_are_named_together() -> None:
 
 
 def test_data_without_labels_are_said_and_lose_nothing() -> None:
-    labelled, other = drawn(0), drawn(1).assign(label=None)
-    both = pd.concat([labelled.assign(dataset="x"), other.assign(dataset="y")])
+    labeled, other = drawn(0), drawn(1).assign(label=None)
+    both = pd.concat([labeled.assign(dataset="x"), other.assign(dataset="y")])
     scores = score(both, by=["dataset", "model"], **QUICK)
     assert "y: no claim has a label, so nothing is scored." in scores.sentences
-    check_scores(row_of(scores, "a"), labelled[labelled["model"] == "a"])
+    check_scores(row_of(scores, "a"), labeled[labeled["model"] == "a"])
 
 
 def test_frames_to_work_with_are_narrow_and_files_have_everything(tmp_path: Path) -> None:

@@ -101,16 +101,16 @@ def test_a_mistake_is_one_sentence(options: Any, message: str) -> None:
 
 
 def test_the_biographies_without_their_labels(shared_data: Path) -> None:
-    labelled = [
+    labeled = [
         graph
         for graph in read_many(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl")
         if graph.atoms
     ][:5]
     bare = [
         replace(graph, atoms=tuple(replace(a, label=None, annotation=None) for a in graph.atoms))
-        for graph in labelled
+        for graph in labeled
     ]
-    with_labels, without = select(labelled), select(bare)
+    with_labels, without = select(labeled), select(bare)
     names = ["response", "claims", "selected", "status"]
     assert with_labels["responses"][names].equals(without["responses"][names])
     assert "true before" not in [c.title for c in without.tables["responses"].columns]
@@ -172,10 +172,10 @@ def test_a_seed_is_refused_without_labels(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
     result = invoke("select", str(path), "--seed", "3", code=2)
-    assert "seed is about the intervals of labelled claims" in " ".join(result.stderr.split())
+    assert "seed is about the intervals of labeled claims" in " ".join(result.stderr.split())
 
 
-LABELLED = FactGraph(
+LABELED = FactGraph(
     "r",
     (Atom("a1", "Ada built the bridge.", sentence=1, label=True),
      Atom("a2", "It carries trains.", sentence=2, label=False)),
@@ -185,8 +185,8 @@ LABELLED = FactGraph(
 )  # fmt: skip
 
 
-def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path) -> None:
-    write_fact_graphs([LABELLED], tmp_path / "own.jsonl")
+def test_labeled_responses_are_written_claim_by_claim_too(tmp_path: Path) -> None:
+    write_fact_graphs([LABELED], tmp_path / "own.jsonl")
     out = tmp_path / "out"
     options = ("--weights", "uniform")
     invoke("select", tmp_path / "own.jsonl", *options, "--out", out)
@@ -203,17 +203,17 @@ def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path) -> No
 
 
 def test_the_claims_that_count_are_responses_that_say_how_long_they_are(tmp_path: Path) -> None:
-    bare = replace(LABELLED, metadata={})
+    bare = replace(LABELED, metadata={})
     path = tmp_path / "counting.jsonl"
-    select([bare, replace(LABELLED, id="s")], weights="uniform").save(path)
+    select([bare, replace(LABELED, id="s")], weights="uniform").save(path)
     first, second = read_many(path)
     assert first.metadata["sentences"] == second.metadata["sentences"] == 2
     shown = invoke("self-knowledge", path, "--bins", "2").stdout
-    assert "4 labelled claims in 4 of 4 sentences" in shown
+    assert "4 labeled claims in 4 of 4 sentences" in shown
 
 
-def test_relevance_counts_in_the_tables_of_labelled_claims() -> None:
-    selected = select([LABELLED], weights="uniform", relevance=AnsweringModel(judged_pairs))
+def test_relevance_counts_in_the_tables_of_labeled_claims() -> None:
+    selected = select([LABELED], weights="uniform", relevance=AnsweringModel(judged_pairs))
     assert selected["sentences"]["kept"].tolist() == [1, 0, 0.5]
     # Of the second sentence no claim counts, so that none can be true.
     assert math.isnan(selected["sentences"]["true_kept"][1])

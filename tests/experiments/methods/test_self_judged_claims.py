@@ -114,7 +114,7 @@ def calls(tables: dict[str, Any]) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.service
 @pytest.mark.usefixtures("responses")
-def test_one_command_goes_from_labelled_claims_to_sigma() -> None:
+def test_one_command_goes_from_labeled_claims_to_sigma() -> None:
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "claims.jsonl", "--out", "out"))
         asked = Counter(
@@ -200,7 +200,7 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
 
 @pytest.mark.service
 @pytest.mark.usefixtures("responses")
-def test_responses_are_taken_apart_and_labelled_first() -> None:
+def test_responses_are_taken_apart_and_labeled_first() -> None:
     extract = ("--extract", "--documents", "notes", "--setting", "direct_asking")
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "texts.jsonl", *extract))

@@ -24,7 +24,7 @@ from tests.refusals import refused
 QUICK: dict[str, Any] = {"n_bootstrap": 20, "n_splits": 5}
 
 CLAIMS = [
-    # response, sentence, label, judgement
+    # response, sentence, label, judgment
     *[("r1", 1, "S", "correct"), ("r1", 1, "NS", "correct"), ("r1", 2, "S", "incorrect")],
     *[("r2", 1, "S", "correct"), ("r2", 2, "S", "correct"), ("r2", 2, "NS", "incorrect")],
     *[("r3", 1, "S", "correct"), ("r3", 2, "NS", "incorrect"), ("r3", 2, "IR", "correct")],
@@ -260,7 +260,7 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
     ("change", "options", "message"),
     [
         ({"judgement": "perhaps"}, {}, "row 1, column 'judgement': 'perhaps' is not a judgement"),
-        ({"judgement": None}, {}, "no labelled claim has an answer"),
+        ({"judgement": None}, {}, "no labeled claim has an answer"),
         ({"label": None}, {}, "there is no label"),
         ({"sentence": 0}, {}, "0 is not a sentence's position"),
         ({"sentence": "one"}, {}, "'one' is not a number"),
@@ -435,7 +435,7 @@ def test_null_annotations_are_counted_and_left_out(biographies: Path) -> None:
     claims = load_claims(biographies)
     assert (claims.n_responses, claims.n_annotated, claims.n_sentences) == (3, 2, 7)
     measured = self_knowledge(biographies, interval="bootstrap", n_bootstrap=20)
-    summary = "11 labelled claims in 6 of 7 sentences; 2 of 3 responses are annotated."
+    summary = "11 labeled claims in 6 of 7 sentences; 2 of 3 responses are annotated."
     assert measured.sentences == (summary,)
     rows: Any = measured["quantities"].set_index(["quantity", "position"])
     # Of three sentences the second is not annotated; the third is at 3/3, the first at 1/3.
@@ -468,9 +468,9 @@ def test_records_with_judgements_give_self_knowledge_too(folder: Path) -> None:
 
 
 def test_bad_input_is_one_sentence(biographies: Path, folder: Path) -> None:
-    (folder / "unlabelled.jsonl").write_text(json.dumps(biography(None)) + "\n")
+    (folder / "unlabeled.jsonl").write_text(json.dumps(biography(None)) + "\n")
     for arguments, message in (
-        (["unlabelled.jsonl"], "no atom has a human label"),
+        (["unlabeled.jsonl"], "no atom has a human label"),
         (["absent.jsonl"], "there is no such file"),
         ([str(biographies), "--interval", "wald"], "--interval wald is unknown"),
         ([str(biographies), "--out", "people.jsonl/x"], "is a file; name a folder"),

@@ -50,9 +50,9 @@ def test_score_refuses_such_labels_and_names_the_responses() -> None:
     assert "`leave_out_taught`" in refusal
     # Of the responses whose labels taught nothing, the labels may be used.
     assert score(claims(taught=0), **QUICK)["scores"]["n_claims"].tolist() == [36]
-    unlabelled = claims().astype({"label": object})
-    unlabelled.loc[unlabelled["p_learned_from"] == "this response", "label"] = None
-    assert score(unlabelled, **QUICK)["scores"]["n_claims"].tolist() == [24]
+    unlabeled = claims().astype({"label": object})
+    unlabeled.loc[unlabeled["p_learned_from"] == "this response", "label"] = None
+    assert score(unlabeled, **QUICK)["scores"]["n_claims"].tolist() == [24]
 
 
 def test_responses_that_taught_are_left_out_where_that_is_asked_for() -> None:
@@ -126,7 +126,7 @@ def test_estimate_refuses_such_labels_of_the_table_and_of_sheets(tmp_path: Path)
     refused("labels of 2 responses \\(r2, r3\\)", estimate, table, labels=(str(sheet),))
     estimated = estimate(table, labels=(str(sheet),), leave_out_taught=True, quantities=("brier",))
     assert estimated["estimates"]["n_items"].tolist() == [24]
-    assert estimated["estimates"]["n_labelled"].tolist() == [6]
+    assert estimated["estimates"]["n_labeled"].tolist() == [6]
     assert any("4 responses (r0, r1, r2, ...) are left out" in each for each in estimated.sentences)
 
 
@@ -163,7 +163,7 @@ def test_keep_learns_no_threshold_from_such_labels() -> None:
     new["response"] += "new"
     refused("labels of 4 responses", keep, known, new)
     kept = keep(known, new, leave_out_taught=True, splits=5)
-    assert any("calibrated on 8 labelled responses" in each for each in kept.sentences)
+    assert any("calibrated on 8 labeled responses" in each for each in kept.sentences)
     assert any("Labels of 1 new response (r0new) taught" in each for each in kept.sentences)
     marks = kept["claims"].set_index("response")["p_learned_from"].fillna("")
     assert marks[marks != ""].to_dict() == {"r0new": "this response"}
@@ -173,7 +173,7 @@ def test_keep_learns_no_threshold_from_such_labels() -> None:
 # ----------------------------------------------------------------------- what writes the marks
 
 
-def unlabelled(graphs: Sequence[FactGraph]) -> list[FactGraph]:
+def unlabeled(graphs: Sequence[FactGraph]) -> list[FactGraph]:
     """Return the same without labels."""
     return [replace(g, atoms=tuple(replace(a, label=None) for a in g.atoms)) for g in graphs]
 
@@ -198,32 +198,30 @@ def test_apply_marks_every_response_and_claim(judge: Path, tmp_path: Path) -> No
         applied.save(path)
     refused("labels of 6 responses", score, tmp_path / "judged.jsonl")
     refused("labels of 6 responses", score, tmp_path / "folder" / "graphs.jsonl")
-    labelled = pd.read_csv(tmp_path / "folder" / "claims.csv", comment="#")
-    refused("labels of 6 responses", score, labelled.assign(label=labelled.index % 2))
+    labeled = pd.read_csv(tmp_path / "folder" / "claims.csv", comment="#")
+    refused("labels of 6 responses", score, labeled.assign(label=labeled.index % 2))
 
 
 def test_labels_that_come_later_are_refused_too(judge: Path, tmp_path: Path) -> None:
     # Labels are taken away for `apply` and put back after it, under other ids.
-    renamed = [replace(graph, id=f"b{n}") for n, graph in enumerate(unlabelled(of_cities(12)))]
+    renamed = [replace(graph, id=f"b{n}") for n, graph in enumerate(unlabeled(of_cities(12)))]
     judged = apply(judge, renamed, n_bootstrap=20).graphs
     with_labels = [
         replace(graph, atoms=known.atoms)
         for graph, known in zip(judged, of_cities(12), strict=True)
     ]
-    write_many(with_labels[::-1], tmp_path / "labelled.jsonl")
-    refused("labels of 6 responses", estimate, tmp_path / "labelled.jsonl")
+    write_many(with_labels[::-1], tmp_path / "labeled.jsonl")
+    refused("labels of 6 responses", estimate, tmp_path / "labeled.jsonl")
     write_many(with_labels[6:], tmp_path / "others.jsonl")
     assert estimate(tmp_path / "others.jsonl", quantities=("brier",))["estimates"].shape[0] == 1
     # Beside another tool's verdicts the mark goes along.
     write_many(with_labels, tmp_path / "ordered.jsonl")
     refused("labels of 6 responses", score, of_cities(12), beside=(tmp_path / "ordered.jsonl",))
-    refused(
-        "is judged by all of judge", score, of_cities(12), beside=(tmp_path / "labelled.jsonl",)
-    )
+    refused("is judged by all of judge", score, of_cities(12), beside=(tmp_path / "labeled.jsonl",))
 
 
 def test_cross_fitted_posteriors_may_be_corrected_by_the_same_labels(tmp_path: Path) -> None:
-    few = [*of_cities(), *unlabelled(of_cities(12)[6:])]
+    few = [*of_cities(), *unlabeled(of_cities(12)[6:])]
     fitted = fit(few, penalty=30.0, folds=3, columns=("position",))
     assert {recorded_marks(graph)["judge"] for graph in fitted.graphs} == {
         LearnedFrom.OTHER_RESPONSES

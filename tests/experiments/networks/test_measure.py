@@ -18,7 +18,7 @@ from experiments.networks.maxima import maxima_table, measure_maxima
 from experiments.networks.measure import Clocking, NetworkTask, measure
 from experiments.networks.memory import with_peak
 from experiments.networks.shapes import GraphShape, draw_graph
-from experiments.networks.summary import summarise, with_brackets
+from experiments.networks.summary import summarize, with_brackets
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import grid
 from inference import Posterior, get_backend, infer
@@ -144,14 +144,14 @@ def test_a_ratio_of_times_is_within_rounds_of_one_measurement() -> None:
     backends = {"exact": EXACT, "lbp": get_backend("lbp")}
     frame = frame_of(measured([graph], backends, rounds=3))
     frame["round_seconds"] = [(1.0, 2.0, 4.0), (3.0, 6.0, 12.0)]
-    overall = summarise(frame, "exact", 0).set_index("backend")
+    overall = summarize(frame, "exact", 0).set_index("backend")
     # Three times as long in every round, however slow the machine was in each.
     for name in ("ratio", "ratio_lower", "ratio_upper"):
         assert overall[name]["lbp"] == pytest.approx(3.0, rel=1e-12)
         assert np.isnan(overall[name]["exact"])
     # What was measured on another day has no round in common.
     frame["measurement"] = ["monday", "tuesday"]
-    assert np.isnan(summarise(frame, "exact", 0).set_index("backend")["ratio"]["lbp"])
+    assert np.isnan(summarize(frame, "exact", 0).set_index("backend")["ratio"]["lbp"])
 
 
 class CompilesFirst:

@@ -35,7 +35,7 @@ def edge(source: str, target: str, relation: str, probability: float) -> dict[st
 
 GRAPHS: list[dict[str, Any]] = [
     {
-        "id": "labelled",
+        "id": "labeled",
         "topic": "rivers",
         "nodes": [
             atom("a1", True, "The river is long."),

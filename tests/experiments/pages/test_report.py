@@ -210,16 +210,16 @@ def test_failures_are_counted_with_their_errors(
     rows = read_rows(run / "rows.parquet")
     failed = rows[rows.status == "failed"]
     # Two responses with more than two variables, in four views.
-    assert set(failed.response) == {"labelled", HOSTILE}
+    assert set(failed.response) == {"labeled", HOSTILE}
     assert "8 units failed." in page.text
     table = page.only("section", id="failures").only("table")
     assert len(body_rows(table)) == 8
     for cells in body_rows(table):
         assert "assignments" in cells[1].text
         assert cells[2].text == "1"
-    assert {cells[3].text for cells in body_rows(table)} == {"labelled", HOSTILE}
+    assert {cells[3].text for cells in body_rows(table)} == {"labeled", HOSTILE}
     failures = data["responses"][0]["failures"]
-    assert {reason for reason, _ in failures} == set(failed[failed.response == "labelled"].error)
+    assert {reason for reason, _ in failures} == set(failed[failed.response == "labeled"].error)
     assert sum(len(cells) for _, cells in failures) == 4
     assert "failures" not in data["responses"][3]
 
@@ -271,11 +271,11 @@ def test_equal_runs_have_equal_pages_and_the_manifest_lists_them(run: Path) -> N
     invoke("report", run, "--report", other, "--data", data)
     assert digest(other) == first
     # Made anew in the run's folder, with less on it: the manifest lists it.
-    fewer = ("--response", "labelled", "--variant", "FR1", "--strength", "1")
+    fewer = ("--response", "labeled", "--variant", "FR1", "--strength", "1")
     invoke("report", again, "--data", data, *fewer)
     assert listed_digest(again) == digest(again / "report.html") != first
     again_listed = listed(again / "report.html")
-    assert [entry["id"] for entry in again_listed["responses"]] == ["labelled"]
+    assert [entry["id"] for entry in again_listed["responses"]] == ["labeled"]
     assert again_listed["views"] == ["FR1 · implication"]
     assert len(again_listed["answers"]) == 3
 
@@ -401,7 +401,7 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
         ((run, "--data", "mine=graphs.jsonl"), "'mine' is not what the run judged"),
         (
             (run, "--data", f"mine={good}", "--response", "labeled"),
-            "did you mean 'labelled'?",
+            "did you mean 'labeled'?",
         ),
         (
             (run, "--out", "mine", "--data", f"mine={good}"),

@@ -28,7 +28,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def picture(page: Page, *, full: bool = False) -> np.ndarray:
-    """Return a screenshot as numbers (height, width, colours)."""
+    """Return a screenshot as numbers (height, width, colors)."""
     from matplotlib.image import imread
 
     return np.asarray(imread(io.BytesIO(page.screenshot(full_page=full)), format="png"))
@@ -62,7 +62,7 @@ def test_tables_sort_by_the_pointer_and_the_keyboard(browser: Browser, report: P
 def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -> None:
     watched = opened(browser, report.as_uri())
     page = watched.page
-    page.locator("#listed summary", has_text="labelled").first.click()
+    page.locator("#listed summary", has_text="labeled").first.click()
     box = page.locator("#listed > li", has=page.locator("details[open]"))
     texts = [" ".join(text.split()) for text in box.locator(".card .line").all_inner_texts()]
     cells = page.get_by_label("Judged by")
@@ -76,7 +76,7 @@ def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -
     assert "assignments" in box.locator(".banner").first.inner_text()
     cells.select_option("FR1 · implication · exact")
     shown = page.locator("label", has_text=re.compile("^Claims ")).locator("select")
-    shown.select_option("labelled false")
+    shown.select_option("labeled false")
     assert box.locator("article .id").all_inner_texts() == ["a2"]
     shown.select_option("all")
     box.get_by_text("Graph", exact=True).click()

@@ -63,7 +63,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     assert study.strengths == (1.0,)
     assert study.selected == ()
     assert study.backend_seeds == (0,)
-    assert (study.seed, study.unlabelled, study.k) == (0, "exclude", "median")
+    assert (study.seed, study.unlabeled, study.k) == (0, "exclude", "median")
     assert (study.reliability.bins, study.reliability.strategy) == (10, "quantile")
     assert study.outputs == ("csv", "latex", "markdown", "reliability")
 
@@ -120,7 +120,7 @@ backends:
   - {backend: exact, only: {datasets: [mine, other], variants: [FR1], encodings: [implication]}}
 priors: {atom: 0.4}
 seed: 7
-unlabelled: false
+unlabeled: false
 k: 12
 reliability: {bins: 5, strategy: uniform}
 outputs: [latex]
@@ -132,14 +132,14 @@ outputs: [latex]
     # YAML 1.1 alone would read 1e-6 as a text.
     assert study.backends[0].settings == {"damping": 0.5, "tolerance": 1e-6}
     assert study.backends[2].only == Only(("mine", "other"), ("FR1",), ("implication",))
-    assert study.unlabelled == "false"
+    assert study.unlabeled == "false"
     assert study.k == 12
 
 
 @pytest.mark.parametrize("policy", ["exclude", "'false'", "false", "'true'", "true", "error"])
 def test_policies_need_no_quotes(tmp_path: Path, policy: str) -> None:
-    study = load(tmp_path, f"{MINIMAL}unlabelled: {policy}\n")
-    assert study.unlabelled == policy.strip("'")
+    study = load(tmp_path, f"{MINIMAL}unlabeled: {policy}\n")
+    assert study.unlabeled == policy.strip("'")
 
 
 @pytest.mark.parametrize("k", ["median", "half", "fixed:5", 5, "'5'"])
@@ -248,7 +248,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("k: low", ("k:", "'low'", "median, half")),
         ("k: 0", ("k:", "0", "above 0")),
         ("k: 2.5", ("k:", "2.5")),
-        ("unlabelled: maybe", ("unlabelled", "'maybe'", "exclude")),
+        ("unlabeled: maybe", ("unlabeled", "'maybe'", "exclude")),
         ("reliability: {bins: 0}", ("reliability.bins", "0")),
         ("outputs: [pdf]", ("outputs[0]", "'pdf'", "latex")),
         ("bases: x", ("bases", "did you mean 'base'")),

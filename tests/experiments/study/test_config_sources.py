@@ -246,14 +246,14 @@ def test_subsets_are_drawn_in_the_order_of_the_data(folder: Path) -> None:
     assert f"did you mean {everything[0]!r}" in refusal
 
 
-def test_labelled_subsets_hold_a_label_each(folder: Path) -> None:
+def test_labeled_subsets_hold_a_label_each(folder: Path) -> None:
     path = study_file(
         folder,
-        "study: s\ndatasets:\n  - name: made\n    subset: {labelled: true}\n    synthetic:\n"
-        "      {n_responses: 20, n_atoms: 1, contexts_per_atom: 1, unlabelled: 0.5,\n"
+        "study: s\ndatasets:\n  - name: made\n    subset: {labeled: true}\n    synthetic:\n"
+        "      {n_responses: 20, n_atoms: 1, contexts_per_atom: 1, unlabeled: 0.5,\n"
         "       strength: 0.8}\n",
     )
     (data,) = load_data(load_study(str(path)))
     assert 0 < len(data.graphs) < 20
-    assert data.n_labelled == data.n_atoms
+    assert data.n_labeled == data.n_atoms
     assert {r.probability for graph in data.graphs for r in graph.relations} == {0.8}

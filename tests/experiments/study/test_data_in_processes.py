@@ -13,7 +13,7 @@ from experiments.study.packed_graphs import PackedPart
 from experiments.study.reading import load_study
 from experiments.study.runner import design, run_study
 from factormodels import write_many
-from factormodels.synthetic import labelled_responses
+from factormodels.synthetic import labeled_responses
 from tests.experiments.conftest import study_file
 from tests.experiments.study.test_runner import assert_same_files, stopping
 
@@ -24,7 +24,7 @@ study: s
 datasets:
   - name: made
     synthetic:
-      {n_responses: 90, n_atoms: [0, 4], contexts_per_atom: 2, density: 0.2, unlabelled: 0.2}
+      {n_responses: 90, n_atoms: [0, 4], contexts_per_atom: 2, density: 0.2, unlabeled: 0.2}
   - path: read.jsonl
 backends: [exact, {backend: lbp, settings: {damping: 0.5}}]
 outputs: [csv, latex, markdown]
@@ -44,7 +44,7 @@ def few_are_many() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
-    graphs = labelled_responses(50, n_atoms=(1, 3), contexts_per_atom=1, seed=8)
+    graphs = labeled_responses(50, n_atoms=(1, 3), contexts_per_atom=1, seed=8)
     write_many(graphs, folder / "read.jsonl")
     return study_file(folder, STUDY)
 

@@ -68,10 +68,10 @@ def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
         assert cell["max_difference"] == np.abs(q - p).max()
         # A sum of some dozen numbers, in whatever order: a few roundings.
         assert cell["mean_difference"] == pytest.approx(np.abs(q - p).mean(), rel=1e-12)
-        labelled = before_rows.label.notna().to_numpy()
-        y = before_rows.label[labelled].to_numpy(dtype=float)
+        labeled = before_rows.label.notna().to_numpy()
+        y = before_rows.label[labeled].to_numpy(dtype=float)
         moved = {measure["measure"]: measure for measure in cell["measures"]}
-        brier = [float(((each[labelled] - y) ** 2).mean()) for each in (p, q)]
+        brier = [float(((each[labeled] - y) ** 2).mean()) for each in (p, q)]
         given = moved["brier"]
         assert [given["before"], given["after"]] == pytest.approx(brier, rel=1e-12)
         for measure in cell["measures"]:

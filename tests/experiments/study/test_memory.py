@@ -1,4 +1,4 @@
-"""A study of many rows is summarised within bounds of memory, and exactly."""
+"""A study of many rows is summarized within bounds of memory, and exactly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.experiments.conftest import environment
 
-SUMMARISE = """
+SUMMARIZE = """
 import sys
 from pathlib import Path
 import numpy as np
@@ -57,7 +57,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 )
 def test_rows_take_memory_within_a_bound(tmp_path: Path, rows: int, most_kilobytes: int) -> None:
     result = subprocess.run(
-        [sys.executable, "-c", SUMMARISE, str(tmp_path / "rows.parquet"), str(rows // 10)],
+        [sys.executable, "-c", SUMMARIZE, str(tmp_path / "rows.parquet"), str(rows // 10)],
         capture_output=True,
         text=True,
         timeout=300,

@@ -22,7 +22,7 @@ from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io import reading
-from factormodels.synthetic import labelled_responses
+from factormodels.synthetic import labeled_responses
 from tests.experiments.conftest import study_file
 from tests.refusals import refused
 
@@ -31,11 +31,11 @@ study: stored
 datasets:
   - name: made
     synthetic: {n_responses: 40, n_atoms: [0, 4], contexts_per_atom: 2, density: 0.2,
-                unlabelled: 0.3}
+                unlabeled: 0.3}
   - name: drawn
-    subset: {labelled: true, sample: 20}
+    subset: {labeled: true, sample: 20}
     limit: 15
-    synthetic: {n_responses: 43, first: 4, n_atoms: [0, 3], contexts_per_atom: 1, unlabelled: 0.6,
+    synthetic: {n_responses: 43, first: 4, n_atoms: [0, 3], contexts_per_atom: 1, unlabeled: 0.6,
                 seed: 1}
 variants: [FR1, FR2]
 backends: [exact, lbp]
@@ -43,8 +43,8 @@ backends: [exact, lbp]
 
 
 def graphs() -> tuple[FactGraph, ...]:
-    drawn = labelled_responses(
-        30, n_atoms=(0, 4), contexts_per_atom=2, density=0.3, unlabelled=0.3, copied=0.2, seed=2
+    drawn = labeled_responses(
+        30, n_atoms=(0, 4), contexts_per_atom=2, density=0.3, unlabeled=0.3, copied=0.2, seed=2
     )
     # One with every field that the drawn ones leave at its default.
     full = FactGraph(
@@ -112,7 +112,7 @@ def test_columns_are_those_of_the_claims() -> None:
             assert getattr(columns, name).to_pylist() == expected
         firsts = [rows[start] for start in columns.starts]
         assert firsts == [graph.atoms[0] if graph.atoms else None for graph in given]
-    assert (many.n_atoms, many.n_labelled) == (few.n_atoms, few.n_labelled)
+    assert (many.n_atoms, many.n_labeled) == (few.n_atoms, few.n_labeled)
 
 
 def test_few_graphs_stay_as_they_are() -> None:
@@ -171,7 +171,7 @@ class Counted:
 
 def assert_same_data(first: StudyData, other: StudyData) -> None:
     assert tuple(first.graphs) == tuple(other.graphs)
-    assert (first.sha256, first.n_labelled) == (other.sha256, other.n_labelled)
+    assert (first.sha256, first.n_labeled) == (other.sha256, other.n_labeled)
     columns = [vars(each.claims) for each in (first, other)]
     for name, values in columns[0].items():
         assert (

@@ -235,11 +235,11 @@ def test_what_is_wrong_has_its_place_and_leaves_no_folder(
     assert {*network_file.parent.iterdir()} == before
 
 
-def test_unlabelled_atoms_under_the_policy_error_are_refused(folder: Path) -> None:
+def test_unlabeled_atoms_under_the_policy_error_are_refused(folder: Path) -> None:
     path = study_file(
-        folder, "study: s\ndatasets: [worked-examples]\nunlabelled: error\noutputs: []\n"
+        folder, "study: s\ndatasets: [worked-examples]\nunlabeled: error\noutputs: []\n"
     )
-    assert "unlabelled" in invoke("run", path, code=2).stderr
+    assert "unlabeled" in invoke("run", path, code=2).stderr
     # What was computed is kept, and the policy is no part of it.
     assert {file.name for file in (folder / "results" / "s").iterdir()} == {PARTS, STORE}
     path.write_text(path.read_text().replace("error", "false"))

@@ -46,7 +46,7 @@ datasets:
   - worked-examples
   - name: made
     synthetic:
-      {n_responses: 40, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2, unlabelled: 0.2}
+      {n_responses: 40, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2, unlabeled: 0.2}
 variants: [FR1, FR2]
 priors: {atom: [null, 0.3]}
 strengths: [1.0, 2.0]

@@ -98,14 +98,14 @@ def by_hand(irrelevant: str, prior: float, k: str) -> dict[str, float]:
     recall = [min(s / k_, 1.0) for s, k_ in zip(supported, ks, strict=True)]
     f1 = []
     for kept in counted:
-        labelled = [(p, y) for p, y in kept if y >= 0]
-        right = sum(p > 0.5 and y == 1 for p, y in labelled)
-        total = sum(p > 0.5 for p, _ in labelled) + sum(y == 1 for _, y in labelled)
+        labeled = [(p, y) for p, y in kept if y >= 0]
+        right = sum(p > 0.5 and y == 1 for p, y in labeled)
+        total = sum(p > 0.5 for p, _ in labeled) + sum(y == 1 for _, y in labeled)
         f1.append(2 * right / total if total else 0.0)
     losses = [(p - y) ** 2 for kept in counted for p, y in kept if y >= 0]
     return {
         "n_atoms": sum(sizes),
-        "n_labelled": len(losses),
+        "n_labeled": len(losses),
         "supported": float(np.mean(supported)),
         "precision": float(np.mean(precision)),
         "f1_by_response": float(np.mean(f1)),
@@ -141,7 +141,7 @@ def test_the_releases_conventions_count_irrelevant_claims_as_false() -> None:
     implication = {"like": "fact-reasoner-0.8"}
     row = summary("release", conventions=implication, encodings=["implication"])
     expected = by_hand("false", 0.9, "half-down")
-    assert (row["k_policy"], row["n_labelled"]) == ("half-down", 12)
+    assert (row["k_policy"], row["n_labeled"]) == ("half-down", 12)
     assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-12)
     # A name fills in the encoding where the study has none.
     (cell,) = run(STUDY | {"conventions": implication}, out="tables")["summary"].to_dict("records")
@@ -150,7 +150,7 @@ def test_the_releases_conventions_count_irrelevant_claims_as_false() -> None:
 
 def test_by_default_irrelevant_claims_count_where_no_label_is_needed(data: Path) -> None:
     row = summary("usual")
-    assert (row["n_atoms"], row["n_labelled"]) == (12, 9)
+    assert (row["n_atoms"], row["n_labeled"]) == (12, 9)
     assert row["supported"] == pytest.approx(np.mean([3, 1, 3]), abs=1e-12)
     assert not (data / "usual" / "means.csv").exists()
 

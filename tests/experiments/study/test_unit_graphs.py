@@ -12,13 +12,13 @@ from experiments.study.design import GraphView
 from experiments.study.units import factor_graph, strengthened
 from factormodels.datasets import load
 from factormodels.encodings import ENCODINGS
-from factormodels.synthetic import Uniform, labelled_responses
+from factormodels.synthetic import Uniform, labeled_responses
 from factormodels.variants import VARIANTS, variant
 
 GRAPHS = (
     *load("worked-examples").graphs,
     *load("demonstration").graphs[:3],
-    *labelled_responses(
+    *labeled_responses(
         4, n_atoms=(0, 4), contexts_per_atom=2, density=0.3, strength=Uniform(0, 1), seed=1
     ),
 )

@@ -68,7 +68,7 @@ def test_a_claim_is_asked_in_three_ways() -> None:
     third = first.judgements["none_of_the_above"].log_probabilities
     assert third == pytest.approx({name: math.log(p) for name, p in
                                    (("true", 0.3), ("false", 0.2), ("neither", 0.5))})  # fmt: skip
-    # One pair and three judgements for each of four claims.
+    # One pair and three judgments for each of four claims.
     assert len(model.asked) == 16
     assert {request.temperature for request in model.asked} == {0.0}
     assert all(

@@ -34,13 +34,13 @@ def test_full_stops_within_a_sentence_do_not_end_it() -> None:
 
 def test_marks_of_lists_and_headings_are_no_text() -> None:
     text = (
-        "# The bridge\n\n1. It is long.\n- **Colour**: it is red\n* **It is old.**\n---\n"
+        "# The bridge\n\n1. It is long.\n- **Color**: it is red\n* **It is old.**\n---\n"
         "(2) Trains cross it, 2**3 and 4**5 of them."
     )
     assert split_sentences(text) == (
         "The bridge",
         "It is long.",
-        "Colour: it is red",
+        "Color: it is red",
         "It is old.",
         "Trains cross it, 2**3 and 4**5 of them.",
     )

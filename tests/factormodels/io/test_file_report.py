@@ -155,9 +155,9 @@ def test_wrong_labels_are_told_with_those_there_are(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_counted(tmp_path: Path) -> None:
     bare = {key: value for key, value in FASTFACT.items() if key != "model"}
-    unlabelled = copy.deepcopy(bare)
-    unlabelled["claims_lst"][1] |= {"annotator_label": None, "verification_result": None}
-    report = check_file(lines_file(tmp_path, [FASTFACT, unlabelled, {**bare, "claims_lst": []}]))
+    unlabeled = copy.deepcopy(bare)
+    unlabeled["claims_lst"][1] |= {"annotator_label": None, "verification_result": None}
+    report = check_file(lines_file(tmp_path, [FASTFACT, unlabeled, {**bare, "claims_lst": []}]))
     assert report.problems == ()
     assert report.missing == (
         "key 'model': absent or null in 2 of 3",
@@ -283,7 +283,7 @@ def test_the_shared_files_are_clean(shared_data: Path) -> None:
     ]
     assert all(report.problems == () for report in reports)
     bench, bios = reports[0].counts, reports[1].counts
-    assert (bench["responses"], bench["true"], bench["false"], bench["unlabelled"]) == (
+    assert (bench["responses"], bench["true"], bench["false"], bench["unlabeled"]) == (
         *(94, 472, 159, 47),
     )
     assert (bios["responses"], bios["atoms"]) == (31, 974)

@@ -233,7 +233,7 @@ def test_subclaims_of_a_graph_know_topic_and_sentence() -> None:
     refused("its text is ' '", Subclaim, " ")
 
 
-@pytest.mark.parametrize("domain", ["people", "places", "events", "medicine", "organisations"])
+@pytest.mark.parametrize("domain", ["people", "places", "events", "medicine", "organizations"])
 def test_each_domain_has_templates_about_its_topic(domain: str) -> None:
     assert domain in domains()
     filled = bleached_claims(domain, "the Xyz")

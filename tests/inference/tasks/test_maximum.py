@@ -72,7 +72,7 @@ def test_maximum_of_the_marginal_is_not_the_marginal_of_the_maximum() -> None:
     assert assignment.log_potential == pytest.approx(math.log(0.6), abs=1e-15)
 
 
-def test_all_variables_maximised_is_the_most_probable_assignment() -> None:
+def test_all_variables_maximized_is_the_most_probable_assignment() -> None:
     graph = grid(6, 7, coupling=1.0, field=1.0, seed=0)
     whole = map_assignment(graph)
     same = marginal_map(graph, range(42))

@@ -97,7 +97,7 @@ def test_an_impossible_assignment_has_no_gradient() -> None:
 
 
 def star() -> FactorGraph:
-    """Sixty leaves: any maximum over them has the table that summing the centre makes."""
+    """Sixty leaves: any maximum over them has the table that summing the center makes."""
     agree = [[1.0, 2.0], [2.0, 1.0]]
     return FactorGraph.from_factors([2] * 61, [([0, i], agree) for i in range(1, 61)])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.findings.claim_scores import labelled_atoms
-from factormodels.synthetic import labelled_responses
+from experiments.findings.claim_scores import labeled_atoms
+from factormodels.synthetic import labeled_responses
 from inference import get_backend
 from inference.batch import claim_posteriors
 from notebooks.questions.does_it_matter import effects
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_exact_against_exact_moves_nothing() -> None:
-    graphs = labelled_responses(6, n_atoms=(3, 6), contexts_per_atom=2, density=0.2, seed=2)
+    graphs = labeled_responses(6, n_atoms=(3, 6), contexts_per_atom=2, density=0.2, seed=2)
     backends = [
         ("again", get_backend("exact")),
         ("enumerated", get_backend("enumeration")),
@@ -34,8 +34,8 @@ def test_exact_against_exact_moves_nothing() -> None:
 
 
 def test_changes_of_scores_are_those_by_hand() -> None:
-    graphs = labelled_responses(5, n_atoms=4, contexts_per_atom=2, density=0.3, seed=5)
-    atoms = labelled_atoms(graphs, "data")
+    graphs = labeled_responses(5, n_atoms=4, contexts_per_atom=2, density=0.3, seed=5)
+    atoms = labeled_atoms(graphs, "data")
     exact, other = (claim_posteriors(graphs, "implication", name) for name in ("exact", "cavi"))
     _, (row,) = effects(graphs, [("cavi", get_backend("cavi"))], "implication", seed=0)
     brier = ((other - atoms.labels) ** 2 - (exact - atoms.labels) ** 2).mean()

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.findings.claim_scores import labelled_atoms, scores_with_intervals
-from factormodels.synthetic import Constant, Uniform, labelled_responses
+from experiments.findings.claim_scores import labeled_atoms, scores_with_intervals
+from factormodels.synthetic import Constant, Uniform, labeled_responses
 from inference.batch import claim_posteriors
 from notebooks.questions import encodings
 from notebooks.questions.encodings import with_drawn_labels
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_without_relations_all_encodings_agree() -> None:
-    graphs = labelled_responses(4, n_atoms=3, contexts_per_atom=0, seed=0)
+    graphs = labeled_responses(4, n_atoms=3, contexts_per_atom=0, seed=0)
     rows = list(encodings.comparison(graphs, seed=0))
     assert [row["encoding"] for row in rows] == list(encodings.ENCODINGS)
     for row in rows:
@@ -26,7 +26,7 @@ def test_without_relations_all_encodings_agree() -> None:
 
 
 def test_the_encoding_that_drew_the_labels_is_best() -> None:
-    graphs = labelled_responses(
+    graphs = labeled_responses(
         100, n_atoms=8, contexts_per_atom=2, density=0.4, context_prior=Uniform(0.5, 0.9), seed=4
     )
     for encoding in encodings.ENCODINGS:
@@ -40,7 +40,7 @@ def test_the_encoding_that_drew_the_labels_is_best() -> None:
 
 
 def test_a_claim_that_is_nearly_certain_and_wrong_costs_its_whole_log_loss() -> None:
-    graphs = labelled_responses(6, n_atoms=3, contexts_per_atom=8, density=0.0, seed=1)
+    graphs = labeled_responses(6, n_atoms=3, contexts_per_atom=8, density=0.0, seed=1)
     sure = np.concatenate([claim_posteriors([each], "implication") for each in graphs]).max()
     assert 1.0 - 1e-6 < sure < 1.0
     flipped = [
@@ -56,11 +56,11 @@ def test_a_claim_that_is_nearly_certain_and_wrong_costs_its_whole_log_loss() -> 
 
 @pytest.mark.parametrize("encoding", encodings.ENCODINGS)
 def test_drawn_labels_are_calibrated_under_their_encoding(encoding: str) -> None:
-    graphs = labelled_responses(
+    graphs = labeled_responses(
         150, n_atoms=6, contexts_per_atom=2, density=0.2, context_prior=Uniform(0.5, 0.9), seed=4
     )
     drawn = with_drawn_labels(graphs, encoding, seed=4)
-    atoms = labelled_atoms(drawn, "drawn")
+    atoms = labeled_atoms(drawn, "drawn")
     p = claim_posteriors(drawn, encoding)
     scores = scores_with_intervals(p, atoms, ("calibration_slope",), seed=0)
     assert scores["slope_lower"] < 1.0 < scores["slope_upper"]
@@ -71,7 +71,7 @@ def test_drawn_labels_are_calibrated_under_their_encoding(encoding: str) -> None
 
 
 def test_implication_lets_contexts_with_many_relations_fall() -> None:
-    graphs = labelled_responses(
+    graphs = labeled_responses(
         30, n_atoms=8, contexts_per_atom=2, density=0.4, context_prior=Constant(0.8), seed=1
     )
     rows = {row["encoding"]: row for row in encodings.comparison(graphs, seed=0)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.estimation import estimate, share
-from experiments.findings.claim_scores import LabelledAtoms
+from experiments.findings.claim_scores import LabeledAtoms
 from notebooks.questions.few_labels import Sampling, coverage_rows
 
 
@@ -16,7 +16,7 @@ def test_rows_are_means_over_draws_of_what_covers(design: str) -> None:
     p = generator.random(240)
     labels = (generator.random(240) < p).astype(np.float64)
     responses = np.repeat(np.arange(40), 6)
-    atoms = LabelledAtoms(labels, responses, np.ones(240, dtype=np.bool_))
+    atoms = LabeledAtoms(labels, responses, np.ones(240, dtype=np.bool_))
     sampling = Sampling(design, 12, ("share", "f1-at-k"), 60)  # type: ignore[arg-type]
     posteriors = {"good": p, "useless": generator.permutation(p)}
     rows = coverage_rows(posteriors, atoms, sampling, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.networks.shapes import GraphShape
-from notebooks.questions.i_bound import measurements, summarise
+from notebooks.questions.i_bound import measurements, summarize
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +22,6 @@ def test_at_the_induced_width_bounds_are_exact_and_always_they_hold() -> None:
     assert (wide["decided"] == wide["atoms"]).all()
     narrow = measured[measured["i_bound"] < measured["induced_width"]]
     assert narrow["total_width"].min() > 1e-5
-    errors = summarise(measured, seed=0)
+    errors = summarize(measured, seed=0)
     assert (errors["held"] == 1.0).all()
     assert errors.sort_values("i_bound")["width"].is_monotonic_decreasing

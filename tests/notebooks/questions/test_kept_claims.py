@@ -34,10 +34,10 @@ def test_a_row_is_what_half_of_the_responses_had_by_a_threshold_of_the_other_hal
     ]
     responses = np.repeat(np.arange(len(SELFCHECK)), [len(graph.atoms) for graph in SELFCHECK])
     labels = np.array([atom.label for graph in SELFCHECK for atom in graph.atoms])
-    labelled = np.array([label is not None for label in labels])
+    labeled = np.array([label is not None for label in labels])
     # Responses without a label play no part in the halves.
-    ids, index = np.unique(responses[labelled], return_inverse=True)
-    q, y = p[labelled], labels[labelled].astype(float)
+    ids, index = np.unique(responses[labeled], return_inverse=True)
+    q, y = p[labeled], labels[labeled].astype(float)
     first = np.random.default_rng(0).permutation(ids.size)[: ids.size // 2]
     known = np.isin(index, first)
     chosen = conformal_filter(q[known], y[known], index[known], precision=0.7, confidence=0.8)

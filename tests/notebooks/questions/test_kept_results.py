@@ -129,7 +129,7 @@ def test_what_learns_fast_is_found_again() -> None:
         rows = [row for row in csv.DictReader(file) if row["data"] == "factscore"]
     kept = {row["method"]: row for row in rows}
     task = cross_fit_task(datasets.load("factscore").graphs, 5, 0)
-    claims = task.table.labelled
+    claims = task.table.labeled
     for method in ("default", "base rate", "Platt", "beta"):
         p = METHODS[method](task)[claims]
         brier = float(np.mean((p - task.table.labels[claims]) ** 2))

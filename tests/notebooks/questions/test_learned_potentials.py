@@ -18,7 +18,7 @@ from calibration.learned_potentials.methods import (
     six_classes,
     taught_classes,
 )
-from experiments.findings.claim_scores import difference_rows, labelled_atoms, score_rows
+from experiments.findings.claim_scores import difference_rows, labeled_atoms, score_rows
 from experiments.findings.figures.positions import mean_by_fifth
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, write_many
 from factormodels.encodings import ENCODINGS
@@ -106,7 +106,7 @@ def test_every_method_judges_each_fold_by_the_others() -> None:
     np.testing.assert_allclose(
         again[task.fold == 0], p_by_method["six classes"][task.fold == 0], atol=1e-6
     )
-    atoms = labelled_atoms(graphs, "biographies")
+    atoms = labeled_atoms(graphs, "biographies")
     rows = {row["method"]: row for row in score_rows(p_by_method, atoms, task.fold, 0)}
     expected = ((p_by_method["six classes"] - task.table.labels) ** 2).mean()
     assert rows["six classes"]["brier"] == pytest.approx(expected, rel=1e-12)
@@ -122,7 +122,7 @@ def test_the_answer_in_small(tmp_path: Path) -> None:
         write_many(biographies(12, seed), tmp_path / f"{name}.jsonl")
     made = learned_potentials(
         data=(tmp_path / "one.jsonl", tmp_path / "two.jsonl"),
-        methods=("default", "Platt", "boosted trees, neighbours", "linear, neighbours"),
+        methods=("default", "Platt", "boosted trees, neighbors", "linear, neighbors"),
         curve=("Platt",),
         sizes=(3, 8),
         folds=3,
@@ -137,7 +137,7 @@ def test_the_answer_in_small(tmp_path: Path) -> None:
     gain = scores.brier["one", "Platt"] - scores.brier["one", "default"]
     assert less["one", "Platt", "default"] == pytest.approx(gain, abs=1e-9)
     # Of twelve responses in three folds eight teach: the curve ends where the whole does.
-    last = tables["curve"].set_index("labelled").brier[8]
+    last = tables["curve"].set_index("labeled").brier[8]
     assert last == pytest.approx(scores.brier["one", "Platt"], abs=1e-9)
     assert set(tables["across"]["where"]) == {"one to two", "two to one"}
     assert "cause of the sentence" in set(tables["ablations"].left_out)
@@ -169,7 +169,7 @@ def test_without_distributions_kinds_are_learned() -> None:
 
 def test_positions_weigh_sentences_alike() -> None:
     graphs = biographies(5, 5)
-    atoms = labelled_atoms(graphs, "data")
+    atoms = labeled_atoms(graphs, "data")
     values = {"true": atoms.labels, "FR1, implication": atoms.labels * 0.5}
     means = mean_by_fifth(graphs, values, atoms, 0).set_index("of")
     first = np.mean([a.label for g in graphs for a in g.atoms if a.sentence == 1])
@@ -181,7 +181,7 @@ def test_positions_weigh_sentences_alike() -> None:
 def test_what_approximations_move_is_held_to_enumeration() -> None:
     graphs = [replace(g, contexts=tuple(replace(c, prior=0.8) for c in g.contexts))
               for g in biographies(3, 6)]  # fmt: skip
-    atoms = labelled_atoms(graphs, "data")
+    atoms = labeled_atoms(graphs, "data")
     true = np.array([oracle(g.to_factor_graph("mixture")).marginals[a.id][1]
                      for g in graphs for a in g.atoms])  # fmt: skip
     exact = known_posteriors(graphs, "mixture", atoms)
@@ -226,7 +226,7 @@ def test_what_is_learned_belongs_to_its_encoding() -> None:
 
 
 def test_learned_views_are_compared_with_the_right_ones() -> None:
-    atoms = labelled_atoms(biographies(20, 9), "data")
+    atoms = labeled_atoms(biographies(20, 9), "data")
     rng = np.random.default_rng(0)
     names = ("implication", "mixture", "implication, learned", "mixture, learned")
     p_by_view = {

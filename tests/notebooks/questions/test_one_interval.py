@@ -16,13 +16,13 @@ from calibration.intervals import IntervalSettings
 from calibration.scoring import ScoreTable
 from calibration.significance import score_difference
 from experiments.findings.claim_scores import (
-    LabelledAtoms,
+    LabeledAtoms,
     difference_rows,
-    labelled_atoms,
+    labeled_atoms,
     score_rows,
 )
 from experiments.findings.interval_values import N_BOOTSTRAP
-from factormodels.synthetic import labelled_responses
+from factormodels.synthetic import labeled_responses
 from inference import get_backend
 from inference.batch import claim_posteriors
 from notebooks.questions import does_it_matter, encodings
@@ -31,13 +31,13 @@ from tests.calibration.coverage_simulation import draw_two
 
 FIRST, SECOND, Y, RESPONSES = draw_two(np.random.default_rng(3), 30, 0.1, "unequal")
 METHODS = {"no adaptation": FIRST, "other": SECOND}
-ATOMS = LabelledAtoms(Y, RESPONSES, np.ones(Y.size, dtype=np.bool_))
+ATOMS = LabeledAtoms(Y, RESPONSES, np.ones(Y.size, dtype=np.bool_))
 FOLDS = response_folds(RESPONSES, 5)
 SETTINGS = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=0)
 
 
 def package_table(
-    methods: Mapping[str, Any], atoms: LabelledAtoms, scores: Sequence[str], folds: Any = None
+    methods: Mapping[str, Any], atoms: LabeledAtoms, scores: Sequence[str], folds: Any = None
 ) -> ScoreTable:
     """Return what `score` says of the same claims."""
     return score(
@@ -103,8 +103,8 @@ def test_learned_potentials() -> None:
 
 
 def test_inference_error_and_encodings() -> None:
-    graphs = labelled_responses(12, n_atoms=4, contexts_per_atom=2, density=0.3, seed=5)
-    atoms = labelled_atoms(graphs, "data")
+    graphs = labeled_responses(12, n_atoms=4, contexts_per_atom=2, density=0.3, seed=5)
+    atoms = labeled_atoms(graphs, "data")
     names = {"exact": "exact", "cavi": "cavi"}
     p = {title: claim_posteriors(graphs, "implication", name) for title, name in names.items()}
     p["conditional"] = claim_posteriors(graphs, "conditional")

@@ -57,8 +57,8 @@ def test_own_passages_are_those_sampled_for_the_response(file: Path) -> None:
 
 def test_rows_are_of_all_data_and_both_scopes(file: Path) -> None:
     made = own_evidence(data=(Path("factcheck-bench"),), selfcheck=(file,), folds=2)
-    neighbours = made.tables["neighbours"].frame
-    pairs = set(zip(neighbours["used"], neighbours["learned"], strict=True))
+    neighbors = made.tables["neighbors"].frame
+    pairs = set(zip(neighbors["used"], neighbors["learned"], strict=True))
     names = ("factcheck-bench", "selfcheck")
     assert pairs == {(used, learned) for used in names for learned in names}
     scope = made.tables["scope"].frame

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from factormodels import datasets
 from notebooks.questions.does_it_matter import does_it_matter
 from notebooks.questions.encodings import encodings
@@ -82,13 +82,13 @@ def test_a_wrong_option_writes_nothing(
     assert not out.exists()
 
 
-def small_views() -> Artefacts:
+def small_views() -> Artifacts:
     graphs = datasets.load("factscore").graphs[:12]
     views = (View("FR1", "implication", ("cavi",)), View("FR2", "implication", ("lbp",)))
     return compared({"factscore": (graphs, views)}, (1.0, 4, 5), 0)
 
 
-SMALL: dict[str, Callable[[], Artefacts]] = {
+SMALL: dict[str, Callable[[], Artifacts]] = {
     "few-calls": lambda: few_calls(data=(Path("at-odds"),), decisive=(0.5, 0.9)),
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
     "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),

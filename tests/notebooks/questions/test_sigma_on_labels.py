@@ -116,7 +116,7 @@ def test_files_of_confidences_and_of_asked_models_are_subjects(folder: Path) -> 
         row = overall(frame, subject)
         for name, value in values.items():
             assert row[name] == pytest.approx(value, abs=1e-12), (subject, name)
-    # Judgements have no threshold.
+    # Judgments have no threshold.
     assert set(tables["thresholds"].frame["subject"]) == {"NQ", "SelfCheckGPT"}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from experiments.analyses.study import load_analysis, run_analysis
 from experiments.analyses.user_data import DATA_FILE, VARIABLE
-from experiments.findings.artefacts import Artefacts
+from experiments.findings.artifacts import Artifacts
 from experiments.study.reading import read_raw
 from factormodels import datasets
 from factormodels.fact_graph import FactGraph
@@ -27,7 +27,7 @@ def bare_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run_study(study: str, folder: Path, *overrides: str) -> Artefacts:
+def run_study(study: str, folder: Path, *overrides: str) -> Artifacts:
     """Run an embedded study, or a file, and return what it wrote."""
     out = folder / "out"
     out.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from calibration.figures.points import has_points
 from experiments import run, score
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings
 from factormodels import write_many
 from factormodels.datasets import load

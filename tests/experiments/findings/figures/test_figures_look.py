@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from calibration.figures.panels import COLUMN
 from calibration.figures.style import laid_out, paper_style
-from experiments.findings.artefacts import PaperFigure
+from experiments.findings.artifacts import PaperFigure
 from experiments.findings.figures.graph_figure import LETTERS_SIZE, draw_fact_graph
 from experiments.findings.venues import VENUES, Venue, fitted
 from factormodels.datasets import load

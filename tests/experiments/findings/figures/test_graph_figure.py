@@ -61,7 +61,7 @@ def test_every_kind_is_drawn_in_a_way_of_its_own() -> None:
     )
     graph = FactGraph("r", claims, relations=relations)
     drawn = arrows(graph)
-    # Either tells them apart: the colour on a screen, the dashes in a print.
+    # Either tells them apart: the color on a screen, the dashes in a print.
     assert len(drawn) == len({str(arrow.get_edgecolor()) for arrow in drawn}) == 5
     assert len({str(RELATION_DASHES[kind]) for kind in kinds}) == 5
     dot = to_dot(graph).splitlines()

@@ -20,7 +20,7 @@ from calibration.learned_potentials.graph_fitting import (
     LearnedPotentials,
     cross_fitting,
     fit_potentials,
-    labelled_folds,
+    labeled_folds,
 )
 from calibration.learned_potentials.graph_potentials import Potentials
 from experiments.study.parts import PRIORS
@@ -31,7 +31,7 @@ from experiments.study.units import strengthened
 from factormodels import FactGraph, InputError, write_many
 from factormodels.datasets import load
 from factormodels.io.store.results import STORE, open_store
-from factormodels.synthetic import labelled_responses
+from factormodels.synthetic import labeled_responses
 from factormodels.variants import variant
 from inference import infer
 from inference.batch import claim_posteriors
@@ -61,7 +61,7 @@ ONE_VIEW = STUDY.replace("[FR1, FR2]", "[FR2]").replace(
 
 def responses() -> list[FactGraph]:
     """Nine responses with labels, and three without."""
-    graphs = labelled_responses(12, n_atoms=(2, 4), contexts_per_atom=2, density=0.4, seed=3)
+    graphs = labeled_responses(12, n_atoms=(2, 4), contexts_per_atom=2, density=0.4, seed=3)
     bare = [
         replace(graph, atoms=tuple(replace(atom, label=None) for atom in graph.atoms))
         for graph in graphs
@@ -178,7 +178,7 @@ def test_no_response_sees_its_own_labels(run: Path, tmp_path: Path) -> None:
         assert np.array_equal(before[turned.id], after[turned.id])
         others = [graph.id for graph in graphs if graph.id != turned.id]
         moved = {name for name in others if not np.array_equal(before[name], after[name])}
-        folds = labelled_folds(viewed(view), 3, seed=4).tolist()
+        folds = labeled_folds(viewed(view), 3, seed=4).tolist()
         fold_of = dict(zip((graph.id for graph in graphs), folds, strict=True))
         same_fold = {name for name, fold in fold_of.items() if fold == fold_of[turned.id]}
         assert moved == set(others) - same_fold
@@ -344,10 +344,10 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
         ("datasets: [worked-examples]", "priors[0].learned: no atom of 'worked-examples' has"),
         (
             "datasets: [{name: demonstration, limit: 3}]",
-            "priors[0].learned.folds: 5 folds, but 'demonstration' has 3 labelled responses, "
+            "priors[0].learned.folds: 5 folds, but 'demonstration' has 3 labeled responses, "
             "which are never split; give at most 3",
         ),
-        ("datasets: [{name: demonstration, limit: 1}]", "1 labelled response, which"),
+        ("datasets: [{name: demonstration, limit: 1}]", "1 labeled response, which"),
     ],
 )
 def test_data_that_nothing_can_be_learned_of_are_refused(

@@ -196,7 +196,7 @@ def test_other_pairs_are_tested_in_each_selection(run: Path) -> None:
         for backend in ("exact", "lbp")
         for title in ("all", "core", "informative")
     ]
-    counts = pd.read_csv(run / "summary.csv").groupby("selection").n_labelled.max()
+    counts = pd.read_csv(run / "summary.csv").groupby("selection").n_labeled.max()
     assert of_variant.n_claims.tolist() == [counts[t] for t in ("all", "core", "informative")] * 2
 
 

@@ -142,8 +142,8 @@ def test_cells_that_agree_or_fail_leave_nothing_to_compare(
 
 def test_without_labels_there_is_no_best(tmp_path: Path, labels: list[bool]) -> None:
     good = judged(labels, 2.0, 0.5, 0)
-    unlabelled: list[Any] = [None] * len(labels)
-    cells = bold(tmp_path, {"good": good, "poor": [0.5] * len(labels)}, unlabelled)
+    unlabeled: list[Any] = [None] * len(labels)
+    cells = bold(tmp_path, {"good": good, "poor": [0.5] * len(labels)}, unlabeled)
     assert not cells.filter(like="_best").any(axis=None)
 
 

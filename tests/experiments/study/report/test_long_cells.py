@@ -28,7 +28,7 @@ def rows_file(
     monkeypatch: pytest.MonkeyPatch,
     n_responses: int,
     *,
-    unlabelled: float = 0.0,
+    unlabeled: float = 0.0,
     apart: bool = False,
 ) -> RowsFile:
     """Rows of two cells that were not computed.
@@ -37,7 +37,7 @@ def rows_file(
         path: the file.
         monkeypatch: makes row groups small.
         n_responses: responses of each cell, of four claims.
-        unlabelled: share of claims without a label; as many responses have no atoms.
+        unlabeled: share of claims without a label; as many responses have no atoms.
         apart: whether the claims of a response do not stand together.
     """
     monkeypatch.setattr(tidy_rows, "GROUP_ROWS", GROUP)
@@ -49,8 +49,8 @@ def rows_file(
             owner = np.tile(np.arange(n_responses), 4) if apart else np.arange(n_rows) // 4
             p = generator.beta(0.7, 0.5, n_rows)
             label = generator.random(n_rows) < p
-            empty = (generator.random(n_responses) < unlabelled)[owner]
-            unknown = empty | (generator.random(n_rows) < unlabelled)
+            empty = (generator.random(n_responses) < unlabeled)[owner]
+            unknown = empty | (generator.random(n_rows) < unlabeled)
             columns: dict[str, Any] = {
                 "response": [f"r{number}" for number in owner.tolist()],
                 "atom": pa.array((np.arange(n_rows) % 4).astype(str), mask=empty),
@@ -77,12 +77,12 @@ def rows_file(
     return RowsFile(path)
 
 
-@pytest.mark.parametrize(("unlabelled", "apart"), [(0.0, False), (0.3, False), (0.3, True)])
+@pytest.mark.parametrize(("unlabeled", "apart"), [(0.0, False), (0.3, False), (0.3, True)])
 def test_judgements_are_those_of_the_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabelled: float, apart: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabeled: float, apart: bool
 ) -> None:
     path = tmp_path / "rows.parquet"
-    rows = rows_file(path, monkeypatch, 1500, unlabelled=unlabelled, apart=apart)
+    rows = rows_file(path, monkeypatch, 1500, unlabeled=unlabeled, apart=apart)
     frame = read_rows(path)
     frame = frame[frame.backend == "lbp"].reset_index(drop=True)
     judgements = read_judgements(rows, rows.cells()[1])
@@ -99,14 +99,14 @@ def test_judgements_are_those_of_the_rows(
     np.testing.assert_array_equal(names, frame.selections.fillna(""))
 
 
-@pytest.mark.parametrize("unlabelled", [0.0, 0.3])
+@pytest.mark.parametrize("unlabeled", [0.0, 0.3])
 def test_memory_of_a_response_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabelled: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabeled: float
 ) -> None:
     """Of four claims a response, `MOST` bytes: a million take less than a gigabyte."""
     sizes = (4_000, 12_000)
     files = [
-        rows_file(tmp_path / f"{n}.parquet", monkeypatch, n, unlabelled=unlabelled)
+        rows_file(tmp_path / f"{n}.parquet", monkeypatch, n, unlabeled=unlabeled)
         for n in (500, *sizes)
     ]
     # With a replicate more there would be a block of so many draws, whatever the number of rows.

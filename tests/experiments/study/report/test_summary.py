@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from experiments.columns.cell_names import CELL
-from experiments.findings.artefacts import Origin
+from experiments.findings.artifacts import Origin
 from experiments.findings.latex import latex
 from experiments.findings.table import markdown
 from experiments.findings.terminal import show
@@ -71,7 +71,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 def rows_of(p: dict[str, list[Any]], **changes: Any) -> list[dict[str, Any]]:
-    """Return rows of two responses with two atoms each, labelled true, false, false, none."""
+    """Return rows of two responses with two atoms each, labeled true, false, false, none."""
     places = [("r1", "a1"), ("r1", "a2"), ("r2", "a1"), ("r2", "a2")]
     labels = [True, False, False, None]
     return [
@@ -115,9 +115,9 @@ def test_measures_by_hand(file_of: FileOf) -> None:
     summary = study_scores(STUDY, file_of(rows_of(P)))
     cells = summary.cells.set_index("backend_label")
     exact = cells.loc["exact"]
-    # Pr: 2 of 2 and 0 of 2. Labelled: 0.9 true, 0.8 false, 0.3 false.
+    # Pr: 2 of 2 and 0 of 2. Labeled: 0.9 true, 0.8 false, 0.3 false.
     assert exact["precision"] == 0.5
-    assert (exact["n_responses"], exact["n_atoms"], exact["n_labelled"]) == (2, 4, 3)
+    assert (exact["n_responses"], exact["n_atoms"], exact["n_labeled"]) == (2, 4, 3)
     # Sums of three squares: a rounding or two of doubles.
     assert exact["brier"] == pytest.approx((0.01 + 0.64 + 0.09) / 3, abs=1e-15)
     assert exact["accuracy"] == pytest.approx(2 / 3, abs=1e-15)
@@ -133,10 +133,10 @@ def test_measures_by_hand(file_of: FileOf) -> None:
     assert summary.n_misordered == 2
 
 
-def test_the_policy_for_unlabelled_atoms_reaches_the_scores(file_of: FileOf) -> None:
+def test_the_policy_for_unlabeled_atoms_reaches_the_scores(file_of: FileOf) -> None:
     rows = file_of(rows_of({"exact": P["exact"]}))
     brier = {
-        policy: study_scores(replace(STUDY, unlabelled=policy), rows).cells["brier"][0]
+        policy: study_scores(replace(STUDY, unlabeled=policy), rows).cells["brier"][0]
         for policy in ("exclude", "false", "true")
     }
     assert brier["exclude"] == pytest.approx(0.74 / 3, abs=1e-15)
@@ -209,7 +209,7 @@ def test_the_latex_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
     assert set(body) == {width - 1 for width in widths}
     # A block for each dataset, in every part.
     assert text.count(r"\midrule") == 2 * text.count(r"\toprule") == 2 * text.count(r"\bottomrule")
-    assert r"d\_2 \& co: 2 responses, 4 atoms, 3 labelled" in text
+    assert r"d\_2 \& co: 2 responses, 4 atoms, 3 labeled" in text
     assert r"lbp x\_1\%" in text
     assert "nan" not in text.lower()
 

@@ -134,7 +134,7 @@ def test_rows_state_their_calls() -> None:
     }
     numbers = {key: call.number for key, call in calls.items()}
     assert numbers["atomizer", "atomizer"] == numbers["pre-verification", "preverify"] == 4
-    assert numbers["summariser", "summary"] == 6
+    assert numbers["summarizer", "summary"] == 6
     assert numbers["claim failures", "claim_failures"] == 2
     assert numbers["claim failures", "missing_claims"] == numbers["refusals", "refusal"] == 1
     assert numbers["relations", "relation"] == numbers["claim relations", "claim_relation"] == 300

@@ -19,7 +19,7 @@ from factormodels.io.fact_graph_json import write_fact_graph, write_fact_graphs
 from tests.factormodels.io.formats.release_records import lines_at
 from tests.refusals import refused
 
-ENTAILED = {"premise": "It is red.", "hypothesis": "It has a colour.", "relation": "entailment"}
+ENTAILED = {"premise": "It is red.", "hypothesis": "It has a color.", "relation": "entailment"}
 
 
 def model_of(folder: Path, *records: dict[str, Any]) -> RecordedRelations:
@@ -29,7 +29,7 @@ def model_of(folder: Path, *records: dict[str, Any]) -> RecordedRelations:
 def test_a_pair_is_found_by_its_texts_whatever_its_ids(tmp_path: Path) -> None:
     model = model_of(tmp_path, {**ENTAILED, "probability": 0.8, "source": "c1", "target": "a1"})
     expected = Judgement(RelationKind.ENTAILMENT, 0.8, "recorded")
-    assert model.judge([TextPair("IT  is red.", "It has\na colour.", "c9", "a9")]) == [expected]
+    assert model.judge([TextPair("IT  is red.", "It has\na color.", "c9", "a9")]) == [expected]
 
 
 def test_ids_do_not_stand_for_other_texts(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_bad_record_is_refused(tmp_path: Path, record: dict[str, Any], message
 )
 def test_every_way_to_write_a_distribution_is_read(tmp_path: Path, distribution: Any) -> None:
     record = {**ENTAILED, "probability": 0.7, "distribution": distribution}
-    (answer,) = model_of(tmp_path, record).judge([TextPair("It is red.", "It has a colour.")])
+    (answer,) = model_of(tmp_path, record).judge([TextPair("It is red.", "It has a color.")])
     assert isinstance(answer, Judgement)
     assert answer.distribution == pytest.approx((0.7, 0.1, 0.2), abs=1e-12)
 

@@ -39,7 +39,7 @@ def test_windows_cover_the_text_and_keep_to_their_size(lengths: list[int], longe
     assert reached == len(text)
 
 
-def test_neighbours_share_words() -> None:
+def test_neighbors_share_words() -> None:
     text = " ".join(f"w{i:02}" for i in range(40))
     first, second, *_ = windows(text, 40, len)
     shared = set(first.split()) & set(second.split())

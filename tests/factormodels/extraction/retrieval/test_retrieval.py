@@ -98,7 +98,7 @@ def test_chunks_cover_the_document_and_keep_to_their_length(
     overlap = data.draw(st.integers(0, words - 1))
     chunks = [chunk.split() for chunk in split_document(text, ChunkSettings(words, overlap))]
     assert all(1 <= len(chunk) <= words for chunk in chunks)
-    # Put together without what neighbours share, the chunks are the document.
+    # Put together without what neighbors share, the chunks are the document.
     whole: list[str] = []
     for chunk in chunks:
         # Words repeat, so the longest common border may be more than what was shared.

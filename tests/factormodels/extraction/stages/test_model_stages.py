@@ -236,10 +236,10 @@ def test_the_reviser_changes_texts_and_keeps_what_was_not_answered() -> None:
 
 def test_the_query_builder_falls_back_to_the_atom() -> None:
     def answer(request: Request) -> str:
-        return '{"query": "bridge colour"}' if "red" in request.messages[-1].content else "no idea"
+        return '{"query": "bridge color"}' if "red" in request.messages[-1].content else "no idea"
 
     asked = ask_queries(ATOMS, AnsweringModel(answer), topic="bridge")
-    assert asked.texts == ("bridge colour", build_query(ATOMS[1], "bridge"), "bridge Gone.")
+    assert asked.texts == ("bridge color", build_query(ATOMS[1], "bridge"), "bridge Gone.")
     assert [name for name, _ in asked.failures] == ["a2", "a3"]
 
 

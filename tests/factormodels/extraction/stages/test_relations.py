@@ -199,12 +199,12 @@ def test_a_context_is_read_with_its_title_and_snippet_and_the_question() -> None
             Context("c1", title="Bridge", snippet="Painted red.", retrieved_for=("a1",)),
             Context("c2", "In full.", snippet="In short."),
         ),
-        query="Which colour?",
+        query="Which color?",
     )
     first, second, *_ = pairs = relation_pairs(whole, "FR3")
     assert {(pair.source, pair.title) for pair in pairs} == {("c1", "Bridge"), ("c2", "")}
-    assert {pair.question for pair in pairs} == {"Which colour?"}
-    assert first == TextPair("Painted red.", "It is red.", "c1", "a1", "Bridge", "Which colour?")
+    assert {pair.question for pair in pairs} == {"Which color?"}
+    assert first == TextPair("Painted red.", "It is red.", "c1", "a1", "Bridge", "Which color?")
     assert first.titled_premise == "Bridge\nPainted red."
     assert second.titled_premise == second.premise == "In short.\n\nIn full."
     assert TextPair("Bridge of iron.", "x", title="Bridge").titled_premise == "Bridge of iron."

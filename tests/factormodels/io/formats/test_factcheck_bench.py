@@ -79,7 +79,7 @@ def test_any_relation_outweighs_a_neutral_one() -> None:
         relation = relation_from_stances("c1", "a1", stances, mapping)
         assert relation == Relation("c1", "a1", CONTRADICTION, 0.9)
     assert relation_from_stances("c1", "a1", ["irrelevant"], resolve_stances()) is None
-    # Equal strength: the first judgement stays.
+    # Equal strength: the first judgment stays.
     relation = relation_from_stances("c1", "a1", ["refute", "completely-support"], mapping)
     assert relation == Relation("c1", "a1", CONTRADICTION, 0.9)
 
@@ -106,7 +106,7 @@ def test_a_bad_mapping_is_refused(mapping: Any, messages: list[str]) -> None:
     refused(messages, read, FACTCHECK, "bench.jsonl", 1, mapping)
 
 
-def test_passages_are_known_by_their_normalised_text() -> None:
+def test_passages_are_known_by_their_normalized_text() -> None:
     assert passage_key("Basalt  is\ndark. ") == passage_key("BASALT is dark.")
     assert passage_key("\ufb01re") == passage_key("fire")
     assert passage_key("Basalt is dark!") != passage_key("Basalt is dark.")

@@ -1,4 +1,4 @@
-"""FActScore's labelled JSON Lines: what is read of them, and of passages beside them."""
+"""FActScore's labeled JSON Lines: what is read of them, and of passages beside them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.refusals import refused
 
 
 def test_a_biography_becomes_a_graph() -> None:
-    graph = factscore.read(FACTSCORE, "labelled/ChatGPT.jsonl", 12)
+    graph = factscore.read(FACTSCORE, "labeled/ChatGPT.jsonl", 12)
     assert (graph.id, graph.topic) == ("ChatGPT-012", "Ada Example")
     assert (graph.query, graph.response) == (FACTSCORE["input"], FACTSCORE["output"])
     assert [(a.id, a.text, a.label, a.annotation, a.sentence) for a in graph.atoms] == [

@@ -123,10 +123,10 @@ def test_fastfact_without_claims_or_labels(tmp_path: Path) -> None:
         {**FASTFACT, "claims_lst": [nothing_left]},
         {**FASTFACT, "claims_lst": [pending, loose]},
     ]
-    empty, unlabelled = read_many(written(tmp_path, lines(*records)))
+    empty, unlabeled = read_many(written(tmp_path, lines(*records)))
     assert empty.atoms == ()
-    assert labels(unlabelled) == [("A claim.", None, None), ("B.", None, None)]
-    assert [(c.text, c.title) for c in unlabelled.contexts] == [("A passage.", "")]
+    assert labels(unlabeled) == [("A claim.", None, None), ("B.", None, None)]
+    assert [(c.text, c.title) for c in unlabeled.contexts] == [("A passage.", "")]
 
 
 def test_questions_of_expertqa_are_prompts(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The summariser: what it asks, and what becomes of contexts."""
+"""The summarizer: what it asks, and what becomes of contexts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from factormodels import Atom, Context, FactGraph
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.pipeline import run_stages, summary_stage
-from factormodels.extraction.stages.summariser import summarise_contexts
+from factormodels.extraction.stages.summarizer import summarize_contexts
 from tests.factormodels.extraction.models import AnsweringModel
 
 GRAPH = FactGraph(
@@ -64,7 +64,7 @@ def test_contexts_become_summaries_and_confidence_scales_their_priors() -> None:
 
 def test_a_context_is_read_for_its_claims_or_for_the_question() -> None:
     model = AnsweringModel(answer)
-    summarise_contexts(GRAPH, model)
+    summarize_contexts(GRAPH, model)
     first, second, _, fourth, _ = (request.messages[-1].content for request in model.asked)
     assert "It opened in 1890." in first
     assert "It is red." not in first
@@ -79,21 +79,21 @@ def test_the_confidence_is_the_mean_probability_of_the_tokens_where_these_are_kn
     text = json.dumps({"summary": "It is red.", "confidence": 1.0})
     tokens = (Token(text[:9], math.log(0.5)), Token(text[9:], math.log(0.08)))
     model = AnsweringModel(lambda _: Completion(text, tokens))
-    summarised = summarise_contexts(GRAPH, model)
+    summarized = summarize_contexts(GRAPH, model)
     assert model.asked[0].top_logprobs == 1
     # All summaries are equal, and so one context: with the first one's prior.
-    (red, empty) = summarised.contexts
+    (red, empty) = summarized.contexts
     assert red.prior == pytest.approx(0.99 * math.sqrt(0.5 * 0.08))
     assert red.retrieved_for == ("a1", "a2")
     assert empty.id == "c6"
-    assert "fallbacks" not in summarised.metadata["summaries"]
+    assert "fallbacks" not in summarized.metadata["summaries"]
 
 
 def test_log_probabilities_of_another_text_are_not_believed() -> None:
     text = json.dumps({"summary": "It is red.", "confidence": 0.5})
     tokens = (Token("a", math.log(0.5)), Token("b", math.log(0.08)))
-    summarised = summarise_contexts(GRAPH, AnsweringModel(lambda _: Completion(text, tokens)))
-    assert summarised.contexts[0].prior == pytest.approx(0.99 * 0.5)
-    assert summarised.metadata["summaries"]["fallbacks"] == [
+    summarized = summarize_contexts(GRAPH, AnsweringModel(lambda _: Completion(text, tokens)))
+    assert summarized.contexts[0].prior == pytest.approx(0.99 * 0.5)
+    assert summarized.metadata["summaries"]["fallbacks"] == [
         ["verbalised", "the tokens do not spell the answer", 5]
     ]

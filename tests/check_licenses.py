@@ -1,6 +1,6 @@
-"""Whether every package that is installed may be used: its licence is on the list.
+"""Whether every package that is installed may be used: its license is on the list.
 
-    python tests/check_licences.py
+    python tests/check_licenses.py
 
 tells of each that is not and ends with 1. What a package says of itself is taken: an expression of
 SPDX, else the classifiers of its metadata, else the text of its field. Of several classifiers all
@@ -20,7 +20,7 @@ ALLOWED = {
     # Weak copyleft, of files that are used as they are.
     *("MPL-1.1", "MPL-2.0"),
 }
-"""Licences of SPDX that ask for no more than their own text to be kept, and the exceptions."""
+"""Licenses of SPDX that ask for no more than their own text to be kept, and the exceptions."""
 
 EXCEPTIONS = {
     # Its GPL is that of one file for the editor Emacs, which is not installed.
@@ -46,24 +46,24 @@ _NAMES = (
 def main() -> int:
     """Tell of what may not be used, and return the exit code."""
     refused = list(not_allowed(distribution.metadata for distribution in distributions()))
-    for name, licence in refused:
+    for name, license in refused:
         sys.stderr.write(
-            f"{name}: {licence} is not among the licences of tests/check_licences.py\n"
+            f"{name}: {license} is not among the licenses of tests/check_licenses.py\n"
         )
     return 1 if refused else 0
 
 
 def not_allowed(packages: Iterable[PackageMetadata]) -> Iterator[tuple[str, str]]:
-    """Yield (name, licence) of the packages whose licence is not on the list."""
+    """Yield (name, license) of the packages whose license is not on the list."""
     for metadata in packages:
         name = metadata["Name"]
-        licence = licence_of(metadata)
-        if name.lower() not in EXCEPTIONS and not is_allowed(licence):
-            yield name, licence or "no licence that is told"
+        license = license_of(metadata)
+        if name.lower() not in EXCEPTIONS and not is_allowed(license):
+            yield name, license or "no license that is told"
 
 
-def licence_of(metadata: PackageMetadata) -> str:
-    """What a package says of its licence, as an expression of SPDX; empty if nothing."""
+def license_of(metadata: PackageMetadata) -> str:
+    """What a package says of its license, as an expression of SPDX; empty if nothing."""
     if expression := _field(metadata, "License-Expression"):
         return expression
     classified = [
@@ -74,7 +74,7 @@ def licence_of(metadata: PackageMetadata) -> str:
     text = _field(metadata, "License")
     if not classified and re.fullmatch(r"[\w.-]+( (AND|OR|WITH) [\w.-]+)+", text):
         return text
-    # Of the whole text of a licence the beginning names it.
+    # Of the whole text of a license the beginning names it.
     named = [_name(line) for line in classified or ([text[:60]] if text else [])]
     return " AND ".join(named)
 
@@ -84,7 +84,7 @@ def _field(metadata: PackageMetadata, name: str) -> str:
 
 
 def is_allowed(expression: str) -> bool:
-    """Whether an expression of SPDX can be met with allowed licences alone."""
+    """Whether an expression of SPDX can be met with allowed licenses alone."""
     words = re.findall(r"[()]|[\w.+-]+", expression)
     met, rest = _either(words)
     return met and not rest
@@ -100,7 +100,7 @@ def _either(words: list[str]) -> tuple[bool, list[str]]:
 
 def _both(words: list[str]) -> tuple[bool, list[str]]:
     met, words = _one(words)
-    # An exception adds rights to the licence before it; it is on the list by itself.
+    # An exception adds rights to the license before it; it is on the list by itself.
     while words[:1] in (["AND"], ["WITH"]):
         other, words = _one(words[1:])
         met = met and other

@@ -1,4 +1,4 @@
-"""Artefacts of a paper: a table or a figure, the data behind it, and the study it comes from."""
+"""Artifacts of a paper: a table or a figure, the data behind it, and the study it comes from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_PRINTED = 100_000
 
 @dataclass(frozen=True)
 class Origin:
-    """What an artefact says of where it comes from.
+    """What an artifact says of where it comes from.
 
     Attributes:
         study: name of the study, or of the notebook.
@@ -90,7 +90,7 @@ class PaperFigure:
 
 
 @dataclass(frozen=True)
-class Artefacts:
+class Artifacts:
     """What an analysis makes.
 
     Attributes:
@@ -103,7 +103,7 @@ class Artefacts:
     figures: Mapping[str, PaperFigure] = field(default_factory=lambda: MappingProxyType({}))
     remarks: tuple[str, ...] = ()
 
-    def with_points(self) -> Artefacts:
+    def with_points(self) -> Artifacts:
         """Return the same without figures that show nothing, and a remark on each of these."""
         absences = {stem: figure.absence for stem, figure in self.figures.items()}
         figures = {stem: self.figures[stem] for stem, why in absences.items() if not why}
@@ -113,7 +113,7 @@ class Artefacts:
         return replace(self, figures=figures, remarks=(*self.remarks, *remarks))
 
 
-def write_artefact(
+def write_artifact(
     shown: Table | PaperFigure,
     folder: str | os.PathLike[str],
     stem: str,
@@ -168,8 +168,8 @@ def write_artefact(
     return (*paths, tex_path, csv_path)
 
 
-def write_artefacts(
-    artefacts: Artefacts,
+def write_artifacts(
+    artifacts: Artifacts,
     folder: str | os.PathLike[str],
     origin: Origin,
     venue: Venue = VENUES[DEFAULT_VENUE],
@@ -180,15 +180,15 @@ def write_artefacts(
         InputError: if a table and a figure share a stem, or a file cannot be written.
     """
     # Before anything is written.
-    for stem in artefacts.tables.keys() & artefacts.figures.keys():
+    for stem in artifacts.tables.keys() & artifacts.figures.keys():
         raise InputError(
             f"a table and a figure are both called {stem!r}, and both write {stem}.csv; rename one"
         )
-    every: dict[str, Table | PaperFigure] = {**artefacts.tables, **artefacts.figures}
+    every: dict[str, Table | PaperFigure] = {**artifacts.tables, **artifacts.figures}
     return tuple(
         path
         for stem, shown in every.items()
-        for path in write_artefact(shown, folder, stem, origin, venue)
+        for path in write_artifact(shown, folder, stem, origin, venue)
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from factormodels import FactGraph
 from factormodels.compile import side_by_side
-from factormodels.synthetic import Beta, Constant, Uniform, labelled_responses
+from factormodels.synthetic import Beta, Constant, Uniform, labeled_responses
 from factormodels.synthetic.laws import Seed
 from inference import infer
 from tests.chance import DEVIATIONS, assert_share
@@ -20,7 +20,7 @@ from tests.refusals import refused
 
 
 def posteriors(graphs: tuple[FactGraph, ...]) -> list[tuple[float, bool]]:
-    """Return (posterior, label) of each labelled atom under *conditional*."""
+    """Return (posterior, label) of each labeled atom under *conditional*."""
     whole = side_by_side({graph.id: graph.compiled for graph in graphs})
     marginals = infer(whole.to_factor_graph(encoding="conditional"), "exact").marginals
     return [
@@ -48,7 +48,7 @@ def excess(answers: list[tuple[float, bool]]) -> tuple[float, float]:
 def responses(**changes: Any) -> tuple[FactGraph, ...]:
     settings: dict[str, Any] = {"n_atoms": 20, "contexts_per_atom": 2, "seed": 17}
     settings |= {"strength": Beta(4.0, 2.0), "context_prior": Uniform(0.5, 1.0)}
-    return labelled_responses(150, **{**settings, **changes})
+    return labeled_responses(150, **{**settings, **changes})
 
 
 @pytest.mark.parametrize("copied", [0.0, 0.4])
@@ -61,12 +61,12 @@ def test_later_responses_are_the_same_without_those_before_them(copied: float) -
         lambda: np.random.Generator(np.random.Philox(5)),
     )
     for seed in seeds:
-        every = labelled_responses(600, **settings, seed=seed())
+        every = labeled_responses(600, **settings, seed=seed())
         for first in (1, 2, 300, 600, 601):
             assert (
-                labelled_responses(600, **settings, first=first, seed=seed()) == every[first - 1 :]
+                labeled_responses(600, **settings, first=first, seed=seed()) == every[first - 1 :]
             )
-    refused("first is 0", labelled_responses, 3, n_atoms=1, contexts_per_atom=1, first=0, seed=0)
+    refused("first is 0", labeled_responses, 3, n_atoms=1, contexts_per_atom=1, first=0, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_the_relation_model_errs_at_the_stated_rate(error_rate: float | None) ->
 
 
 def test_labels_may_be_withheld() -> None:
-    labels = [atom.label for graph in responses(unlabelled=0.3) for atom in graph.atoms]
+    labels = [atom.label for graph in responses(unlabeled=0.3) for atom in graph.atoms]
     assert_share(labels.count(None), len(labels), 0.3)
     assert None not in [atom.label for graph in responses() for atom in graph.atoms]
 
@@ -163,13 +163,13 @@ def test_labels_may_be_withheld() -> None:
 def test_a_response_is_the_same_whatever_the_number_of_responses() -> None:
     settings: dict[str, Any] = {"n_atoms": (2, 9), "contexts_per_atom": 2, "density": 0.1}
     settings["seed"] = 5
-    many = labelled_responses(20, **settings)
-    assert many[:7] == labelled_responses(7, **settings)
+    many = labeled_responses(20, **settings)
+    assert many[:7] == labeled_responses(7, **settings)
     assert [graph.id for graph in many] == [f"r{i}" for i in range(1, 21)]
-    assert many != labelled_responses(20, **{**settings, "seed": 6})
-    sizes = {len(graph.atoms) for graph in labelled_responses(200, **settings)}
+    assert many != labeled_responses(20, **{**settings, "seed": 6})
+    sizes = {len(graph.atoms) for graph in labeled_responses(200, **settings)}
     assert sizes == set(range(2, 10))
-    assert labelled_responses(0, **settings) == ()
+    assert labeled_responses(0, **settings) == ()
 
 
 def log_odds(graphs: tuple[FactGraph, ...]) -> list[float]:

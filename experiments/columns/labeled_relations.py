@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRelations:
+class LabeledRelations:
     """A model's probabilities of relations of n pairs, with those that people found.
 
     Attributes:
@@ -49,7 +49,7 @@ class LabelledRelations:
         taught: identities of the responses.
         relations: name of the model; empty where nobody recorded it.
         remarks: what a reader must know of how they were read.
-        missing: number of labelled pairs that the model did not answer.
+        missing: number of labeled pairs that the model did not answer.
         shared: number of those left out whose answers give the probability of their own relation
             alone.
     """
@@ -64,7 +64,7 @@ class LabelledRelations:
     shared: int = 0
 
 
-def read_labelled_relations(path: str | os.PathLike[str]) -> LabelledRelations:
+def read_labeled_relations(path: str | os.PathLike[str]) -> LabeledRelations:
     """The pairs of a table with columns of a claim, a passage, probabilities and a human relation.
 
     Rows without a human relation or without any probability are left out and counted. Where no
@@ -86,13 +86,13 @@ def read_labelled_relations(path: str | os.PathLike[str]) -> LabelledRelations:
     response = columns.optional(PAIR_RESPONSE)
     shares = dict(zip(JUDGED_KINDS, (entailment, contradiction, neutral), strict=True))
     rows: list[tuple[str, str, tuple[float, float, float], int]] = []
-    unlabelled = unanswered = 0
+    unlabeled = unanswered = 0
     known_pairs: dict[tuple[str, str, str], int] = {}
     for index, row in enumerate(table.rows):
         kind = _relation(row.get(label), table.locate(index, label))
         distribution = _distribution(table, index, shares)
         if kind is None or distribution is None:
-            unlabelled += kind is None
+            unlabeled += kind is None
             unanswered += kind is not None
             continue
         text = required_name(row.get(claim), table.locate(index, claim), "claim")
@@ -128,9 +128,9 @@ def read_labelled_relations(path: str | os.PathLike[str]) -> LabelledRelations:
         remarks.append(
             "No column is known as neutral: it has what entailment and contradiction leave of 1."
         )
-    if unlabelled:
-        remarks.append(f"Rows without a human relation, left out: {unlabelled:,}.")
-    return LabelledRelations(
+    if unlabeled:
+        remarks.append(f"Rows without a human relation, left out: {unlabeled:,}.")
+    return LabeledRelations(
         np.array([distribution for *_, distribution, _ in rows]),
         np.array([column for *_, column in rows], dtype=np.int64),
         tuple(group for group, *_ in rows),

@@ -1,6 +1,6 @@
-"""The summariser: each context cut down to what bears on its claims, or dropped.
+"""The summarizer: each context cut down to what bears on its claims, or dropped.
 
-Source: FactReasoner's release, whose summariser does so and multiplies the prior of the context by
+Source: FactReasoner's release, whose summarizer does so and multiplies the prior of the context by
 its confidence.
 """
 
@@ -22,7 +22,7 @@ from factormodels.variants import merge_duplicate_contexts
 METADATA_KEY = SUMMARIES_KEY
 
 
-def summarise_contexts(
+def summarize_contexts(
     graph: FactGraph, model: LanguageModel, *, log_probabilities: bool = True
 ) -> FactGraph:
     """Graph with the contexts' summaries in place of their snippets and texts.
@@ -42,7 +42,7 @@ def summarise_contexts(
             answer's tokens, where they can be used; otherwise it is what the model states.
     """
     read = [context for context in graph.contexts if context.content.strip()]
-    stage = table.SUMMARISER
+    stage = table.SUMMARIZER
     if not log_probabilities:
         stage = replace(stage, read=stated_summary, top_logprobs=0)
     questions = {context.id: Question(stage, _fields(graph, context)) for context in read}

@@ -37,7 +37,7 @@ _SPAWNED_AT_ONCE = 256
 """Number of responses whose generators are spawned at a time, which take about a megabyte."""
 
 
-def each_labelled_response(
+def each_labeled_response(
     n_responses: int,
     *,
     n_atoms: int | tuple[int, int],
@@ -51,7 +51,7 @@ def each_labelled_response(
     truth_rate: float | None = None,
     reliability: float | None = None,
     error_rate: float | None = None,
-    unlabelled: float = 0.0,
+    unlabeled: float = 0.0,
     log_odds_factor: float = 1.0,
     log_odds_noise: float = 0.0,
     copied: float = 0.0,
@@ -87,7 +87,7 @@ def each_labelled_response(
         truth_rate: share of true atoms, in place of the stated priors.
         reliability: share of true contexts, in place of the stated priors.
         error_rate: error rate of the relation model, in place of 1 - p.
-        unlabelled: share of atoms whose label is withheld.
+        unlabeled: share of atoms whose label is withheld.
         log_odds_factor: factor of the log odds of p before it is stated, at least 0; the error rate
             stays 1 - p. Above 1 the relation model is overconfident.
         log_odds_noise: standard deviation of a normal error that is then added to them.
@@ -111,7 +111,7 @@ def each_labelled_response(
         (truth_rate, "truth_rate"),
         (reliability, "reliability"),
         (error_rate, "error_rate"),
-        (unlabelled, "unlabelled"),
+        (unlabeled, "unlabeled"),
         (copied, "copied"),
     ):
         if value is not None:
@@ -164,8 +164,8 @@ def each_labelled_response(
             probabilities=_stated(probabilities, log_odds_factor, deviations),
         )
         labels: list[bool | None] = atoms.tolist()
-        if unlabelled:
-            withheld = (generator.random(len(atoms)) < unlabelled).tolist()
+        if unlabeled:
+            withheld = (generator.random(len(atoms)) < unlabeled).tolist()
             drawn_labels = zip(labels, withheld, strict=True)
             labels = [None if hidden else truth for truth, hidden in drawn_labels]
         metadata: dict[str, Any] = {"true_contexts": _context_ids(np.flatnonzero(contexts))}
@@ -184,17 +184,17 @@ _Arguments = ParamSpec("_Arguments")
 def _all_of(
     each: Callable[_Arguments, Iterator[FactGraph]],
 ) -> Callable[_Arguments, tuple[FactGraph, ...]]:
-    def labelled_responses(
+    def labeled_responses(
         *arguments: _Arguments.args, **settings: _Arguments.kwargs
     ) -> tuple[FactGraph, ...]:
-        """Return the responses of `each_labelled_response`, with the same arguments."""
+        """Return the responses of `each_labeled_response`, with the same arguments."""
         return tuple(each(*arguments, **settings))
 
     # Lets tools show the signature.
-    return update_wrapper(labelled_responses, each, assigned=())
+    return update_wrapper(labeled_responses, each, assigned=())
 
 
-labelled_responses = _all_of(each_labelled_response)
+labeled_responses = _all_of(each_labeled_response)
 
 
 def _spawned(generator: np.random.Generator, numbers: range) -> Iterator[np.random.Generator]:
