@@ -1,4 +1,4 @@
-"""One map: a function over tasks, in this process, in processes of this machine or on Dask.
+"""Map a function over tasks, in this process, in local processes or on Dask.
 
 A task is taken when a worker is free, after the caller has dealt with the results before it, and is
 yielded with its result. Where a process dies, its tasks are tried again one by one, so that the
@@ -309,7 +309,7 @@ class Cluster:
         )
 
     def shared(self, value: Any) -> Any:
-        """Send a value to every worker, and return what stands for it among arguments."""
+        """Send a value to every worker, and return its placeholder for use among arguments."""
         return self._client.scatter([value], broadcast=True, hash=False)[0]
 
 

@@ -1,4 +1,4 @@
-"""What is being done just now, told to whoever watches: a command's terminal, or nobody."""
+"""Progress reports, sent to a watcher: a command's terminal, or none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Finished = Callable[[Any], None]
 
 
 class Watcher:
-    """Whoever is told what is being done: nobody, where a method is not replaced."""
+    """Receiver of progress reports; methods that are not overridden ignore them."""
 
     def step(self, text: str) -> None:
         """Hear what is done next."""
@@ -65,7 +65,7 @@ def tell(text: str) -> None:
 
 
 def each_response(responses: Sequence[Response]) -> Iterator[Response]:
-    """Responses, one by one; whoever watches is told which is next."""
+    """Yield responses one by one, and report each to the watcher first."""
     for number, response in enumerate(responses, 1):
         tell(f"response {number} of {len(responses)}")
         yield response

@@ -11,7 +11,7 @@ from factormodels.io.source.files import read_text
 
 
 def read_configs(paths: Iterable[Path]) -> dict[str, tuple[Any, str]]:
-    """What files give for options: value and file by the option's name; the last file counts.
+    """Read options from files: value and file by the option's name; the last file wins.
 
     Raises:
         InputError: for a file that cannot be read, or is no mapping of names to values.

@@ -109,7 +109,7 @@ def warnings_on_stderr() -> Iterator[None]:
 
 
 class _WarningHandler(logging.Handler):
-    """Writes to whatever standard error is now (a progress bar may stand in for it)."""
+    """Log handler for the current standard error, which a progress bar may replace."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -151,7 +151,7 @@ def write_json(text: str) -> None:
 
 @functools.cache
 def _printable_hook() -> RenderHook:
-    """What every renderable passes on its way to a console: texts of users do not steer it."""
+    """Hook that keeps users' texts from sending control sequences to the console."""
     from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
     from rich.control import Control
     from rich.measure import Measurement

@@ -1,9 +1,9 @@
-"""Commands made from the functions of the front door: options, help and output are theirs.
+"""Commands made from the functions of the front door, with their options, help and output.
 
-A command is named as its function. What the function takes beside its settings are arguments; every
-field of the settings is an option of its own, with its help, default and limits, and a key of a
-file of settings. What it returns are findings, which every command prints, writes and makes a page
-of in the same way.
+A command has the name of its function. Parameters other than the settings are arguments. Every
+field of the settings is an option, with its help, default and limits, and a key in a settings file.
+The function returns findings, which every command prints, writes and turns into a page in the same
+way.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ logger = logging.getLogger(__name__)
 _CONFIG = "config"
 _HELP_ALL = "help-all"
 _OF_COMMAND_LINE = (_CONFIG, _HELP_ALL)
-"""Options that no file of settings holds."""
+"""Options that a settings file cannot set."""
 
 _COLUMN = "column"
-"""An option of older scripts, with ROLE=COLUMN behind it: `claim=id` is read as --claim id."""
+"""Option of older scripts, followed by ROLE=COLUMN: `claim=id` is read as --claim id."""
 
 _HYPHEN = "\0-"
-"""In place of a hyphen that stands alone, standard input, which is no option."""
+"""Stand-in for a lone hyphen, which means standard input and is not an option."""
 
 
 def _by_name(value: Any) -> Any:
@@ -115,15 +115,16 @@ class Output(Settings):
     rename: Annotated[dict[str, str], Option("NAME=TEXT"), BeforeValidator(_by_name)] = Field(
         default_factory=dict
     )
-    """What stands in place of a name: --rename gpt-4o=GPT-4o; repeatable."""
+    """Replace a name in the output: --rename gpt-4o=GPT-4o; repeatable."""
 
     venue: Annotated[str, Option("NAME")] = DEFAULT_VENUE
-    """What LaTeX tables and figures of --out fit: article, acl, icml, neurips, iclr, aaai, slides,
+    """Venue of LaTeX tables and figures in --out: article, acl, icml, neurips, iclr, aaai, slides,
     or widths of a column and of the text in points, such as 219x455."""
 
     config: Files = ()
-    """Options from a YAML file with a line for each, such as seed: 1; repeatable. What stands on
-    the command line goes before."""
+    """YAML file of options, one a line, such as seed: 1; repeatable. The command line takes
+    precedence.
+    """
 
     json_: Annotated[bool, USUAL] = False
     """Print one JSON object and nothing else."""
@@ -150,12 +151,12 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
 
 
 def words_of(arguments: Iterable[str]) -> list[str]:
-    """What `command_of` a function is called with for the words of a command line."""
+    """Return the words of a command line in the form that `command_of` a function takes."""
     return [_HYPHEN if word == "-" else word for word in arguments]
 
 
 def _refusal(function: Callable[..., Findings], words: Sequence[str], error: CycloptsError) -> str:
-    """What is wrong with the words of a command line, in the user's terms."""
+    """Error message for the words of a command line, in the user's terms."""
     name = command_name(function)
     places = [*map(_place, _places(function))]
     if isinstance(error, UnusedCliTokensError):
@@ -195,7 +196,7 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
 
 
 def _spellings(option: str) -> tuple[str, str]:
-    """A flag and what takes it back."""
+    """Names of a flag and of its negation."""
     name = option.removeprefix("--no-").removeprefix("--")
     return f"--{name}", f"--no-{name}"
 
@@ -218,7 +219,7 @@ def _places(function: Callable[..., Findings]) -> list[inspect.Parameter]:
 
 
 def _place(parameter: inspect.Parameter) -> str:
-    """What stands in the place of an argument; in brackets if it may be left out."""
+    """Placeholder of an argument, in brackets if the argument is optional."""
     name = parameter.name.strip("_").upper()
     if parameter.annotation == "Overrides":
         return f"[{name}...]"
@@ -305,10 +306,10 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
 
 
 def _presented(findings: Findings, settings: Output) -> Findings:
-    """Findings with the names and columns that are asked for.
+    """Findings with the requested names and columns.
 
-    What was computed, and perhaps paid for, is not lost for a column that no table has: all of them
-    are shown then, and a warning says so.
+    If no table has a requested column, all columns are shown with a warning, since the results may
+    have cost time or money.
     """
     try:
         return findings.presented(settings.rename, settings.show)
@@ -318,7 +319,7 @@ def _presented(findings: Findings, settings: Output) -> Findings:
 
 
 def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
-    """Settings from the words behind options and from files, whose options the words replace.
+    """Build settings from the command line and from files; the command line takes precedence.
 
     Raises:
         InputError: for an option that there is not, one that is given twice, a file that cannot be
@@ -367,14 +368,14 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
 
 
 def _value_of(name: str, text: str) -> Any:
-    """The value that is typed for a setting of a backend, read by YAML's rules."""
+    """Value of a backend setting as typed, read by YAML's rules."""
     from factormodels.io.yaml import parse_yaml
 
     return parse_yaml(text, f"--{name}")
 
 
 def _settings_of_backend(kind: type[Settings], by_field: Mapping[str, Any]) -> dict[str, str]:
-    """Settings of the backend that is asked for, by the names that they have as options."""
+    """Settings of the requested backend, by option name."""
     if not issubclass(kind, AlgorithmSettings):
         return {}
     names = setting_names(_backend_of(kind, by_field))
@@ -382,7 +383,7 @@ def _settings_of_backend(kind: type[Settings], by_field: Mapping[str, Any]) -> d
 
 
 def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str, Any]) -> str:
-    """Say that the backend lacks a setting that others have; "" if none has it.
+    """Sentence on a setting that the backend lacks and others have; "" if none has it.
 
     Raises:
         InputError: if there is no such backend.
@@ -400,12 +401,12 @@ def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str
 
 
 def _backend_of(kind: type[AlgorithmSettings], by_field: Mapping[str, Any]) -> str:
-    """The name of the backend that is asked for, or that of the default."""
+    """Name of the requested backend, or of the default."""
     return str(by_field.get("backend") or kind.model_fields["backend"].default).partition(",")[0]
 
 
 def _gathered(places: Sequence[inspect.Parameter], arguments: Sequence[Any]) -> Sequence[Any]:
-    """Arguments in their places, those of a place that takes several as one."""
+    """Positional arguments, with repeated ones gathered into one."""
     last = places[-1] if places else None
     if last is None or last.annotation != "Overrides" or len(arguments) < len(places):
         return arguments
@@ -413,7 +414,7 @@ def _gathered(places: Sequence[inspect.Parameter], arguments: Sequence[Any]) -> 
 
 
 def described(function: Callable[..., Findings]) -> tuple[str, list[tuple[str, str]]]:
-    """The help of a command, and what it takes, each with its meaning: for the documentation."""
+    """Help of a command, and its arguments and options with descriptions, for the documentation."""
     command = command_of(function)
     rows = []
     for parameter in inspect.signature(command.default_command or function).parameters.values():
@@ -433,20 +434,20 @@ def _as_typed(value: Any) -> Any:
 
 @cache
 def _with_output(kind: type[Settings]) -> type[Output]:
-    """The settings of a command and those of its output, which go before, in one class."""
+    """One class with the settings of a command and of its output; the latter take precedence."""
     both: type[Output] = new_class(kind.__name__, (Output, kind))
     return both
 
 
 @cache
 def _fields_by_option(kind: type[Settings]) -> dict[str, str]:
-    """Fields of settings by the options that give them."""
+    """Fields of settings by option name."""
     options = {field: option_of(kind, field) for field in kind.model_fields}
     return {option.name: field for field, option in options.items() if option.command_line}
 
 
 def _arranged(kind: type[Settings]) -> list[str]:
-    """Fields in the order of the help: what is nearest comes first, and output last."""
+    """Fields in the order of the help: the most specific first, output last."""
     order = [*(each for each in kind.__mro__ if each is not Output), Output]
 
     def place_of(field: str) -> tuple[int, int]:
@@ -507,7 +508,7 @@ def _parameter(
 
 
 def _others() -> inspect.Parameter:
-    """What takes options that are none of the command's: settings of its backend, or mistakes."""
+    """Collect options that the command does not declare: settings of its backend, or mistakes."""
     note = Parameter(show=False, allow_leading_hyphen=True)
     return inspect.Parameter(
         "others", inspect.Parameter.VAR_KEYWORD, annotation=Annotated[list[str], note]
@@ -524,7 +525,7 @@ def _check_destinations(settings: Output, asked: Settings, arguments: Sequence[A
 
 
 def deliver(findings: Findings, settings: Output) -> None:
-    """Write findings where they are asked for, and print them."""
+    """Write findings to the requested places, and print them."""
     from experiments.findings.terminal import show_findings
 
     # A run has written what it found, and a dry run has nothing to keep.

@@ -55,7 +55,7 @@ def command_help(function: Callable[..., Any], *, every: bool) -> str:
 
 
 def argument_help(function: Callable[..., Any]) -> dict[str, str]:
-    """What each argument of a function means, by its name."""
+    """Descriptions of a function's arguments, by name."""
     from docstring_parser import parse
     from docstring_parser.common import DocstringStyle
 
@@ -92,18 +92,18 @@ def unwrapped(text: str | None) -> str:
 
 
 def is_flag(kind: type[Settings], field: str) -> bool:
-    """Whether nothing stands behind the option of a field."""
+    """Return True if the option of a field takes no value."""
     hint = kind.model_fields[field].annotation
     return hint is bool or hint == bool | None
 
 
 def takes_several(kind: type[Settings], field: str) -> bool:
-    """Whether the option of a field may be repeated."""
+    """Return True if the option of a field is repeatable."""
     return get_origin(kind.model_fields[field].annotation) in (tuple, list, frozenset, dict)
 
 
 def metavar_of(kind: type[Settings], field: str) -> str:
-    """What stands in the place of a value of a field; empty where nothing does."""
+    """Placeholder of a field's value in the help; empty if there is none."""
     if is_flag(kind, field):
         return ""
     if word := option_of(kind, field).metavar:
@@ -119,7 +119,7 @@ def metavar_of(kind: type[Settings], field: str) -> str:
 
 
 def meaning_of(kind: type[Settings], field: str, *, every: bool = True) -> str:
-    """What a field means, what may be chosen, and the default.
+    """Description of a field with its choices and default.
 
     Args:
         kind: the class of the settings.

@@ -330,7 +330,7 @@ def _ignore_interrupts() -> None:
 def _leave_at_next_interrupt() -> None:
     """Let another interrupt end the process where it is, without a traceback.
 
-    What was answered is on disk by then, though perhaps in the log beside the cache still.
+    Answers received by then are on disk, if only in the log beside the cache.
     """
     _flush_quietly()
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
@@ -339,9 +339,9 @@ def _leave_at_next_interrupt() -> None:
 def _end_beside_threads(code: str | int | None) -> None:
     """End the process at once if responses are still worked on that nobody waits for.
 
-    After an interrupt such a thread may be amid an import. It stops where it is when the
-    interpreter takes itself apart, and whatever imports then, as litellm does, waits for it for
-    ever. What is to be done at exit is done before.
+    After an interrupt such a thread may be in the middle of an import. It freezes when the
+    interpreter shuts down, and any later import, such as litellm's, waits for it forever. Exit
+    handlers therefore run first.
     """
     if not any(thread.name == AT_WORK for thread in threading.enumerate()):
         return
@@ -351,7 +351,7 @@ def _end_beside_threads(code: str | int | None) -> None:
 
 
 def _flush_quietly() -> None:
-    """Flush the output; a reader that has gone away (`| head`) is told nothing more."""
+    """Flush the output; ignore a reader that has closed the pipe (`| head`)."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

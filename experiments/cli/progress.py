@@ -183,7 +183,7 @@ class TerminalWatcher(Watcher):
 
 
 class Advance(Protocol):
-    """What takes steps of a bar."""
+    """Function that advances a progress bar."""
 
     def __call__(self, text: str, steps: int = 1) -> None:
         """Take steps, and show `text` in red beside the bar."""
@@ -206,7 +206,7 @@ def _answers(ledger: Ledger) -> Callable[[], str]:
 def announced(console: Console) -> Iterator[None]:
     """Say in a terminal that kernels are compiled, if it takes long, and then how long it took.
 
-    Elsewhere nothing is said: what a log holds does not depend on what was compiled before.
+    Outside a terminal it prints nothing, so that logs do not depend on earlier compilation.
     """
     library = logging.getLogger(KERNELS)
     heard = _Compilations(console)

@@ -151,7 +151,7 @@ class NumberLabels:
         return list(filter(None, [self.notation]))
 
     def comma_remark(self) -> str:
-        """As `remarks`; empty where there is none."""
+        """Remark on decimal commas as in `remarks`; empty if there is none."""
         return self.notation
 
 

@@ -509,7 +509,7 @@ def _spelling_remarks(resolved: _Resolved, rows: Sequence[_KeptRow]) -> Iterator
 
 
 def _list_remarks(table: FlatTable, resolved: _Resolved) -> Iterator[str]:
-    """Yield sentences on lists without claims, and on what stands beside a list of claims."""
+    """Yield sentences on lists without claims, and on unused content beside lists of claims."""
     if remark := table.empty_remark():
         yield remark
     if not table.is_nested:
@@ -545,7 +545,7 @@ def _differs_within(rows: Sequence[Mapping[str, Any]], response: str, column: st
 
 
 def _mend(response: str | None) -> str:
-    """Return the mend for rows of one claim that differ."""
+    """Return the fix for rows of one claim that differ."""
     if response is None:
         return "name the column of the responses with --group, or keep one row of each claim"
     parted = "or part the rows by a column that tells them apart with --by"
@@ -553,7 +553,7 @@ def _mend(response: str | None) -> str:
 
 
 def _mend_of_models(response: str | None, models: Sequence[str]) -> str:
-    """Return the mend for a claim whose label differs between models."""
+    """Return the fix for a claim whose label differs between models."""
     return (
         "correct one of them, or give answers of different models ids of their own in "
         f"{response!r} ({', '.join(map(repr, models))} alone does not tell responses apart)"

@@ -89,7 +89,7 @@ class _Source:
 
     Attributes:
         column: its name.
-        setting: the setting it is of; None: that of the row.
+        setting: the setting of the source; None: the setting in the row.
         is_confidence: whether it holds numbers.
     """
 
@@ -601,7 +601,7 @@ def _number(value: Any, where: str, what: str) -> float:
 
 
 def _answers(value: Any, where: str) -> list[ModelJudgement]:
-    """Judgements in a cell: one, or a list of several; those that are absent left out."""
+    """Judgments in a cell, one or a list, without absent ones."""
     several: Iterable[Any] = [value]
     if isinstance(value, list):
         several = value

@@ -31,7 +31,7 @@ class JudgedClaim:
     confidence: dict[Setting, float] = field(default_factory=dict)
 
     def score(self, setting: Setting) -> float | None:
-        """The confidence, or the share of answers that say true; None where nothing was said."""
+        """Confidence, or share of answers that say true; None without an answer."""
         if setting in self.confidence:
             return self.confidence[setting]
         answers = self.answers.get(setting, ())
@@ -61,11 +61,11 @@ class JudgedClaim:
 class JudgedTable:
     """The claims of a table.
 
-    It is not the long frame of `experiments.columns.frame`, which has one probability of true in a
-    row: what is gathered here for a claim is words of three meanings, votes or confidences, in up
-    to three settings, from one row or several; claims may have none of them and count by their
-    place alone. What reading means is shared: roles and layouts of columns, spellings of labels and
-    numbers, lists in objects and repeated rows are those of the readers of the long frame.
+    The long frame of `experiments.columns.frame` has one probability of true in a row. A claim has
+    words of three meanings, votes or confidences here, in up to three settings, from one row or
+    several. Claims may have none of them and count by their position alone. Roles and layouts of
+    columns, spellings of labels and numbers, lists in objects and repeated rows are read as for the
+    long frame.
 
     Attributes:
         groups: claims by (model, condition); empty texts where there is no such column.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LabeledRelations:
-    """A model's probabilities of relations of n pairs, with those that people found.
+    """A model's probabilities of relations of n pairs, with the human relations.
 
     Attributes:
         p: probabilities of entailment, contradiction and neutral, float64 (n, 3).

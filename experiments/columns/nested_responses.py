@@ -1,4 +1,4 @@
-"""Which response the rows of lists are of: the object around them, or one that they name."""
+"""Assignment of rows in lists to responses: the enclosing object, or the one that they name."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def with_responses(table: FlatTable, *, repeated: bool) -> FlatTable:
 def _is_one_list(table: FlatTable) -> bool:
     """Return whether the rows are one list whose rows name their responses themselves.
 
-    The object around them is then no response. An id may be that of the claim, unless rows share
-    it and the object has none.
+    The enclosing object is then not a response. An id may identify the claim, unless rows share it
+    and the object has none.
     """
     if not table.is_nested or len(table.holders) > 1:
         return False

@@ -37,7 +37,7 @@ class ProbabilityColumns(LabelColumns):
 
 
 class TaughtSettings(Settings):
-    """What becomes of probabilities that labels of the same response taught."""
+    """Treatment of probabilities learned from labels of the same response."""
 
     leave_out_taught: bool = False
     """Leave out responses whose own labels taught the probabilities, as files of `fit` and `apply`

@@ -218,7 +218,7 @@ def mark_columns(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[st
         rows: its rows.
 
     Returns:
-        The name, as `folded` gives it, of the column of probabilities by that of the column; empty
+        Name of the column of probabilities, as `folded` gives it, by the name of the column; empty
         where the name does not tell it.
     """
     end = f" {folded(LEARNED_FROM)}"
@@ -236,8 +236,8 @@ def mark_columns(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[st
 def marks_of(marked: Mapping[str, str], column: str, columns: Columns) -> list[str]:
     """Columns whose marks are those of a column of probabilities.
 
-    These are that of the column's own name and, since a column of probabilities may have been
-    renamed, all whose column of probabilities is not there.
+    These are the one with the column's own name and, since a column of probabilities may have been
+    renamed, all whose column of probabilities is missing.
 
     Args:
         marked: what `mark_columns` gives.

@@ -105,7 +105,7 @@ class LoadedResponses:
         Args:
             wanted: whether a response can be.
             without: what the others are without, as the remark says it.
-            refusal: what is said where none can be.
+            refusal: error message if there can be none.
 
         Raises:
             InputError: if none can be.

@@ -98,5 +98,5 @@ def _roundings(frame: Any) -> dict[str, float]:
 
 
 def name_of(data: Data) -> str:
-    """Return the name of data: that of the file, or `IN_MEMORY`."""
+    """Return the name of data: the file's name, or `IN_MEMORY`."""
     return Path(data).name if isinstance(data, str | os.PathLike) else IN_MEMORY

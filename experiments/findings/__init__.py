@@ -1,1 +1,1 @@
-"""What a command found: sentences, tables and figures, on a terminal, a page and in files."""
+"""Findings of commands: sentences, tables and figures, on a terminal, on a page and in files."""

@@ -25,7 +25,7 @@ _LONGEST_PRINTED = 100_000
 
 @dataclass(frozen=True)
 class Origin:
-    """What an artifact says of where it comes from.
+    """Provenance recorded in an artifact.
 
     Attributes:
         study: name of the study, or of the notebook.
@@ -91,7 +91,7 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What an analysis makes.
+    """Tables, figures and remarks made by an analysis.
 
     Attributes:
         tables: tables by the stem of their files.
@@ -122,8 +122,8 @@ def write_artifact(
 ) -> tuple[Path, ...]:
     """Write a table or a figure as STEM.tex (LaTeX), and its data as STEM.csv.
 
-    Of a table also STEM.md, of a figure STEM.pdf and STEM.png. A table of more than 100,000 rows is
-    written as STEM.csv alone.
+    A table is also written as STEM.md, a figure as STEM.pdf and STEM.png. A table of more than
+    100,000 rows is written as STEM.csv alone.
 
     Args:
         shown: the table, or the figure.

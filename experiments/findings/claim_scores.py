@@ -70,8 +70,8 @@ def scores_with_intervals(
 ) -> dict[str, float]:
     """Scores of `calibration.scores.REGISTRY`, each with its one interval over responses.
 
-    A certain and wrong claim costs the log loss as much as one that is a millionth off, lest one
-    claim make it infinite.
+    In the log loss a certain and wrong claim costs as much as one that is a millionth off, so that
+    one claim cannot make it infinite.
 
     Args:
         p: posterior of each labeled atom, (n,).
@@ -106,7 +106,7 @@ def score_change(
     seed: int,
     folds: Integers | None = None,
 ) -> Value:
-    """A score of some posteriors less that of others, (n,) each, paired over responses.
+    """Difference of a score between two sets of posteriors, (n,) each, paired over responses.
 
     Arguments are those of `scores_with_intervals`.
     """
@@ -132,8 +132,8 @@ def score_rows(
 ) -> list[dict[str, Any]]:
     """Scores of cross-fitted methods with intervals over responses, a row for each.
 
-    `slope` is that of the calibration, where a method's probabilities differ by more than 0.05;
-    `mean` is their mean.
+    `slope` is the calibration slope, if a method's probabilities differ by more than 0.05; `mean`
+    is their mean.
 
     Args:
         predictions: probability of each labeled atom by method, (n,).

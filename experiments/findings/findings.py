@@ -1,4 +1,4 @@
-"""What a method found in somebody's data: sentences, tables and figures, to read and to keep."""
+"""Findings of a method in a user's data: sentences, tables and figures, to read and to save."""
 
 from __future__ import annotations
 
@@ -40,36 +40,37 @@ if TYPE_CHECKING:
 
 
 def no_figures() -> Mapping[str, PaperFigure]:
-    """None of them, for a method that draws nothing."""
+    """Return no figures, for a method that draws none."""
     return MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Findings(Previewed):
-    """What a method found; shown as its sentences and its first table.
+    """Findings of a method; shown as its sentences and its first table.
 
     Attributes:
-        source: what the data are called.
-        sentences: what was found, in words: first what was tested, then what a reader must know.
-        tables: the tables by name; the first is the one that is looked for.
-        settings: what was asked, as JSON can hold it; the front door adds what is not said here.
-        draw: makes the figures, by name.
-        unshown: names of tables that are kept and neither printed nor on the page.
-        incomplete: whether something that was asked for is missing, as the sentences say.
-        graphs: responses with what was found of each, which every command reads.
-        texts: what is a file of its own, by its name; printed as it is where there is no table.
-        frames: what makes long frames, by name; they are made when they are asked for.
-        written: files in which it is kept already, or none if there is nothing to keep; None: it
-            is kept where `save` puts it.
-        listed: makes the responses that a page lists one by one; None: it lists none.
-        page: the page, of a command that has made it already.
-        differing: settings that are not as they are by default, by the names of their options,
-            which the front door adds.
-        command: the command that finds the same, which the front door names.
-        not_used: what files hold that no reader used, by `factormodels.io.not_used`, which the
-            front door adds.
-        limit_reached: whether a limit on calls or costs is why something is missing.
-        tidy: makes `frame`, where that is not the numbers of the first table.
+        source: name of the data.
+        sentences: findings in words: first test results, then caveats.
+        tables: the tables by name, the most important first.
+        settings: settings of the command, as JSON can represent them; the front door adds the
+            missing ones.
+        draw: function that makes the figures, by name.
+        unshown: names of tables that are saved but neither printed nor on the page.
+        incomplete: whether a requested result is missing, as the sentences say.
+        graphs: responses with the findings on each, which every command reads.
+        texts: contents of text files by name; printed verbatim if there is no table.
+        frames: functions that make long frames, by name, called on demand.
+        written: files already written, or none if there is nothing to save; None: `save` writes
+            them.
+        listed: function that makes the responses that a page lists one by one; None: it lists none.
+        page: the page, if the command has already made it.
+        differing: settings that differ from their defaults, by option name, added by the front
+            door.
+        command: equivalent command, added by the front door.
+        not_used: contents of files that no reader used, from `factormodels.io.not_used`, added by
+            the front door.
+        limit_reached: whether results are missing because of a limit on calls or costs.
+        tidy: function that makes `frame`, if that is not the numbers of the first table.
     """
 
     source: str
@@ -95,7 +96,7 @@ class Findings(Previewed):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """What was found as a tidy frame: a row per number of interest, or of the first table.
+        """Findings as a tidy frame: a row per number of interest, or the first table.
 
         Raises:
             InputError: if there is no table.
@@ -132,7 +133,7 @@ class Findings(Previewed):
 
     @property
     def origin(self) -> Origin:
-        """What files say of where they come from: the command, and a hash of what was asked."""
+        """Provenance recorded in files: the command, and a hash of its settings."""
         asked = {"command": self.command, "source": self.source, **jsonable(dict(self.settings))}
         return Origin(self.command, plain_hash(asked))
 
@@ -169,7 +170,7 @@ class Findings(Previewed):
         return replace(self, tables=tables, sentences=sentences, draw=draw)
 
     def with_figures(self) -> Findings:
-        """Return the same with its figures drawn; a sentence names those that show no number."""
+        """Return the findings with figures drawn; a sentence names figures without a number."""
         drawn = Artifacts(self.tables, self.draw(), self.sentences).with_points()
         return replace(self, sentences=drawn.remarks, draw=lambda: drawn.figures)
 

@@ -70,8 +70,8 @@ def means_of_clusters(
     Args:
         frame: one row per graph or response and combination.
         by: the keys.
-        sums: by name of a mean the column of totals and that of sizes, as `mean_of_clusters`
-            takes them; a missing total is left out.
+        sums: columns of totals and of sizes by the name of the mean, as `mean_of_clusters` takes
+            them; a missing total is left out.
         seed: seed of the bootstrap over clusters.
     """
     rows = []
@@ -87,7 +87,7 @@ def means_of_clusters(
 def difference_of_clusters(
     first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], seed: int
 ) -> Value:
-    """The mean of the first less that of the second, over the same redrawn clusters.
+    """Mean of the first minus mean of the second, over the same resampled clusters.
 
     Args:
         first: totals and sizes of the clusters, as `mean_of_clusters` takes them.

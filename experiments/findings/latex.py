@@ -272,7 +272,7 @@ def _shares(widths: Mapping[int, float], room: float) -> dict[int, float]:
         room: what they may take together.
 
     Returns:
-        The widths of those that are wrapped; the others take what they need.
+        Widths of the wrapped columns; the others take what they need.
     """
     waiting = sorted(widths, key=lambda at: widths[at])
     while waiting and widths[waiting[0]] <= room / len(waiting):
@@ -434,8 +434,8 @@ def _tabular(
 ) -> Iterator[str]:
     """Yield the lines of a tabular.
 
-    Marks of significance and intervals have columns of their own behind that of their numbers, so
-    that each of them is aligned.
+    Marks of significance and intervals have their own columns after the column of numbers, so that
+    each is aligned.
     """
     columns = [(table.columns[at], cap) for at, cap in positions.items()]
     cells = [row for _, rows in part for row in rows]
@@ -472,7 +472,7 @@ def _tabular(
 
 
 class _Behind(NamedTuple):
-    """Which columns stand behind that of a number: of its marks, and of its interval."""
+    """Columns that follow a number's column: its marks and its interval."""
 
     marks: bool
     interval: bool

@@ -36,8 +36,8 @@ _ROWS_AT_A_TIME = 100_000
 def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
     """Frame without its index, or rows with one set of keys, as CSV.
 
-    What is undefined is empty; lines are ended alike on every system; what a spreadsheet would run
-    is quoted, and `read_csv` reads it back equal.
+    Undefined values are empty, line ends are the same on every system, and cells that a spreadsheet
+    would execute are quoted; `read_csv` reads them back unchanged.
     """
     return "".join(_csv_parts(table))
 
@@ -178,8 +178,9 @@ def _latex_sign(character: str) -> str:
 def escape_markdown(text: str) -> str:
     r"""Text as Markdown that shows it, in a cell or a paragraph: no sign of it is markup or HTML.
 
-    It stands on one line, its runs of white space one space. What is no markup where it stands
-    stays as it is: an underscore within a word, the brackets of an interval, "<0.001".
+    The result is one line, with each run of white space as one space. Characters that are not
+    markup in their context stay: an underscore within a word, the brackets of an interval,
+    "<0.001".
     """
     line = " ".join(printable(text).split())
     return _MARKUP.sub(lambda match: _ENTITIES.get(match[0]) or f"\\{match[0]}", line)

@@ -1,4 +1,4 @@
-"""What a notebook needs beside the packages: how thorough to be, and where its results go.
+"""Support for notebooks: the fast mode, and the folder of results.
 
 from experiments.findings.notebook import fast, write_results
 draws = 500 if fast() else 10_000
@@ -27,7 +27,7 @@ RESULTS = "FACTORMODELS_RESULTS"
 
 
 def fast() -> bool:
-    """Whether a notebook is to answer in seconds, at the cost of wider intervals.
+    """Return True if a notebook should run in seconds, at the cost of wider intervals.
 
     Raises:
         InputError: if FACTORMODELS_FAST is set to anything but 0 or 1.

@@ -156,7 +156,7 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
     Args:
         figure: the figure.
         prefix: what its ids begin with; differs between the figures of a page.
-        title: what a reader who cannot see it is told.
+        title: description for readers who cannot see it.
     """
     from html import escape
 

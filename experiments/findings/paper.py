@@ -48,7 +48,7 @@ class PaperSection:
 
 @dataclass(frozen=True)
 class Paper:
-    """What stands in the paper, from top to bottom.
+    """Contents of the paper, from top to bottom.
 
     Attributes:
         title: its title.

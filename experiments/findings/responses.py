@@ -17,7 +17,7 @@ from factormodels.io.json import text_of
 
 
 class Effect(NamedTuple):
-    """What becomes of a claim when a passage is taken away.
+    """Effect of removing a passage on a claim.
 
     Attributes:
         without: the posterior without it; None where that is not known.
@@ -73,7 +73,7 @@ class ListedClaim:
 
 
 class Ended(NamedTuple):
-    """How an answer to a response ended.
+    """Outcome of the inference on a response.
 
     Attributes:
         status: one of the statuses of inference, judged, failed, absent (its library is not
@@ -137,7 +137,7 @@ class ListedResponse:
 
 @dataclass(frozen=True)
 class ListedJudge:
-    """Who judges claims: a cell of a study, a variant of an assessment, or an assessor.
+    """Judge of claims: a cell of a study, a variant of an assessment, or an assessor.
 
     Attributes:
         title: what it is called.
@@ -149,7 +149,7 @@ class ListedJudge:
 
 
 class ListedFailure(NamedTuple):
-    """What is missing for one reason.
+    """Missing results with one reason.
 
     Attributes:
         stage: where it is missing.
@@ -166,7 +166,7 @@ class ListedFailure(NamedTuple):
 
 @dataclass(frozen=True)
 class ListedResponses:
-    """What a page lists, response by response.
+    """Responses that a page lists.
 
     Attributes:
         answers: who judged the claims; the first is looked at first.
@@ -175,11 +175,12 @@ class ListedResponses:
         n_responses: how many there are at the source, which may be more.
         failures: what is missing, in the order of the stages.
         selections: names of selections of claims.
-        replaces: names of the tables that it stands for.
+        replaces: names of the tables that the list replaces.
         more: what shows the responses that are not listed.
         n_judges: how many answers there are at the source, which may be more; 0: these.
-        compared: whether means over claims are over those that every answer judged which judged
-            any of the response, as an assessment has them; else over those that each judged.
+        compared: whether means are over the claims judged by every answer that judged any claim of
+            the response, as in an assessment; otherwise each answer's mean is over the claims that
+            it judged.
     """
 
     answers: tuple[ListedJudge, ...]
@@ -347,7 +348,7 @@ def _passage(title: str, text: str, link: str, note: str) -> dict[str, str]:
 
 
 def _filled(facts: dict[str, Any]) -> dict[str, Any]:
-    """What says something: a key that is missing stands for nothing, as the script reads it."""
+    """Drop empty values, which the script reads like missing keys."""
     return {key: value for key, value in facts.items() if value not in ("", (), [], None)}
 
 

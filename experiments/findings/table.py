@@ -1,4 +1,4 @@
-"""A table: a frame, the columns of it that are shown, and what is said of them; as Markdown."""
+"""Tables: a frame, its shown columns, and their notes; as Markdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IN_WORDS = "_text"
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
+    """Column of a table.
 
     Attributes:
         name: its column in the frame.
@@ -35,13 +35,12 @@ class Column:
             makes of its values.
         show: how a value becomes text where `digits` is None.
         lower: the frame's column of the lower ends of intervals, shown behind the numbers.
-        upper: that of the upper ends.
+        upper: column of the upper ends.
         bold: the frame's column that says whether a number is in bold: of the best where its
             difference is significant, and of nothing else.
         stars: the frame's column of marks of significance, shown behind the numbers.
         right: whether texts are aligned to the right, as those of numbers should be.
-        note: what is said below a table that shows the column; of several columns the same is said
-            once.
+        note: note below a table that shows the column; equal notes of several columns appear once.
     """
 
     name: str
@@ -58,12 +57,12 @@ class Column:
 
     @property
     def interval(self) -> bool:
-        """Whether intervals are shown."""
+        """Return True if intervals are shown."""
         return bool(self.lower and self.upper)
 
     @property
     def names(self) -> tuple[str, str]:
-        """What a person may call it: as the numbers are called, and as it is headed."""
+        """Names that a user may use for the column: its name in the frame and its title."""
         return self.name.removesuffix(IN_WORDS), self.title
 
     def text(self, value: Any) -> str:
@@ -101,11 +100,11 @@ _WRITTEN = re.compile(r"([\w-]+)(?::(\d)(±|\[\])?|(>))?(?: (.+))?")
 def columns_as(header: str, **shows: Callable[[Any], str]) -> tuple[Column, ...]:
     """The columns of a header, written as in "response | claims:0 | brier:4± Brier score".
 
-    A column is its name in the frame, what it holds, and its title, where that is another; "" is no
-    title, and |Δp| in one is a formula. What it holds: nothing said: texts; a colon and digits:
-    numbers with so many decimals; ± behind these: intervals too, with ends in NAME_lower and
-    NAME_upper; []: with ends in lower and upper; >: texts that are aligned to the right, as numbers
-    are.
+    A column is written as its name in the frame, its format, and its title if that differs; "" is
+    no title, and |Δp| in a title is a formula. Without a format the column holds texts. The formats
+    are: a colon and digits for numbers with that many decimals; ± after the digits for intervals
+    too, with ends in NAME_lower and NAME_upper; [] for intervals with ends in lower and upper; >
+    for texts aligned to the right, like numbers.
 
     Args:
         header: the columns, between bars.
@@ -159,17 +158,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with what it says of itself.
+    """Table with its caption and notes.
 
     Attributes:
-        data: the numbers, a row per line, as a frame or as rows; what no `Column` names is data
-            only.
+        data: the numbers, a row per line, as a frame or as rows; columns without a `Column` are not
+            shown.
         columns: the columns that are shown, in order.
         caption: what the table shows, one sentence or more.
-        group: the frame's column whose values head blocks of rows; empty: there are no blocks.
-        note: what is said below it: what intervals, bold and stars mean.
-        beside: columns of the data that stand beside the numbers in files and are left out of
-            `numbers`, since another table has them in a row each.
+        group: column whose values head blocks of rows; if empty, there are no blocks.
+        note: note below the table: the meaning of intervals, bold and stars.
+        beside: columns that files contain beside the numbers and `numbers` leaves out, since
+            another table has a row for each.
     """
 
     data: Data
@@ -190,7 +189,7 @@ class Table:
 
     @property
     def numbers(self) -> pd.DataFrame:
-        """The data as a frame for somebody to work with, without what stands `beside`."""
+        """The data as a frame for further work, without the columns `beside`."""
         return self.frame.drop(columns=list(self.beside)) if self.beside else self.frame
 
     @cached_property
@@ -229,7 +228,7 @@ def presented(
 
     Args:
         table: the table.
-        names: what stands in place of a name wherever a text holds it as a whole word.
+        names: replacements of names wherever a text contains them as whole words.
         chosen: columns of numbers to show, by name or title, in this order; none: all of them.
             A table that has none of them stays as it is.
     """
@@ -263,10 +262,10 @@ def presented(
 
 
 def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str], str]:
-    """Return what puts other names in the place of those that a text holds as whole words.
+    """Return a function that replaces names that a text contains as whole words.
 
     Args:
-        names: what stands in place of each name.
+        names: replacement of each name.
         prose: whether texts are sentences, in which "a" before a word is the article unless a
             sentence begins with it, and in which quoted names are of columns and cells of the
             user's file, which keep them.
@@ -293,7 +292,7 @@ def _named(column: Column, named: Callable[[str], str], value: Any) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table shows at one place.
+    """Cell of a table as shown.
 
     Attributes:
         text: the number or text.
@@ -319,7 +318,7 @@ def blocks(table: Table) -> Iterator[Block]:
 
 
 def is_right(column: Column) -> bool:
-    """Whether a column is aligned to the right."""
+    """Return True if a column is aligned to the right."""
     return column.right or column.digits is not None
 
 
@@ -364,7 +363,7 @@ def _cell(column: Column, row: dict[Hashable, Any]) -> Cell:
 
 
 def _above(column: Column, row: dict[Hashable, Any]) -> bool:
-    """Whether a number, as it is shown, is above its interval, as that is shown."""
+    """Return True if a number as shown is above its interval as shown."""
     value, upper = row[column.name], row[column.upper]
     if not isinstance(value, float) or not isinstance(upper, float) or not value > upper:
         return False

@@ -18,7 +18,7 @@ def some_of(names: Sequence[object], most: int = 3) -> str:
 
 
 def in_sample_remark(passages: int) -> str:
-    """What a table says where the lexical model was fitted to passages that it was asked about."""
+    """Remark for results on passages to which the lexical model was fitted."""
     return (
         f"in-sample: the lexical model was fitted to {counted(passages, 'passage')} of these; what "
         "is measured against labels flatters it"
@@ -94,7 +94,7 @@ Not imported from there, since that takes longer than the posterior of a small g
 
 
 def verdict(probability: float) -> str:
-    """What a posterior says of a claim: supported, contradicted or undecided."""
+    """Verdict of a posterior on a claim: supported, contradicted or undecided."""
     if abs(probability - 0.5) <= UNDECIDED:
         return "undecided"
     return "supported" if probability > 0.5 else "contradicted"

@@ -1,4 +1,4 @@
-"""Where tables and figures are printed: what a column and a page of each venue hold."""
+"""Venues of tables and figures: widths of their columns and pages."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def venue_named(name: str) -> Venue:
 def fitted(figure: Figure, venue: Venue) -> Iterator[bool]:
     """Give a figure the width of its place; yield whether it takes more than a column.
 
-    What is little wider than a column is made as narrow, what is wider than the page as wide as it.
-    Letters keep their size, and the figure has its own width again afterwards.
+    A figure slightly wider than a column is narrowed to it, and one wider than the page to the
+    page. Letters keep their size, and the figure's own width is restored afterward.
     """
     from calibration.figures.shown_figure import ShownFigure
 

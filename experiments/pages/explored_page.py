@@ -59,7 +59,7 @@ class Exploration:
 
 @dataclass(frozen=True)
 class Explored:
-    """What follows from an exploration.
+    """Results of an exploration.
 
     Attributes:
         view: the fact graph that was asked about.
@@ -257,7 +257,7 @@ def _own_origin(served: Any, port: int) -> Any:
 
 
 class _Page:
-    """One open page: what was changed on it, and the parts of it that follow."""
+    """Open page: the changes made on it, and the parts that depend on them."""
 
     def __init__(
         self,
@@ -386,7 +386,7 @@ class _Page:
         _show_value(self.ui, slider)
 
     def _one(self, field: str, key: Any) -> Callable[[float], None]:
-        """What takes the value of one key of a field of what is asked."""
+        """Return a setter for one key of a field of the request."""
 
         def take(value: float) -> None:
             changed: Any = {**getattr(self.asked, field), key: value}

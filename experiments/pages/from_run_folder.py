@@ -49,7 +49,7 @@ def read_subject(
     files: Iterable[str] = (),
     chosen: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> RunContents:
-    """What a report of a finished run is about.
+    """Read the subject of a report of a finished run.
 
     Args:
         folder: the folder of the run's results.
@@ -245,7 +245,7 @@ def kept_priors(
     folder: Path,
     manifest: Mapping[str, Any],
 ) -> tuple[CrossFittedPriors, ...]:
-    """What a run learned, if that is still there; nothing if it is not what its file says.
+    """Priors that a run learned, if still there; none if they do not match their file.
 
     Args:
         asked: which priors.

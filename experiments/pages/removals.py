@@ -1,4 +1,4 @@
-"""What removing contexts changes, within bounds of work that are the same on every machine."""
+"""Effects of removing contexts, within limits of work that are the same on every machine."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def removals_of(
 
 
 def _content(model: FactorGraph) -> Hashable:
-    """What equal models have in common."""
+    """Key that equal models share."""
     arrays = (model.scope_starts, model.scope_variables, model.log_values, model.evidence)
     return model.names, *(array.tobytes() for array in arrays)
 
@@ -125,7 +125,7 @@ def _seen(
 ) -> tuple[ViewRemovals, FactGraph | None]:
     """A view as it was found, and as inference saw it: with what was learned; None: unknown.
 
-    What is not known is never replaced by what the data say.
+    An unknown value is never replaced by the data's.
     """
     model = view.relation_model
     # Every way out below says why something is missing; a page shows the reason in its place.

@@ -37,7 +37,7 @@ Data = Annotated[
 
 
 class ReportSettings(CellSettings):
-    """What the page shows."""
+    """Settings of the page's contents."""
 
     writes_page = True
 

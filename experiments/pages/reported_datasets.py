@@ -1,4 +1,4 @@
-"""What a report is about: a run's study, data, rows and summary, and which part of it is shown."""
+"""Subject of a report: a run's study, data, rows and summary, and the part shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Watch = Callable[[int], AbstractContextManager[Step]]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What one cell said of one response.
+    """Result of a cell for a response.
 
     Attributes:
         status: how inference ended.
@@ -54,13 +54,14 @@ view, comes after the last one."""
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One dataset of a run as its report shows it.
+    """Dataset of a run as its report shows it.
 
     Attributes:
         data: the dataset.
-        views: what is asked, as (title, view); that of assessors only if there is no other.
+        views: views of the graphs as (title, view); the view of assessors only if there is no
+            other.
         algorithms: what tables call the algorithms, with the seed where there are several.
-        assessors: numbers of those that are assessors.
+        assessors: numbers of the assessors.
         cells: where each of its cells stands; `answers` may hold fewer.
         main: the cell that is shown first.
         responses: the responses that the page lists.
@@ -147,7 +148,7 @@ def _part(
     cells: Sequence[tuple[CellRows, StudyCell]],
     responses: tuple[FactGraph, ...],
 ) -> Part:
-    """One dataset with what its cells said of the responses that are listed."""
+    """Dataset with the results of its cells for the listed responses."""
     rows, selections = subject.rows, subject.study.selected
     inferred = list(dict.fromkeys(cell.view for _, cell in cells if cell.view != NO_VIEW))
     algorithms = list(dict.fromkeys(_algorithm(cell) for _, cell in cells))
@@ -192,7 +193,7 @@ def _algorithm(cell: StudyCell) -> tuple[str, int]:
 
 
 def view_title(view: GraphView) -> str:
-    """The name of a view: what it does not take from the data is said."""
+    """Name of a view, which mentions the settings that do not come from the data."""
     if view == NO_VIEW:
         return WITHOUT_GRAPH
     parts = [view.variant]

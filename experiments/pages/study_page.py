@@ -82,7 +82,7 @@ def write_study_page(subject: RunContents, path: Path, *, watch: Watch | None = 
 
 
 def _study(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
-    """What stands on the page beside the list of responses."""
+    """Contents of the page beside the list of responses."""
     groups = agreeing_cells(subject.rows, subject.summary)
     differences, others = _plots(subject, parts, groups)
     # The selections of a cell share its units.
@@ -159,7 +159,7 @@ def _summaries(subject: RunContents) -> Iterator[dict[str, Any]]:
 
 
 def _shown(frame: pd.DataFrame, columns: Sequence[Column], *more: str) -> list[str]:
-    """Which columns of a frame are shown: of the many that it has."""
+    """Names of the columns of a frame to show."""
     wanted = {f"{column.name}{end}" for column in columns for end in (*ENDS, "_best")}
     return [name for name in frame if name in wanted or name in more]
 
@@ -274,9 +274,9 @@ def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]
     """Scores with their intervals: a row for every answer, a panel per measure.
 
     Args:
-        rows: the answers: name, what stands beside the row; exact, whether it is that of the exact
-            backend, which has a color of its own; and of each measure the score and the ends of
-            its interval, MEASURE_lower and MEASURE_upper.
+        rows: the answers: name, the label of the row; exact, whether the exact backend gave it,
+            which has its own color; and for each measure the score and the ends of its interval,
+            MEASURE_lower and MEASURE_upper.
         measures: the measures to show, with the title of each.
     """
     from textwrap import fill
@@ -313,7 +313,7 @@ def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]
 
 
 def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Figure:
-    """How posteriors are spread over [0, 1], by human label.
+    """Distribution of posteriors over [0, 1], by human label.
 
     Args:
         p: posteriors (n,).

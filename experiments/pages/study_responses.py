@@ -147,7 +147,7 @@ def _posterior(answer: Answer | None, row: int) -> float | None:
 def _borne(
     graph: FactGraph, removals: Sequence[ViewRemovals | None]
 ) -> dict[Borne, dict[int, Effect]]:
-    """What passages do to claims, a row for all views that agree on a relation."""
+    """Effects of passages on claims, a row for all views that agree on a relation."""
     effects: dict[Borne, dict[int, Effect]] = {}
     for view, of_view in enumerate(removals):
         if of_view is None or of_view.seen is None:

@@ -30,16 +30,16 @@ from factormodels.io.not_used import not_used_records, not_used_sentence, noting
 
 @dataclass(frozen=True)
 class Option:
-    """How a field is asked for on the command line.
+    """Command-line properties of a field.
 
     Attributes:
-        metavar: what stands in the place of its value; the type's word if empty.
+        metavar: placeholder of its value; derived from the type if empty.
         name: the option's name without hyphens, if it is not the field's.
-        command_line: whether there is such an option; some things only a program can give.
-        usual: whether nine in ten people need it: `--help` shows it, and `--help-all` the others.
+        command_line: whether the command line has such an option; some values only a program can
+            pass.
+        usual: whether most users need it: `--help` shows it, and `--help-all` the others.
         writes: whether it names a file that the command writes.
-        python: what a program may give, as a type checker is told, where that is more than the
-            field holds.
+        python: type annotation of what a program may pass, if wider than the field's type.
     """
 
     metavar: str = ""
@@ -73,9 +73,9 @@ class Settings(BaseModel):
 
     @classmethod
     def from_given(cls, given: Mapping[str, Any]) -> Self:
-        """Settings with the values that are given, all others as they are by default.
+        """Build settings from the given values and defaults for all others.
 
-        None stands for what is not given.
+        None means that a value is not given.
 
         Raises:
             InputError: for an unknown name, or a value that its field does not take.
@@ -90,9 +90,9 @@ class Settings(BaseModel):
 
 @cache
 def option_of(kind: type[Settings], name: str) -> Option:
-    """How a field is asked for on the command line, its name there filled in.
+    """Command-line properties of a field, with its option name filled in.
 
-    What is noted on the field goes before what its type says.
+    Annotations of the field take precedence over those of its type.
     """
     fields: dict[str, Any] = {"name": name.strip("_").replace("_", "-")}
     for note in kind.model_fields[name].metadata:
@@ -114,7 +114,7 @@ def declared_in(kind: type[Settings], name: str) -> type[Settings]:
 
 @cache
 def meanings_of(kind: type[Settings]) -> Mapping[str, str]:
-    """What each field of a class means: the string below it, or else what its type says."""
+    """Descriptions of the fields of a class: the string below each, or its type's description."""
     meanings = {name: field.description or "" for name, field in kind.model_fields.items()}
     for each in reversed(kind.__mro__):
         if issubclass(each, Settings) and inspect.get_annotations(each):
@@ -167,7 +167,7 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
 
 
 def _listed(value: Any) -> Any:
-    """What is listed, as a tuple; one text, number or path is a list of one."""
+    """Return values as a tuple; a single text, number or path is a list of one."""
     return (value,) if isinstance(value, str | int | float | os.PathLike) else value
 
 
@@ -311,10 +311,10 @@ def check_out(kind: type[Settings], path: Path, inputs: Sequence[Path]) -> None:
 def found_by(
     function: Callable[..., Result], settings: Settings, *arguments: Any, **named: Any
 ) -> Result:
-    """What a function of the front door finds, with its name and all that was asked.
+    """Call a function of the front door, and return its findings with its name and settings.
 
-    What it says itself of its settings, such as what it chose where nothing was, goes before. The
-    last sentence names what the files that it read hold and nobody used.
+    Settings that the function itself reports, such as choices it made, take precedence. The last
+    sentence names the contents of its input files that were not used.
 
     Raises:
         InputError: if a file that is to be written cannot be, and as the function does.

@@ -81,7 +81,7 @@ class AlgorithmSettings(Settings):
         }
 
     def _place(self, setting: str) -> str:
-        """How errors name a setting: as it was typed, behind the name of the backend or alone."""
+        """Name of a setting in errors: as it was typed, with or without the name of the backend."""
         behind = self.backend.typed if isinstance(self.backend, _NameWithSettings) else {}
         return (
             f"--backend {self.backend},{behind[setting]}" if setting in behind else _option(setting)
@@ -104,7 +104,7 @@ class AlgorithmSettings(Settings):
 def parse_settings(
     assignments: Iterable[str], others: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """The settings that texts like "damping=0.5" stand for, beside those that are given already.
+    """Parse texts such as "damping=0.5" into settings, and add them to those already given.
 
     Raises:
         InputError: for a text without "=", a bad value, or a setting given twice.

@@ -1,4 +1,4 @@
-"""Which cells of a study a command is about, in the manner of `dvc`: an option a name."""
+"""Options that select cells of a study, one per column, as in `dvc`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.settings import USUAL, Option, Settings
 
 
 def _texts(value: Any) -> Any:
-    """One value, or several, as a tuple of texts; numbers as a user writes them."""
+    """Return one value or several as a tuple of texts, with numbers as a user writes them."""
     values = value if isinstance(value, list | tuple) else (value,)
     return tuple(
         f"{each:g}" if isinstance(each, int | float) and not isinstance(each, bool) else each
@@ -26,7 +26,7 @@ NUMBERED = Option(python="str | float | Sequence[str | float]")
 
 
 class CellSettings(Settings):
-    """Which cells of the study."""
+    """Selection of cells of a study."""
 
     dataset: Annotated[Chosen, USUAL] = ()
     """Only the cells of these datasets; repeatable."""

@@ -115,7 +115,7 @@ def note_of(conventions: Conventions, names: Sequence[str]) -> str:
 
     Args:
         conventions: all that hold.
-        names: those that the numbers of the table depend on; empty: there is no sentence.
+        names: conventions that the table's numbers depend on; if empty, there is no sentence.
     """
     if not names:
         return ""
@@ -138,7 +138,7 @@ def own_prior_remarks(graphs: Iterable[FactGraph], conventions: Conventions) -> 
 
     Args:
         graphs: the responses.
-        conventions: those that hold.
+        conventions: conventions in force.
     """
     if conventions.context_prior is None:
         return ()

@@ -37,7 +37,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a file holds.
+    """Contents of a loaded file.
 
     Attributes:
         factor_graph: the model to be asked.
@@ -265,7 +265,7 @@ def read_model(source: Path, response: str | None = None) -> FactGraph | FactorG
 
 
 def is_dataset(source: Path) -> bool:
-    """Whether `source` names an embedded dataset and no file."""
+    """Return True if `source` names an embedded dataset and not a file."""
     from factormodels import datasets
 
     return str(source) in datasets.names() and not exists(source)
@@ -318,7 +318,7 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".xlsx", ".parquet", ".arrow", "
 
 
 def is_evidence_table(part: Any) -> bool:
-    """Whether a part of evidence is a table with a row for each case, told by name or content.
+    """Return True if evidence is a table with a row for each case, by its name or content.
 
     Raises:
         InputError: if a file cannot be read.
@@ -446,7 +446,7 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
 
 
 def _truth_state(graph: FactorGraph, name: str, truth: bool) -> int | str:
-    """Return the state that true or false stands for."""
+    """Return the state of the value true or false."""
     if graph.state_names is None or name not in graph.index:
         return int(truth)
     named = graph.state_names[graph.index[name]]

@@ -103,7 +103,7 @@ Openness = Annotated[
 
 
 class DrawnSettings(Settings):
-    """What is drawn at random."""
+    """Settings of random draws."""
 
     seed: Seed = 0
     """Seed of all that is drawn: folds, intervals, tests, samples."""

@@ -1,4 +1,4 @@
-"""What to write in place of a value that does not fit, in the words of whoever wrote it."""
+"""Fixes for values that do not fit, in the form in which the user wrote them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
 
 
 def known_mend(error: Mapping[str, Any]) -> str:
-    """What to write in place of a value of the wrong type or range; empty of other errors."""
+    """Fix for a value of the wrong type or range; empty for other errors."""
     kind = error["type"]
     if kind not in _LIMITS:
         return _MENDS.get(kind, "")
@@ -65,7 +65,7 @@ def known_mend(error: Mapping[str, Any]) -> str:
 
 
 def _is_nan(value: Any) -> bool:
-    """Whether no limit tells what is wrong: what is not a number lies beyond each of them."""
+    """Return True for NaN, for which naming a limit would not help."""
     try:
         return math.isnan(float(value))
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""How Core selects claims, as a command and a study say it."""
+"""Settings of Core's selection of claims, shared by commands and studies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Weights = Annotated[
 
 
 class SelectionRule(Settings):
-    """Which claims exclude each other, and what they are worth."""
+    """Rule for which claims exclude each other, and their weights."""
 
     weights: Annotated[Weights, USUAL] = "informativeness"
 

@@ -138,7 +138,7 @@ _LEAST_HEIGHT = 4.0
 
 
 def draw_factor_graph(graph: FactorGraph, posterior: Posterior, width: float = PAGE) -> Figure:
-    """A drawing of a factor graph, so many inches wide; an observed variable is filled.
+    """Draw a factor graph at a width in inches; observed variables are filled.
 
     Raises:
         InputError: without variables, or for a graph that is too large for a page.

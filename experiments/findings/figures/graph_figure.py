@@ -58,7 +58,7 @@ _SENTENCES: Mapping[RelationKind, str] = {
 
 
 def in_words(relation: Relation) -> str:
-    """What a relation says of its two ends, by their ids."""
+    """Describe a relation in words, by the ids of its two ends."""
     return _SENTENCES[relation.kind].format(relation.source, relation.target)
 
 
@@ -133,10 +133,10 @@ def draw_fact_graph(
 ) -> ShownFigure:
     """Draw a fact graph: nodes with their texts, relations with their strengths.
 
-    Of a graph that is too large what `legible` chooses is drawn, and what is not is said below. The
-    color and the dashes of a line say what the relation is, its thickness how probable. A
-    relation within a column is an arc beside it. The bar of a claim is its posterior, the tick at
-    its end the human label, where there is one.
+    If a graph is too large, the part that `legible` chooses is drawn, and a sentence below names
+    the rest. The color and dashes of a line show the kind of relation, its thickness the
+    probability. A relation within a column is an arc beside it. The bar of a claim is its
+    posterior, the tick at its end the human label, if there is one.
 
     Args:
         graph: the fact graph.
@@ -239,11 +239,11 @@ _EDGE = 0.06
 
 
 def legible(graph: FactGraph) -> tuple[FactGraph, str]:
-    """What of a graph is drawn, and a sentence on what is not; empty where all of it is.
+    """Return the part of a graph to draw, and a sentence on the rest; empty if all is drawn.
 
-    These are the first `MOST_ROWS` claims, as many passages with the most decided relations to
-    them, and the most decided `MOST_RELATIONS` relations between all of these, those that are not
-    neutral first. All stand in their order.
+    The part has the first `MOST_ROWS` claims, as many passages with the most decided relations to
+    them, and the `MOST_RELATIONS` most decided relations between these, neutral ones last. All keep
+    their order.
     """
     atoms = graph.atoms[:MOST_ROWS]
     places = {atom.id for atom in atoms}
@@ -357,7 +357,7 @@ def untangled(graph: FactGraph) -> list[Context]:
 
 
 def _places(names: Sequence[str], x: float, rows: int) -> dict[str, tuple[float, float]]:
-    """Where nodes stand, evenly spaced from the top."""
+    """Vertical positions of nodes, evenly spaced from the top."""
     # A single node stands in the middle.
     step = (rows - 1) / (len(names) - 1) if len(names) > 1 else 0.0
     top = rows - 1 if len(names) > 1 else (rows - 1) / 2

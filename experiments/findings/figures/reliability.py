@@ -37,7 +37,7 @@ def reliability_figure(
 
 
 def _says_nothing(curves: Mapping[str, CorpCurve]) -> str:
-    """Return why no line can rise: a frequency of 0 or 1 is that of every probability."""
+    """Return why no line can rise: the frequency is 0 or 1 at every probability."""
     frequencies = {float(each) for curve in curves.values() for each in curve.recalibrated}
     if len(frequencies) > 1 or not frequencies <= {0.0, 1.0}:
         return ""
