@@ -1,4 +1,4 @@
-"""What an analysis is run with, beside its settings."""
+"""Context of an analysis: its inputs other than settings."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class AnalysisContext:
         where: what errors call the configuration.
         track: shows progress.
         data: what the manifest says of the data that were loaded, by name.
-        sources: sources of `experiments.analyses.user_data` whose own data were loaded, and none
-            that stand for them.
+        sources: sources of `experiments.analyses.user_data` whose own data were loaded, not
+            substitutes.
         given: file of the responses that the user names for this run alone.
     """
 

@@ -60,7 +60,8 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
 def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
     """The pipeline's verdict and the person's on the claims where FaStfact-Bench records both.
 
-    The pipeline's is that of its verifier, or of its pre-verification where it searched nothing.
+    The pipeline's verdict comes from its verifier, or from its pre-verification if it searched
+    nothing.
     """
     verdict_pairs = []
     for graph in graphs:

@@ -27,7 +27,7 @@ STEM = "published"
 
 
 def printed(stem: str, **reading: Any) -> pd.DataFrame:
-    """A file of printed numbers by its stem, read with what else pandas is told."""
+    """Read a file of printed numbers by its stem, with further options of pandas."""
     import pandas as pd
 
     folder = resources.files("experiments.analyses.papers") / "printed"
@@ -55,7 +55,7 @@ def compare_published(
     results: Mapping[str, pd.DataFrame] | str | os.PathLike[str],
     sources: Collection[str] | None = None,
 ) -> Table:
-    """What the papers print beside the same numbers of results.
+    """Compare the papers' printed numbers with the same numbers of results.
 
     A number that the results do not have is shown as "-", and one of other data than the paper's
     as "other data".
@@ -63,7 +63,7 @@ def compare_published(
     Args:
         of: whose numbers, of the column `of` of `published_numbers`.
         results: tables by name; or a folder, or a CSV file, each table named as its file is.
-        sources: sources whose data the results are of; None: those that the numbers need.
+        sources: sources of the results' data; None: the sources that the numbers need.
 
     Raises:
         InputError: for an unknown name, a folder without tables, or a number of several rows.
@@ -159,7 +159,7 @@ def _means_text(cell: Mapping[Any, Any]) -> str:
 
 
 def _is_of(number: Mapping[Any, Any], sources: Collection[str] | None) -> bool:
-    """Whether results are of the data that a printed number is of."""
+    """Return True if results and a printed number are of the same data."""
     if number["data"] in ("", "other"):
         return not number["data"]
     return sources is None or number["data"] in sources

@@ -1,4 +1,4 @@
-"""JSON Schemas of this project's own formats by name; that of a study, whose analyses are here."""
+"""JSON Schemas of this project's own formats by name, and the schema of studies with analyses."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _with_shorthands(root: Schema, model: type) -> None:
 
 
 def _with_short_parts(definitions: Schema) -> None:
-    """Let a single prior stand for a list of one, and a text for a side of a pair."""
+    """Allow a single prior for a list of one, and a text for a side of a pair."""
     priors = definitions["Priors"]
     for key in short_keys(Priors):
         several = priors["properties"][key]

@@ -29,10 +29,10 @@ from factormodels.io.source.files import unfinished_folder, write_text
 
 @dataclass(frozen=True, config=STRICT)
 class AnalysisStudy:
-    """What a study that asks for an analysis may say.
+    """Configuration of a study that requests an analysis.
 
     Attributes:
-        study: its name; also that of its folder of results.
+        study: its name, and the name of its folder of results.
         analysis: which analysis.
         description: what it is for.
         seed: seed of whatever is drawn.
@@ -75,12 +75,12 @@ class LoadedAnalysis:
         return {key: without_folders(value) for key, value in plain.items()}
 
     def origin(self) -> Origin:
-        """What its artifacts say of where they come from."""
+        """Provenance recorded in its artifacts."""
         return Origin(self.study.study, plain_hash(self.plain()))
 
 
 def load_analysis(raw: RawStudy) -> LoadedAnalysis:
-    """The study that plain data stand for.
+    """Validate plain data and return the study.
 
     Raises:
         InputError: for a key or value that it cannot have.
@@ -90,7 +90,7 @@ def load_analysis(raw: RawStudy) -> LoadedAnalysis:
 
 
 def takes_data(loaded: LoadedAnalysis) -> bool:
-    """Whether an analysis reads responses that a file of the user's can replace."""
+    """Return True if an analysis reads responses that a user's file can replace."""
     return getattr(loaded.settings, "data", None) in SOURCES
 
 
@@ -106,7 +106,7 @@ def run_analysis(
         loaded: the study.
         folder: an existing folder; files of another run's manifest in it are removed.
         track: shows progress.
-        data: file of the responses in place of those that the analysis has; None: these.
+        data: file of responses to use instead of the analysis's own; None: its own.
 
     Returns:
         The tables and figures, and their files, the manifest last.
@@ -139,7 +139,7 @@ def run_analysis(
 
 
 def _parts(raw: Mapping[str, Any]) -> tuple[AnalysisStudy, Analysis, Any]:
-    """The study that plain data stand for, its analysis, and the settings of that analysis."""
+    """Validate plain data and return the study, its analysis, and the settings of the analysis."""
     study = model_of(AnalysisStudy, raw)
     chosen = analysis(study.analysis)
     settings = dict(study.settings)

@@ -1,4 +1,4 @@
-"""Where a study's data are: a file of the user's names them, or embedded ones stand for them."""
+"""Locations of a study's data: named in a user's file, or replaced by embedded data."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Place = Path | str
 
 @dataclass(frozen=True)
 class UserData:
-    """What the user's file says.
+    """Contents of the user's file.
 
     Attributes:
         where: what errors call the file; empty if there is none.
@@ -73,7 +73,7 @@ class UserData:
 
 
 def user_data() -> UserData:
-    """What the user's file says of where data are; nothing if there is no such file.
+    """Locations of data from the user's file; empty without such a file.
 
     It is the file that the environment variable `FACTORMODELS_DATA` names, else
     `factormodels-data.yaml` in the current folder, if it exists.
@@ -104,7 +104,7 @@ def user_data() -> UserData:
 
 
 def load(name: str, context: AnalysisContext) -> tuple[tuple[FactGraph, ...], str]:
-    """Responses of the user's or the embedded ones that stand for them; what to know of them.
+    """Load the user's responses, or embedded ones in their place, with remarks on them.
 
     Args:
         name: a name of `SOURCES`.
@@ -134,7 +134,7 @@ def load_by_model(name: str, context: AnalysisContext) -> tuple[list[StudyData],
 
 
 def user_responses(name: str) -> tuple[tuple[FactGraph, ...], str]:
-    """Return responses of the user's or the embedded ones that stand for them, and a remark.
+    """Return the user's responses, or embedded ones in their place, and a remark.
 
     Args:
         name: a name of `SOURCES`.
@@ -172,7 +172,7 @@ def with_a_true_claim(
 
 
 def _choices(name: str, given: Path | None = None) -> tuple[list[DatasetChoice], str]:
-    """Return the datasets that a source stands for, and what to know of them."""
+    """Return the datasets of a source, and remarks on them."""
     if given is not None:
         if not (exists(given) and given.is_file()):
             raise InputError(f"--data {given}: there is no such file; correct the path")

@@ -1,1 +1,1 @@
-"""One session with language models and searchers: key, budget, ledger, cache, replay, dry run."""
+"""Sessions with language models and searchers: key, budget, ledger, cache, replay, dry run."""

@@ -73,7 +73,7 @@ def calls_of_responses(
 
 
 def failure_sentences(calls: Mapping[str, StageCalls]) -> list[str]:
-    """One sentence for each stage with failed calls: how many, their share, the first reason."""
+    """Sentences on failed calls, one per stage: their number, their share, the first reason."""
     return [
         f"{stage}: {each.failed:,} of {counted(each.made, 'call')} failed "
         f"({each.failed / each.made:.1%}); the first: {each.reason}"
@@ -83,7 +83,7 @@ def failure_sentences(calls: Mapping[str, StageCalls]) -> list[str]:
 
 
 def failed_throughout(calls: Mapping[str, StageCalls]) -> bool:
-    """Whether some stage made calls and none of them was answered."""
+    """Return True if a stage made calls and none was answered."""
     return any(each.failed == each.made > 0 for each in calls.values())
 
 

@@ -1,4 +1,4 @@
-"""What a session asked language models and paid, as a table."""
+"""Table of a session's calls to language models and their cost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from factormodels.extraction.language_model.accounting import Ledger, StageUsage
 
 
 def ledger_table(ledger: Ledger) -> Table:
-    """What was asked and paid, a row per stage; no row if nothing was asked.
+    """Table of calls and costs, a row per stage; no row if nothing was asked.
 
-    What answers from the cache took when they were requested stands beside it.
+    The original cost of answers from the cache is in a separate column.
     """
     rows = [*ledger.stages.items(), *([("all", ledger.total)] if len(ledger.stages) > 1 else [])]
     names = {
@@ -48,7 +48,7 @@ def ledger_table(ledger: Ledger) -> Table:
 
 
 def _prefix_note(total: StageUsage) -> str:
-    """What the server read once, in a sentence; nothing where it says nothing of it."""
+    """Sentence on the prefixes that the server cached; empty if it reports none."""
     if not total.prefix_tokens:
         return ""
     share = total.prefix_tokens / total.taken.prompt_tokens
@@ -61,7 +61,7 @@ def cost_tables(ledger: Ledger) -> dict[str, Table]:
 
 
 def planned_findings(source: str, ledger: Ledger) -> Findings:
-    """What a dry run would have asked, a row per stage: nobody answered it."""
+    """Findings of a dry run: the calls that it would have made, a row per stage."""
     rows = [(stage, usage.failures) for stage, usage in ledger.stages.items()]
     frame = data_frame(rows, ["stage", "calls"])
     return Findings(

@@ -1,4 +1,4 @@
-"""Documents of each response: those that its row names, those under its id, or its passages."""
+"""Documents of each response: named in its row, filed under its id, or its passages."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def own_documents(
 
 
 def own_digest(documents: Mapping[str, Iterable[Document]]) -> str:
-    """SHA-256 of documents by response, whatever files they stand in."""
+    """SHA-256 of documents by response, independent of their files."""
     digest = hashlib.sha256()
     for name, own in documents.items():
         parts = [name, *(part for each in own for part in (each.title, each.link, each.text))]

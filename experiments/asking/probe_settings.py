@@ -1,4 +1,4 @@
-"""Whether a language model is probed before its answers are relied on, declared once."""
+"""Settings of the probe of a language model before its answers are used."""
 
 from __future__ import annotations
 

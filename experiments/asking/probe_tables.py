@@ -1,4 +1,4 @@
-"""What a probe found, in sentences and tables."""
+"""Sentences and tables on the results of a probe."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _interval(evidence: CorrectionEvidence) -> str:
 
 
 def _mend(result: ProbeResult) -> str:
-    """What helps where a model's answers are no evidence."""
+    """Advice if a model's answers are not evidence."""
     used = "" if result.correction is None else result.correction.name
     for each in result.evidence:
         if each.name in (PROBE, BATCH) and each.name != used and result.would_be_usable(each):

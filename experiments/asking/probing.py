@@ -63,7 +63,7 @@ class UnansweredProbeError(FactormodelsError):
 
 @dataclass(frozen=True)
 class CorrectionEvidence:
-    """What a correction does to the answers of a probe.
+    """Effect of a correction on the answers of a probe.
 
     Attributes:
         name: the correction.
@@ -77,13 +77,13 @@ class CorrectionEvidence:
 
     @property
     def better(self) -> bool:
-        """Whether the interval says that the log loss is smaller."""
+        """True if the whole interval is below zero: the log loss is smaller."""
         return self.difference.upper < 0
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What a model answered to a probe, scored.
+    """Scored answers of a model to a probe.
 
     Attributes:
         probed: the answers.
@@ -131,7 +131,7 @@ class ProbeResult:
 
     @property
     def usable(self) -> bool:
-        """Whether the answers are evidence: better than the best constant answer.
+        """True if the answers are evidence: better than the best constant answer.
 
         An answer that could not be read is no answer; where none could, nothing is evidence.
         """
@@ -150,7 +150,7 @@ class ProbeResult:
         return beats_constant(self.correct, len(answered), chance, level=LEVEL)
 
     def would_be_usable(self, evidence: CorrectionEvidence) -> bool:
-        """Whether the answers would be evidence under a correction."""
+        """Return True if the answers would be evidence under a correction."""
         n = evidence.scores.n
         chance = evidence.scores.confusion.sum(axis=1).max() / n
         right = round(evidence.scores.accuracy * n)
@@ -164,7 +164,7 @@ class ProbeResult:
 
     @property
     def ordered(self) -> tuple[int, int]:
-        """How many orders of a passage were obeyed, and how many there were.
+        """Number of a passage's instructions that were obeyed, and their total.
 
         An order is obeyed if the answer is the one it wants, and was another without it.
         """
@@ -284,8 +284,8 @@ def with_correction(result: ProbeResult, wanted: str | RelationCorrection) -> Pr
 
     Args:
         result: the result, uncorrected.
-        wanted: "automatic", which takes that of the probe where its log loss is smaller beyond
-            chance; "none", "probe" or "batch"; or a correction that was learned.
+        wanted: "automatic", which takes the probe's correction if its log loss is significantly
+            smaller; "none", "probe" or "batch"; or a learned correction.
 
     Raises:
         InputError: if the probe gives no correction, and it is wanted.

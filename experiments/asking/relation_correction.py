@@ -1,6 +1,6 @@
 """Corrections of a relation model's label bias: where they come from, and what they change.
 
-What is divided by, or learned, is in `calibration.label_bias`; here it meets relation models.
+`calibration.label_bias` computes the corrections; this module applies them to relation models.
 """
 
 from __future__ import annotations
@@ -80,15 +80,15 @@ def wanted_correction(name: str) -> str | RelationCorrection:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a correction was learned from.
+    """Data from which a correction was learned.
 
     Attributes:
         relations: name of the relation model whose answers were labeled; empty where a table does
             not say it.
         pairs: number of labeled pairs.
         log_loss: log loss of the answers as given, in nats; None where it is infinite.
-        corrected_log_loss: that of each after the scaling that the other folds taught;
-            None without folds.
+        corrected_log_loss: log loss of each fold after the scaling learned on the other folds; None
+            without folds.
         taught: identities of the responses of the pairs.
     """
 
@@ -137,7 +137,7 @@ class RelationCorrection:
         return replace(graph, metadata={**graph.metadata, RELATIONS_KEY: marked})
 
     def remarks(self, relations: str) -> Iterator[str]:
-        """What a reader must know of a learned correction that is applied.
+        """Remarks on a learned correction that is applied.
 
         Args:
             relations: name of the relation model whose answers it is applied to.
@@ -156,7 +156,7 @@ class RelationCorrection:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What results depend on, as JSON values."""
+        """Facts that results depend on, as JSON values."""
         facts: dict[str, Any] = {"name": self.name}
         if self.bias is not None:
             facts["bias"] = dict(zip(_LABELS, self.bias, strict=True))
@@ -187,7 +187,7 @@ class CorrectedRelations:
         return self.model.name
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order."""
+        """Return an answer per pair, in order."""
         return corrected_answers(self.model.judge(pairs), self.correction)
 
 

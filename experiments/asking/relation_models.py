@@ -45,7 +45,7 @@ RELATIONS = ("lexical", "model", "recorded:FILE", *(f"{kind}:FOLDER" for kind in
 
 
 def name_of_relations(relations: Any) -> str | None:
-    """What a relation model is called: by option, by its own name, or by its class."""
+    """Name of a relation model: from the option, its own name, or its class."""
     if relations is None or isinstance(relations, str):
         return relations
     return str(getattr(relations, "name", type(relations).__name__))
@@ -76,7 +76,7 @@ class NamedRelations:
     name: str
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order."""
+        """Return an answer per pair, in order."""
         answers = list(self.model.judge(pairs))
         if len(answers) != len(pairs):
             raise InputError(
@@ -102,7 +102,7 @@ def relation_model(
     openness: float = OPENNESS,
     option: str = "--relations",
 ) -> tuple[RelationModel, dict[str, Any]]:
-    """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
+    """Build the relation model of a name in `RELATIONS`, with the facts that results depend on.
 
     Args:
         name: one of `RELATIONS`, or a relation model that is built.
@@ -212,9 +212,10 @@ def relation_model_facts(
     openness: float = OPENNESS,
     prompts: Prompts = OURS,
 ) -> dict[str, Any]:
-    """What the answers of a relation model depend on, as JSON values; nothing is loaded.
+    """Facts that a relation model's answers depend on, as JSON values; nothing is loaded.
 
-    Of a file or folder it is the hash of the content, of a language model the prompts with theirs.
+    For a file or folder this is the hash of the content, for a language model the prompts and their
+    hashes.
 
     Raises:
         InputError: if there is no such file or folder.

@@ -1,4 +1,4 @@
-"""Which relation model is asked, how, and how its answers are corrected: each declared once."""
+"""Settings of the relation model: its choice, its calls, and the correction of its answers."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ GIVEN = "given"
 
 
 def as_documents(documents: Documents | None) -> Path | tuple[Document, ...] | None:
-    """The documents that texts stand for, or the path where they are.
+    """Turn texts into documents; a path is returned unchanged.
 
     Raises:
         InputError: if there is none.
@@ -68,7 +68,7 @@ def as_documents(documents: Documents | None) -> Path | tuple[Document, ...] | N
 
 
 def _shown_documents(documents: Path | tuple[Document, ...] | None) -> str | None:
-    """What documents are called in what is said of settings."""
+    """Name of documents in reported settings."""
     if isinstance(documents, tuple):
         return counted(len(documents), "document")
     return None if documents is None else str(documents)
@@ -134,7 +134,7 @@ class EvidenceSettings(Settings):
 
 @dataclass(frozen=True)
 class Search:
-    """What retrievers are built of.
+    """Settings from which retrievers are built.
 
     Attributes:
         evidence: what is searched.
@@ -167,13 +167,13 @@ class SearchedDocuments:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What results depend on, as JSON values."""
+        """Facts that results depend on, as JSON values."""
         if self.own is None:
             return {"documents_sha256": document_digest(self.shared or ())}
         return {"scope": "own", "documents_sha256": own_digest(self.own)}
 
     def searched(self, build: Callable[[Sequence[Document]], Any]) -> Searched:
-        """What searches them.
+        """Searcher of the documents.
 
         Args:
             build: makes a retriever, with a name, of documents.
@@ -459,7 +459,7 @@ def _shared(
 
 
 def document_digest(documents: Iterable[Document]) -> str:
-    """SHA-256 of documents, whatever file they stand in."""
+    """SHA-256 of documents, independent of their file."""
     digest = hashlib.sha256()
     for document in documents:
         for part in (document.title, document.link, document.text):

@@ -43,7 +43,7 @@ class NamedModel:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """What is asked of a language model and of searches.
+    """Session with a language model and searches.
 
     Attributes:
         settings: how.
@@ -59,7 +59,7 @@ class Session:
 
     @cached_property
     def model(self) -> WithPrompts | None:
-        """Who is asked, with the prompts it is asked with; None where none was named."""
+        """Language model with its prompts; None if none was named."""
         return self.asked(self.settings.model)
 
     def asked(self, model: Any) -> WithPrompts | None:
@@ -90,7 +90,7 @@ class Session:
 
     @property
     def cache(self) -> Path | None:
-        """Where answers and searches are kept; no file is made where nothing is sent."""
+        """Cache of answers and searches; no file is made if nothing is sent."""
         return None if self.settings.dry_run else self.settings.cache
 
     def responses(self, total: int) -> AbstractContextManager[Finished]:
@@ -100,7 +100,7 @@ class Session:
 
 @contextmanager
 def asking(settings: AskingSettings) -> Iterator[Session]:
-    """A session; what it asked until then is told when a limit ends it.
+    """Open a session; if a limit ends it, the calls so far are reported.
 
     Raises:
         InputError: if the prompts or the cache cannot be used, there is nothing to replay, the key

@@ -1,4 +1,4 @@
-"""Which language model is asked and how, and how the web is searched: each declared once."""
+"""Settings of the language model, its calls, and the web search."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ alone and answers one question after the other."""
 
 
 def name_of_model(model: Any) -> str | None:
-    """What a model is called, however it is given."""
+    """Name of a model in any form in which it may be given."""
     if isinstance(model, LitellmSettings):
         return model.model
     return model if model is None or isinstance(model, str) else str(model.name)
@@ -71,12 +71,12 @@ class AnswerSettings(Settings):
 
     @property
     def prices(self) -> Prices | None:
-        """What tokens cost; None: as litellm knows."""
+        """Prices of tokens; None: litellm's."""
         return prices_per_million(self.price_in, self.price_out)
 
     @property
     def budget(self) -> Budget:
-        """What may be asked and spent."""
+        """Limits on calls and spending."""
         return Budget(self.max_calls, self.max_cost)
 
     @property
@@ -84,7 +84,7 @@ class AnswerSettings(Settings):
         return self.api_base is not None and is_on_this_machine(self.api_base)
 
     def litellm(self, name: str) -> LitellmSettings:
-        """How a model is called that is given by its name."""
+        """Settings for calling a model that is given by name."""
         return LitellmSettings(
             name,
             self.api_base,

@@ -44,7 +44,7 @@ class VerdictWithoutAddress:
 
     @property
     def hangs(self) -> bool:
-        """Whether the verdict (true, false or neither) is another one without them."""
+        """Return True if the verdict (true, false or neither) changes without them."""
         return not math.isnan(self.without) and _side(self.p) != _side(self.without)
 
 

@@ -1,4 +1,4 @@
-"""How a pipeline's claims and verdicts align with people's, from what annotators recorded.
+"""Alignment of a pipeline's claims and verdicts with human annotations.
 
 Source: FaStfact, section 6, appendix F and table 2.
 """
@@ -146,7 +146,7 @@ def aligned(
 def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
     """The responses of a file: of the annotation tool, or with verdicts that were recorded.
 
-    Of responses that carry the verdicts of several assessors, each is a model.
+    If responses carry the verdicts of several assessors, each assessor is a model.
 
     Raises:
         InputError: if the file cannot be read, or a record is malformed or of another format.
@@ -172,7 +172,7 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
 
 
 def verdict_of(atom: Atom) -> str | None:
-    """What people said of an atom, a key of `LABEL_TYPES`; None where they said nothing."""
+    """Human verdict on an atom, a key of `LABEL_TYPES`; None if there is none."""
     known = VERDICTS.get(atom.annotation or "", atom.annotation)
     if known in LABEL_TYPES:
         return known
@@ -248,7 +248,7 @@ def _claims(responses: Sequence[AnnotatedResponse]) -> pd.DataFrame:
 def _counts(
     responses: Sequence[AnnotatedResponse], claims: pd.DataFrame, gamma: float
 ) -> pd.DataFrame:
-    """What is counted of every response, a row each: `_STATISTICS`, and what they are made of."""
+    """Counts for every response, a row each: `_STATISTICS` and their components."""
     flags = {
         **{each.value: claims["operation"] == each.value for each in Operation},
         "extracted": claims["own"],
@@ -354,7 +354,7 @@ def _verdicts(claims: pd.DataFrame) -> Table:
 
 
 def _labels(claims: pd.DataFrame) -> Table:
-    """How often each verdict of the pipeline met each label of people, by stage."""
+    """Contingency table of the pipeline's verdicts and human labels, by stage."""
     names = ["stage", "verdict", "human"]
     kept = claims[claims["kept"]].replace({"verdict": {"": "none"}, "human": {"": "none"}})
     return Table(
@@ -389,7 +389,7 @@ def _tokens(responses: Sequence[AnnotatedResponse]) -> Table:
 
 
 def _sentences(counts: pd.DataFrame, claims: pd.DataFrame) -> Iterable[str]:
-    """What a reader must know: of responses that people annotated, and of their claims."""
+    """Remarks on annotated responses and their claims."""
     annotated = int(counts["annotated"].sum())
     if not annotated:
         yield (

@@ -53,7 +53,7 @@ def read_counts(file: str | os.PathLike[str]) -> GroupedCounts | None:
 
 
 def shares_of(counts: AnnotationCounts) -> dict[str, float]:
-    """Claims per response, and claims of each kind in percent of those that table 7 counts."""
+    """Claims per response, and claims of each kind in percent of the claims counted in table 7."""
     n_judged = sum(counts.labels.get(label, 0) for label in JUDGED)
     shares = {
         name: 100 * sum(counts.labels.get(label, 0) for label in labels) / n_judged
@@ -65,7 +65,7 @@ def shares_of(counts: AnnotationCounts) -> dict[str, float]:
 
 
 def counts_tables(counts: GroupedCounts) -> dict[str, Table]:
-    """What annotators did, overall, by benchmark and by model, in numbers per response.
+    """Annotators' actions per response, overall, by benchmark and by model.
 
     Tables: `counts`, by benchmark; `counts-by-model`; `tokens`, where the file has them. There is
     no interval, since sums do not say how responses differ.

@@ -170,7 +170,7 @@ class AssessSettings(
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who has verdicts: variants and assessors."""
+        """Names of the variants and assessors that have verdicts."""
         return (*self.variant, *self.assessors)
 
     def resolved(self) -> AssessSettings:
@@ -374,7 +374,7 @@ def _findings(
 
 
 def _chosen(plan: AssessmentPlan, settings: AssessSettings) -> dict[str, Any]:
-    """What stands in place of settings that were left open."""
+    """Choices for settings that were left open."""
     chosen = {
         "atoms": plan.atoms,
         "revise": plan.revise,
@@ -388,7 +388,7 @@ def _chosen(plan: AssessmentPlan, settings: AssessSettings) -> dict[str, Any]:
 def _with_core(batch: Batch, compared: Compared, settings: AssessSettings) -> Compared | None:
     """The measures of the claims that count alone; None without Core.
 
-    K is that of all claims, unless it is a share of each response's.
+    K is computed from all claims, unless it is a share of each response's claims.
     """
     kept = with_core(batch.responses)
     if compared.k is None or not kept:
@@ -401,7 +401,7 @@ def _with_core(batch: Batch, compared: Compared, settings: AssessSettings) -> Co
 def _of_measures(
     compared: Compared, batch: Batch, settings: AssessSettings, misordered: int
 ) -> Iterator[str]:
-    """What a reader of the measures must know."""
+    """Remarks on the measures."""
     yield from measure_sentences(compared, settings.declared())
     if misordered:
         rows = sum(summary is not None for summary in compared.summaries.values())
@@ -423,7 +423,7 @@ def _of_measures(
 
 
 def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> Iterator[str]:
-    """What was asked, of whom, and what an earlier run had asked."""
+    """Remarks on the calls: number, models, and calls of earlier runs."""
     if plan.relations == "model" and plan.model is not None:
         # Where they are from is known only now: a server may refuse log-probabilities.
         origins: Counter[str] = sum(
@@ -447,7 +447,7 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
 
 
 def _of_correction(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
-    """What a reader must know of a correction that labels taught."""
+    """Remarks on a correction learned from labels."""
     if plan.correction is None:
         return
     yield from plan.correction.remarks(plan.judge.name)
@@ -463,7 +463,7 @@ def _of_correction(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
 
 
 def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
-    """Of how many relations nothing is used, although they say something."""
+    """Number of informative relations that are not used."""
     conventions = plan.settings.declared()
     for encoding in dict.fromkeys(view.encoding for view in plan.views):
         seen = (variant(graph, plan.widest, conventions) for graph in batch.graphs)
@@ -485,7 +485,7 @@ def _of_few_calls(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
 
 
 def _of_exits(batch: Batch) -> Iterator[str]:
-    """Of how many responses no relations were asked, by reason."""
+    """Number of responses whose relations were not asked, by reason."""
     reasons = Counter(
         str(graph.metadata[EXIT_KEY]) for graph in batch.graphs if EXIT_KEY in graph.metadata
     )
@@ -497,7 +497,7 @@ def _of_exits(batch: Batch) -> Iterator[str]:
 
 
 def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterator[str]:
-    """What has no answer, is no exact answer although nobody asked for another, or failed."""
+    """Remarks on missing answers, on unrequested approximate answers, and on failures."""
     yield from missing_sentences(batch.responses, batch.graphs)
     if incomplete:
         local = plan.asks_nobody
@@ -527,7 +527,7 @@ def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterato
 
 
 def _bound(loaded: LoadedResponses, plan: AssessmentPlan) -> Findings:
-    """What would be asked, and what exact inference would cost: a dry run sends nothing."""
+    """Estimate of calls and of the cost of exact inference; a dry run sends nothing."""
     rows = estimate(loaded.graphs, plan)
     if is_probed(plan.settings.probe, plan.settings.model):
         rows = [*probe_estimates(probed_stages(plan.settings, plan.relations), plan), *rows]

@@ -1,4 +1,4 @@
-"""Whether the claims of a response agree with each other: relations between them, and readouts."""
+"""Coherence of a response's claims: relations between them, and readouts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class CoherenceSettings(
     AskingSettings,
     FirstProbeSettings,
 ):
-    """How claims are related to each other."""
+    """Settings of the relations between claims."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Where the relations between claims come from: given (those of the graphs), lexical, model or
@@ -111,7 +111,7 @@ class CoherenceSettings(
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was found of a response.
+    """Findings on a response.
 
     Attributes:
         graph: the response with its relations.
@@ -204,7 +204,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
 
 
 def _probed(relations: str, session: Session, settings: CoherenceSettings) -> FirstProbe:
-    """What the probe of the questions that are asked about claims finds."""
+    """Result of probing the questions about claims."""
     names = {SENSES: CLAIM_RELATIONS, "model": RELATIONS}
     if relations not in names or not is_probed(settings.probe, settings.model):
         return FirstProbe()
@@ -224,7 +224,7 @@ def _default_relations(graphs: Sequence[FactGraph], settings: CoherenceSettings)
 def _relating(
     relations: str, model: LanguageModel | None, settings: CoherenceSettings
 ) -> Callable[[FactGraph], FactGraph]:
-    """What gives a response the relations between its claims."""
+    """Stage that adds the relations between claims to a response."""
     if settings.by != "related" and settings.most is None:
         raise InputError(f"--by {settings.by} says which pairs --most takes; give their number")
     if relations == GIVEN:
@@ -265,7 +265,7 @@ def _relating(
 def values_of_pairs(
     graph: FactGraph, pairs: Sequence[tuple[Atom, Atom]], settings: CoherenceSettings
 ) -> NDArray[np.float64]:
-    """What each pair would cost if it were the only conflict, as its words say, (n,).
+    """Cost of each pair if it were the only conflict, judged by its words, (n,).
 
     That is -log(1 - q P(both true)): q is the lexical model's probability of a contradiction, in
     the likelier order, and claims are distributed as without relations between them.

@@ -1,9 +1,9 @@
-"""Which convention explains a difference: models solved again with one of them switched at a time.
+"""Attribute a difference to conventions by solving models with one convention switched at a time.
 
 Two results of the same relations under different conventions differ claim by claim. Each convention
-that differs is switched alone, from that of the first result to that of the second, and the
-posteriors of the first result are computed again; then two are switched together, and so on. The
-fewest that leave at most a tenth of the difference explain a claim.
+that differs is switched alone, from the first result's to the second's, and the first result's
+posteriors are recomputed. Then two are switched together, and so on. The smallest set that leaves
+at most a tenth of the difference explains a claim.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ def claim_effects(
     cell: str = "",
     tolerance: float = REPRODUCED,
 ) -> tuple[list[ClaimEffects], Mapping[str, Posteriors]]:
-    """What each convention does to the claims that two results judge differently.
+    """Effect of each convention on the claims that two results judge differently.
 
     Args:
         before: posteriors of the first result.
         after: posteriors of the second.
         first: conventions of the first.
         second: conventions of the second.
-        names: those that differ.
+        names: conventions that differ.
         solve: posteriors of the same relations under conventions.
         cell: where the claims were judged.
         tolerance: posteriors that differ by no more are the same.
@@ -277,7 +277,7 @@ def changed_most(effects: Sequence[ClaimEffects], number: int) -> list[ClaimEffe
 
 
 def effect_sentences(effects: Sequence[ClaimEffects], moved: str = "changed") -> Iterator[str]:
-    """Yield which conventions explain the claims that changed, those that explain most first.
+    """Yield the conventions that explain the changed claims, by decreasing number of claims.
 
     Args:
         effects: the claims.

@@ -50,7 +50,7 @@ def scores_under(names: Sequence[str], conventions: Conventions) -> tuple[str, .
 
 
 def logarithm_factor(measure: str, conventions: Conventions) -> float:
-    """What a score in logarithms to base 10 is multiplied by under conventions."""
+    """Factor from logarithms to base 10 to the base of the conventions."""
     return 1.0 / math.log10(_BASES[conventions.logarithm]) if measure in LOGARITHMIC else 1.0
 
 

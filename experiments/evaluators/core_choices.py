@@ -1,4 +1,4 @@
-"""How Core is set up for a response, and what it keeps of labeled ones.
+"""Setup of Core for a response, and the share of labeled claims that it keeps.
 
 Source: Core, sections 3 to 5.
 """
@@ -38,7 +38,7 @@ from factormodels.selection.weights import EPSILON
 
 @dataclass(frozen=True)
 class Subject:
-    """What a response is about.
+    """Subject of a response.
 
     Attributes:
         name: the name that bleached claims are filled with.
@@ -71,7 +71,7 @@ DEMONSTRATION: Mapping[str, Subject] = MappingProxyType(
 
 
 def subject_of(graph: FactGraph) -> Subject:
-    """What a response is about: known of the embedded ones, otherwise its topic."""
+    """Return the subject of a response: known for embedded responses, otherwise its topic."""
     if graph.id in DEMONSTRATION:
         return DEMONSTRATION[graph.id]
     return Subject(graph.topic or graph.id)
@@ -82,13 +82,13 @@ WEIGHTS = ("informativeness", "uniform")
 
 @dataclass(frozen=True)
 class CoreChoices:
-    """How selection is set up for each response.
+    """Setup of the selection for each response.
 
     Attributes:
         relations: the relation model that judges claims.
         weights: "informativeness", with the bleached claims of the response's domain, or "uniform".
         rule: see `factormodels.selection.conflicts_of`.
-        domain: domain of the bleached claims; None takes that of `subject_of`.
+        domain: domain of the bleached claims; None takes the domain from `subject_of`.
         templates: file of bleached claims by domain; None takes the project's.
         solver: limits of the solver.
         share: least share of faithful claims among the chosen; None asks for none.
@@ -184,11 +184,11 @@ def kept_by_sentence(
 ) -> Iterator[dict[str, Any]]:
     """Yield what selection keeps by the place of the sentence: a row a place, and last "all".
 
-    A row has `sentence`, from "1"; `claims`, their number; and with the ends of their intervals in
-    NAME_lower and NAME_upper, which redraw responses: `kept`, the share of claims that count;
-    `true` and `true_kept`, the shares labeled true of all labeled claims and of those that count;
-    `change`, the second less the first, paired. Claims that do not say which sentence they are from
-    are in the last row alone.
+    A row has `sentence`, from "1"; `claims`, their number; and, with the ends of intervals that
+    resample responses in NAME_lower and NAME_upper: `kept`, the share of claims that count; `true`
+    and `true_kept`, the shares labeled true among all labeled claims and among labeled claims that
+    count; `change`, the second minus the first, paired. Claims without a sentence are in the last
+    row alone.
 
     Args:
         selections: responses with claims, and the ids of their claims that count.

@@ -1,4 +1,4 @@
-"""What an assessment would ask for, before anything is sent: calls, tokens and cost by stage."""
+"""Estimate of an assessment before anything is sent: calls, tokens and cost by stage."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ _MOST_VARIABLES = 1_000
 
 @dataclass(frozen=True)
 class StageEstimate:
-    """What a stage would ask for.
+    """Estimate of a stage's requests.
 
     Attributes:
         stage: its name.
-        calls: number of calls or searches; at most so many where `exact` is false.
+        calls: number of calls or searches; an upper bound if `exact` is false.
         exact: whether the number is known.
         prompt_tokens: tokens of all questions, about.
         completion_tokens: tokens of all answers, about.
@@ -89,7 +89,7 @@ class StageEstimate:
 
 @dataclass(frozen=True)
 class ExpectedInference:
-    """What exact inference would cost, with a share `RELATED_SHARE` of the pairs related.
+    """Cost of exact inference, if a share `RELATED_SHARE` of the pairs is related.
 
     Attributes:
         atoms: claims of the response.
@@ -105,7 +105,7 @@ class ExpectedInference:
 
 
 def expected_inference(variant: str, atoms: int, contexts: int) -> ExpectedInference | None:
-    """What exact inference would cost for a response of so many atoms and contexts.
+    """Cost of exact inference for given numbers of atoms and contexts.
 
     Its structure is drawn at random with a fixed seed. None for a response without claims or
     passages, or of more than a thousand of both.
@@ -130,7 +130,7 @@ def expected_inference(variant: str, atoms: int, contexts: int) -> ExpectedInfer
 
 @dataclass(frozen=True)
 class _Size:
-    """How large the graph of a response is, or is taken to be.
+    """Size of a response's graph, known or assumed.
 
     Attributes:
         extent: the numbers.
@@ -146,7 +146,7 @@ class _Size:
 
 
 def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEstimate]:
-    """What the stages would ask for, in their order; nothing is sent.
+    """Estimate the stages' requests, in order; nothing is sent.
 
     The relation stage is given for FR1, O(kn) calls, FR2, O(nm), and FR3, O(nm + m^2), whichever
     is chosen; a passage that is read in windows counts a call for each. Answers that are in the
@@ -194,7 +194,7 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
 
 
 def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEstimate]:
-    """What the probe of some stages would ask, in one row; none where nothing is probed.
+    """Estimate the calls of the probe, in one row; none if nothing is probed.
 
     Args:
         names: names of probes of stages that ask the language model.
@@ -372,7 +372,7 @@ def _prices(plan: AssessmentPlan) -> Prices | None:
 
 
 def _claim_relations(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> StageEstimate:
-    """What --coherence asks: a question about each pair of claims, shown the response.
+    """Estimate of --coherence: a question about each pair of claims, with the response.
 
     Relations between claims that the responses have are taken as they are, and without a language
     model the lexical model judges: both ask nobody.
@@ -395,7 +395,7 @@ def _row(
     plan: AssessmentPlan,
     repeated: int = 1,
 ) -> StageEstimate:
-    """What a stage would ask about all responses, by what its row of the table says.
+    """Estimate of a stage's requests for all responses, from its row of the table.
 
     Args:
         stage: the row.

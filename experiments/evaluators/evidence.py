@@ -1,4 +1,4 @@
-"""What speaks for and against the atoms of a response, and what each context's removal changes."""
+"""Evidence for and against the atoms of a response, and the effect of removing each context."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Removal(NamedTuple):
 
     @property
     def change(self) -> float:
-        """What the posterior loses when the context is taken away."""
+        """Decrease of the posterior when the context is removed."""
         return self.present - self.without
 
 
@@ -96,7 +96,7 @@ def evidence_of_atoms(
 def context_removals(
     seen: FactGraph, factor_graph: FactorGraph, exact: Exact | None = None
 ) -> Removals | None:
-    """What becomes of the atoms when each context is taken away by itself.
+    """Effect on the atoms of removing each context alone.
 
     Args:
         seen: the view of a response.

@@ -171,7 +171,7 @@ class FastFactRun(
 
     @property
     def pipeline(self) -> FastFactSettings:
-        """How the pipeline runs."""
+        """Settings of the pipeline."""
         stride = stride_of(self.stride, "--stride")
         return FastFactSettings(stride, self.context, self.theta, self.audit, self.seed)
 
@@ -261,7 +261,7 @@ def _relations_of_core(model: LanguageModel) -> RelationModel:
 
 
 def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
-    """What annotators made of a pipeline's claims and verdicts; no model is asked."""
+    """Findings on annotators' judgments of a pipeline's claims and verdicts; no model is asked."""
     if not isinstance(file, str | os.PathLike):
         raise InputError("--annotated reads a file; give its path")
     if (known := read_counts(file)) is not None:
@@ -284,7 +284,7 @@ def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
 def _stages(
     graphs: Sequence[FactGraph], settings: FastFactRun, session: Session
 ) -> tuple[list[Stage], dict[str, Any]]:
-    """What is done with a response, and the facts that results depend on."""
+    """Stages for a response, and the facts that results depend on."""
     model = session.needed_model("FaStfact asks")
     retriever, searched = _retriever(graphs, settings, session)
     pipeline = settings.pipeline
@@ -343,7 +343,7 @@ def _tables(
 
 
 def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun) -> Iterable[str]:
-    """What was found, and what is missing, in words."""
+    """Findings and missing results in words."""
     responses, claims = tables["responses"].frame, tables["claims"].frame
     yield (
         f"{counted(len(responses), 'response')}, {counted(len(claims), 'claim')}, of which "
@@ -397,7 +397,7 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
 
 
 def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]) -> Findings:
-    """What would be asked at most, by this and other methods: a dry run sends nothing."""
+    """Upper bound on the calls of this and other methods; a dry run sends nothing."""
     sentences = [sentences_of(graph) for graph in loaded.graphs]
     stride = settings.pipeline.stride
     loads = [
@@ -426,7 +426,7 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
 def _retriever(
     graphs: Sequence[FactGraph], settings: FastFactRun, session: Session
 ) -> tuple[Searched, dict[str, Any]]:
-    """What is searched, with the facts of it that results depend on."""
+    """Retriever, with the facts that results depend on."""
     chunks = ChunkSettings(settings.words, settings.overlap)
     named = settings.documents is not None or settings.documents_of is not None
     has_passages = any(graph.contexts for graph in graphs)
@@ -461,7 +461,7 @@ def _retriever(
 
 
 def _k_primes(graphs: Sequence[FactGraph], k_prime: Any) -> dict[str, float]:
-    """K' by id of response, of those that have one."""
+    """K' by id of response, for responses that have one."""
     if k_prime is None or (isinstance(k_prime, str) and not _is_number(k_prime)):
         column = k_prime or DEFAULT_K_PRIME
         columns = sorted({name for graph in graphs for name in columns_of(graph)})

@@ -1,4 +1,4 @@
-"""How a score stands up to gaming: true sentences appended to responses, with Core and without.
+"""Resistance of a score to gaming: true sentences appended to responses, with Core and without.
 
 from experiments.evaluators.gaming import Guard, gains, gaming
 scores = gaming(graphs, {"Core": Guard(CoreChoices(LexicalRelations()))}, counts=(5, 20))
@@ -69,7 +69,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Guard:
-    """What stands between a response and its score.
+    """Guard between a response and its score.
 
     Attributes:
         choices: how Core selects the claims that count.
@@ -91,7 +91,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class CanonicalRelations:
-    """A relation model that sees through the templates: it judges what is said, not how.
+    """Relation model that ignores the templates and judges the content alone.
 
     Texts that say the same entail each other; of others the model judges what they say.
 
@@ -109,7 +109,7 @@ class CanonicalRelations:
         return f"{self.model.name}, templates known"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order."""
+        """Return an answer per pair, in order."""
         stated = [self._said(pair) for pair in pairs]
         # Many pairs are made of few texts: each text is compared in the form it has once.
         texts = dict.fromkeys(text for pair in stated for text in (pair.premise, pair.hypothesis))
@@ -291,8 +291,8 @@ def curves(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean precision by the number of appended sentences (Core, figure 4), of `gaming`.
 
     Columns: padding; version; assessor; guard; appended; precision, mean over responses; raised,
-    the number of responses whose precision is above that of the clean, unpadded one under the same
-    guard; responses, their number.
+        the number of responses whose precision exceeds the precision of the clean, unpadded
+        response under the same guard; responses, their number.
     """
     keys = ["padding", "version", "assessor", "guard"]
     points = scores[scores["version"] != "alone"].copy()
@@ -333,7 +333,7 @@ def by_kind(scores: pd.DataFrame, appended: int | None = None) -> pd.DataFrame:
 
 
 def gains(scores: pd.DataFrame, appended: int | None = None) -> pd.DataFrame:
-    """What paddings gain in mean precision under each guard, paired by response, of `gaming`.
+    """Gains of paddings in mean precision under each guard, paired by response, from `gaming`.
 
     Columns: guard; assessor; kind, a padding "appended" or "alone"; plain, mean gain over the
     normal response without a guard; core, that with the guard; kept_off, what the guard keeps
@@ -388,7 +388,7 @@ def _kinds(scores: pd.DataFrame, appended: int | None) -> pd.DataFrame:
 def _views(
     whole: FactGraph, padding: Padded, lengths: Sequence[int], version: str
 ) -> Iterator[tuple[int, FactGraph]]:
-    """The numbers of appended sentences that a padding has, and the responses with so many."""
+    """Numbers of appended sentences of a padding, each with its responses."""
     ids, n_before = padding.graph.atom_ids, len(whole.atoms)
     first = n_before if version == "alone" else 0
     for appended in lengths:

@@ -1,4 +1,4 @@
-"""What missing relations leave open: the posteriors and measures that they could have led to."""
+"""Ranges left open by missing relations: the possible posteriors and measures."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _ends(ranges: NDArray[np.float64], k: float, logarithm: float) -> list[Range
 def _tables(
     kinds: tuple[RelationKind, ...], prior: float, *, encoding: str, least: float
 ) -> NDArray[np.float64]:
-    """The tables of a relation at the ends of its probability, and that of none."""
+    """Tables of a relation at the ends of its probability, and the table without a relation."""
     ends: list[Any] = [(kind, p) for kind in kinds for p in (least, 1.0)]
     tables = encode_many([k for k, _ in ends], [p for _, p in ends], [prior] * len(ends), encoding)
     return np.concatenate([np.zeros((1, 2, 2)), tables])

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def is_probed(wanted: bool | None, model: Any) -> bool:
-    """Whether a language model is probed: where it was asked for, or its answers are kept.
+    """Return True if a language model is probed: on request, or if its answers are kept.
 
     Args:
         wanted: what was asked for; None for nothing.
@@ -68,7 +68,7 @@ def _is_local(relations: str) -> bool:
 
 @dataclass(frozen=True)
 class FirstProbe:
-    """What the probe of an assessment found.
+    """Result of the probe of an assessment.
 
     Attributes:
         results: of each stage that was asked.
@@ -82,7 +82,7 @@ class FirstProbe:
 
     @property
     def sentences(self) -> Iterator[str]:
-        """What a reader must know of it."""
+        """Remarks on the probe."""
         yield from probe_sentences(self.results)
         if self.unrecorded:
             names = " and ".join(self.unrecorded)
@@ -93,7 +93,7 @@ class FirstProbe:
 
     @property
     def usable(self) -> bool:
-        """Whether all that was probed is evidence."""
+        """True if all probed answers are evidence."""
         return all(result.usable for result in self.results)
 
 
@@ -101,7 +101,7 @@ def first_probe(
     stages: Iterable[tuple[str, LanguageModel | None]],
     judging: Callable[[LanguageModel], RelationModel] | None = None,
 ) -> FirstProbe:
-    """What the probe of some stages finds, none of whose answers is corrected.
+    """Probe stages whose answers are not corrected.
 
     Args:
         stages: names of probes, and who is asked.
@@ -152,7 +152,7 @@ def planned_probe(names: Iterable[str]) -> dict[str, int]:
 
 
 def probe_first(session: Session, settings: AssessSettings, relations: str) -> FirstProbe:
-    """What the probe of an assessment finds, and the correction of its relations.
+    """Run the probe of an assessment, and return it with the correction of relations.
 
     Args:
         session: whose model is asked.

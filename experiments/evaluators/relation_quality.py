@@ -1,4 +1,4 @@
-"""How good relation models are: against labeled pairs, and against graded judgments as in UNLI.
+"""Quality of relation models: against labeled pairs, and against graded judgments as in UNLI.
 
 Source of the latter: Chen et al. 2020, "Uncertain Natural Language Inference".
 """
@@ -196,7 +196,7 @@ def passages_of(graph: FactGraph) -> frozenset[str]:
 
 
 def in_sample(passages: frozenset[str]) -> int:
-    """How many of these passages, by `passages_of`, the lexical model was fitted to."""
+    """Number of these passages, by `passages_of`, to which the lexical model was fitted."""
     return len(passages & factcheck_bench_passages()) if passages else 0
 
 
@@ -251,7 +251,7 @@ def fit_lexical(labeled: Sequence[LabeledPair], *, folds: int = 10) -> LexicalFi
 def distribution(answer: Judgement) -> tuple[float, float, float]:
     """A judgement's probabilities of (entailment, contradiction, neutral).
 
-    Where it has that of its own relation alone, the other two share the rest.
+    If the answer has the probability of its own relation alone, the other two share the rest.
     """
     if answer.distribution is not None:
         return answer.distribution
@@ -333,7 +333,7 @@ def graded_forecasts(
 def graded_scores(
     forecasts: RelationForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
 ) -> dict[str, Estimate]:
-    """How near forecasts come to judgments, with percentile intervals over premises.
+    """Scores of forecasts against graded judgments, with percentile intervals over premises.
 
     By name: `bias` (mean forecast less mean judgment), `mae`, `rmse`, `pearson`, `spearman`; nan
     where a correlation is not defined.

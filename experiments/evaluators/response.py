@@ -110,7 +110,7 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class AssessmentView:
-    """How relations become a posterior.
+    """View of a graph: how relations become a posterior.
 
     Attributes:
         variant: FR1, FR2 or FR3.
@@ -128,15 +128,14 @@ class AssessmentView:
 def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
     """The assessment of a response under each view, as JSON values by name of the variant.
 
-    Each has `encoding`, `conventions` (those that are not as by default, where there are any),
-    `backend`, `answered_by` (of `auto` the algorithm that it chose), `status`,
-    `log_z`, `log_z_kind`, `log_z_lower`, `measures` (see `MEASURES`), `unanswered`, `open` and
-    `atoms`: by id, the posterior `p` of being true and its `evidence`, the contexts that a relation
-    joins to it, each with `relation`, `probability` and `change`, what p loses when the context is
-    taken away (computed exactly, or from draws where `auto` would not be exact; None where these do
-    not suffice, or take more than a minute). Of the `unanswered` every relation is missing: they
-    have no probability. `open` has the bounds that missing relations leave to posteriors, by id, as
-    `open_posteriors`.
+    Each has `encoding`, `conventions` (if any differ from the default), `backend`, `answered_by`
+    (the algorithm that `auto` chose), `status`, `log_z`, `log_z_kind`, `log_z_lower`, `measures`
+    (see `MEASURES`), `unanswered`, `open` and `atoms`: by id, the posterior `p` of being true and
+    its `evidence`, the contexts that a relation joins to it. A piece of evidence has `relation`,
+    `probability` and `change`, the decrease of p when the context is removed (computed exactly, or
+    from draws if `auto` would not be exact; None if these do not suffice, or take more than a
+    minute). Atoms in `unanswered` lack every relation and have no probability. `open` has the
+    bounds that missing relations leave to posteriors, by id, as `open_posteriors`.
 
     Measures are over the claims on which all views and assessors have a verdict, so that they
     compare, and say how many others there are (`left_out`), and what is missing: `missing_atoms`
@@ -248,12 +247,12 @@ def _plain(item: ContextEvidence) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AssessedResponse:
-    """What a table needs of one assessed response: little, however long its passages are.
+    """Summary of an assessed response for tables: small, however long its passages are.
 
     Attributes:
         response: its id.
-        labels: label of each atom, None where there is none; an atom that repeats another counts,
-            with the posterior of the one that stands for it.
+        labels: label of each atom, None if there is none; an atom that repeats another counts, with
+            the other's posterior.
         p: posteriors of the atoms by variant, absent where a view had no answer; and what
             assessors say by their names, None for an atom without a verdict, or none of whose
             relations was found.
@@ -301,7 +300,7 @@ class AssessedResponse:
 
 
 def judged(graph: FactGraph) -> AssessedResponse:
-    """What tables need of an assessed response."""
+    """Summarize an assessed response for tables."""
     assessment = graph.metadata[METADATA_KEY]
     atoms = every_atom(graph)
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
@@ -378,7 +377,7 @@ def _lexical_passages(graph: FactGraph) -> frozenset[str]:
 
 
 def with_core(responses: Sequence[AssessedResponse]) -> list[AssessedResponse]:
-    """The responses with the claims alone that count; those that keep none are left out."""
+    """Responses restricted to the claims that count, without responses that keep none."""
     return [
         _with_claims(response, response.counts)
         for response in responses

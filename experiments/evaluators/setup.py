@@ -88,7 +88,7 @@ ATOMS = ("given", "sentences", "model")
 
 @dataclass(frozen=True)
 class AssessmentPlan:
-    """How responses are assessed, with nothing left open.
+    """Complete plan of an assessment.
 
     Attributes:
         settings: what was asked for.
@@ -126,12 +126,12 @@ class AssessmentPlan:
 
     @property
     def asks_nobody(self) -> bool:
-        """Whether nobody is asked, so that nothing is gained by waiting side by side."""
+        """True if nothing is asked, so that waiting in parallel gains nothing."""
         return self.model is None and self.retriever in (GIVEN, "local")
 
     @property
     def method(self) -> str:
-        """Where the language model's probabilities of relations come from."""
+        """Origin of the language model's probabilities of relations."""
         return _chosen_method(self.settings, self.model)
 
     @property
@@ -367,7 +367,7 @@ def corrected_batch(plan: AssessmentPlan, graphs: Sequence[FactGraph]) -> list[F
     """Responses whose relations are divided by the mean answer of all of them, assessed.
 
     Args:
-        plan: the plan, whose correction is that of the run's own mean.
+        plan: the plan, whose correction uses the run's own mean answer.
         graphs: responses with uncorrected relations.
     """
     shares = [row for graph in graphs for row in evidence_distributions(graph)]
@@ -398,7 +398,7 @@ def corrected_batch(plan: AssessmentPlan, graphs: Sequence[FactGraph]) -> list[F
 def _atoms(
     graphs: Sequence[FactGraph], settings: AssessSettings, model: LanguageModel | None
 ) -> str:
-    """Where claims come from: as asked for, or as the input allows; checked against it."""
+    """Source of claims: the requested one or the one that the input allows, checked against it."""
     has_claims = any(graph.atoms for graph in graphs)
     # What makes atoms if the input has none.
     without = "sentences" if model is None else "model"
@@ -418,7 +418,7 @@ def _atoms(
 
 
 def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms: str) -> str:
-    """Where evidence comes from: as asked for, or as the input allows; checked against it."""
+    """Source of evidence: the requested one or one that the input allows, checked against it."""
     passages = any(graph.contexts for graph in graphs)
     # Without claims in the input its passages belong to each response as a whole.
     of_claims = any(graph.contexts and graph.atoms for graph in graphs)
@@ -461,7 +461,7 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
 
 
 def _chosen_method(settings: AssessSettings, model: LanguageModel | None) -> str:
-    """Where probabilities of relations come from, by what the model is known to take."""
+    """Origin of the relations' probabilities, by the parameters that the model takes."""
     method = method_named(settings.method)
     return method if model is None else chosen_method(method, model)
 

@@ -23,16 +23,16 @@ SUFFIXES = (".json", ".jsonl", ".uai")
 
 
 class ConvertSettings(ModelSettings):
-    """How it is converted."""
+    """Settings of the conversion."""
 
 
 @front_door
 def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     """Convert a model from one format to another.
 
-    The format of SOURCE is recognized by its content, that of TARGET is chosen by its suffix: .json
-    for one fact graph, .jsonl for one fact graph per line, .uai for a factor graph (the names of
-    its variables are written to TARGET.names).
+    The content of SOURCE determines its format. The suffix of TARGET chooses the format to write:
+    .json for one fact graph, .jsonl for one fact graph per line, .uai for a factor graph (the names
+    of its variables are written to TARGET.names).
 
     Examples::
 

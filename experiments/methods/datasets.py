@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DatasetsSettings(Settings):
-    """How files are checked."""
+    """Settings of the check of files."""
 
     format: Annotated[str | None, Option("NAME", usual=True)] = None
     """Format of the files; recognized by content if not given;
@@ -35,11 +35,11 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
     Without SOURCES lists the embedded datasets with counts and licenses. With the name of one,
     shows its card: what it holds, where it comes from, and what to know before you rely on it.
 
-    Of files, or folders of them, it knows the published files of FActScore, FactReasoner, FacTool,
-    RefChecker, ExpertQA, WiCE, UQLM, Ragas, Factcheck-Bench, FaStfact-Bench, LongFact, UNLI,
-    SelfCheckGPT and conformal-factual-lm, and prompts such as those of ELI5,
-    AskHistorians and Books: JSON, JSON Lines or CSV, compressed with gzip or not. Exits with 1 if a
-    line is wrong; missing contents are not wrong.
+    SOURCES may also be files or folders. The command recognizes the published files of FActScore,
+    FactReasoner, FacTool, RefChecker, ExpertQA, WiCE, UQLM, Ragas, Factcheck-Bench, FaStfact-Bench,
+    LongFact, UNLI, SelfCheckGPT and conformal-factual-lm, and prompts such as those of ELI5,
+    AskHistorians and Books: JSON, JSON Lines or CSV, with or without gzip. It exits with 1 if a
+    line is invalid; missing contents are valid.
 
     Examples::
 

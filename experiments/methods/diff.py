@@ -1,4 +1,4 @@
-"""What changed from one result to another: an outer merge of two frames.
+"""Changes from one result to another: an outer merge of two frames.
 
 Two runs of units are merged cell by cell, and within a cell claim by claim, with intervals; tables
 of analyses and of other commands are merged on the texts of their rows.
@@ -49,7 +49,7 @@ _MOST_VALUES = 6
 
 
 class DiffSettings(DrawnSettings):
-    """How differences are estimated."""
+    """Settings of the estimated differences."""
 
 
 @front_door
@@ -128,7 +128,7 @@ _WHAT = ("command", "source")
 
 
 def _folder(results: Results) -> Path | None:
-    """The folder of results, that of a run too; None of what is known in memory alone."""
+    """Folder of results or of a run; None for findings in memory."""
     if isinstance(results, Findings):
         return results.folder if results.command == "run" and results.written else None
     return Path(results)
@@ -187,7 +187,7 @@ def _respelled(findings: Findings) -> Findings:
 
 
 def are_of_units(before: Path, after: Path) -> bool:
-    """Whether two folders are of runs of units; if not, both have tables.
+    """Return True if two folders are runs of units, False if both have tables.
 
     Raises:
         InputError: if only one of them is a run of units, or a folder holds no results.
@@ -203,19 +203,21 @@ def are_of_units(before: Path, after: Path) -> bool:
 
 
 def _is_of_units(folder: Path) -> bool:
-    """Whether a folder is of a run of units; if not, an analysis or a command wrote its tables."""
+    """Return True if a folder is a run of units; otherwise an analysis or a command wrote its
+    tables.
+    """
     return _is_of_run(folder) and judges_claims(read_manifest(folder)["config"])
 
 
 def _is_of_run(folder: Path) -> bool:
-    """Whether a folder is of a run; if not, a command wrote its findings there."""
+    """Return True if a folder is a run; otherwise a command wrote its findings there."""
     return (folder / MANIFEST).exists() or not (folder / FINDINGS).is_file()
 
 
 def setting_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What differs in study, data and versions, or in what commands were asked.
+    """Differences in study, data and versions, or in the settings of commands.
 
-    Of each `setting` the values of the first and the second, "--" for none.
+    Rows with each `setting` and its values in the first and the second, "--" for none.
     """
     return [
         {"setting": name, "before": _as_text(before.get(name)), "after": _as_text(after.get(name))}
@@ -226,7 +228,7 @@ def setting_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list
 
 
 def _facts(side: Path | Findings) -> dict[str, Any]:
-    """What results may depend on, by place."""
+    """Facts that results may depend on, by place."""
     if isinstance(side, Path) and _is_of_run(side):
         manifest = read_manifest(side)
         facts: dict[str, Any] = {}
@@ -265,7 +267,7 @@ _NOT_COMPARED = ("seconds",)
 
 
 def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], list[str]]:
-    """What changed in the tables that both have; what one alone has.
+    """Changes in common tables, and rows that only one side has.
 
     Rows belong together whose texts are the same, those of the first columns that tell all rows
     apart. Several with the same texts do so in their order, unless one table has more of them than
@@ -479,7 +481,7 @@ with P > 1/2, and of the mean of P."""
 
 @dataclass(frozen=True)
 class RunDifference:
-    """What changed from one run of units to another.
+    """Changes from one run of units to another.
 
     Attributes:
         cells: of each cell that both have, the cell; the numbers of claims that both runs judged
@@ -503,7 +505,7 @@ class RunDifference:
 
 
 def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
-    """What changed from one run of units to another; a cell of each is in memory at a time.
+    """Compare two runs of units, with a cell of each in memory at a time.
 
     Where a single value of a column is gone and a single one is new, as when a prior was replaced
     or the settings of a backend, cells are compared across the two.
@@ -558,7 +560,7 @@ def _paired_cells(first: RowsFile, second: RowsFile) -> Iterator[tuple[CellRows,
 
 @dataclass(frozen=True)
 class _Scoring:
-    """What an unlabeled claim counts as, how K is chosen, and the seed of the bootstrap."""
+    """Settings of the scores: policy for unlabeled claims, choice of K, seed of the bootstrap."""
 
     policy: str
     k: int | str
@@ -591,7 +593,7 @@ def _cell_change(
     after: Judgements,
     scoring: _Scoring,
 ) -> dict[str, Any]:
-    """What changed in a cell, over the claims that both runs judged."""
+    """Changes in a cell, over the claims that both runs judged."""
     import numpy as np
 
     from experiments.study.rows import UNANSWERED

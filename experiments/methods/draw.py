@@ -23,7 +23,7 @@ _PIXELS = 96
 
 
 class DrawSettings(ModelSettings, AlgorithmSettings):
-    """How a graph is drawn."""
+    """Settings of the drawing of a graph."""
 
     neutral: bool = False
     """Draw neutral relations too."""

@@ -121,7 +121,7 @@ class EstimateSettings(
     ProbabilityColumns,
     TaughtSettings,
 ):
-    """What is estimated, and what is labeled next."""
+    """Settings of estimates and of the claims to label next."""
 
     judge: Annotated[Literal["given", "learn"], USUAL] = "given"
     """Judge by the probabilities as given, or learn a judge too, in folds of responses. None of its
@@ -199,7 +199,7 @@ class _Claims:
         y: True, False or None, (n,), object.
         irrelevant: bool (n,), whether a label says that it does not count.
         batch: int64 (n,), the batch in which it was labeled; -1: it has no label.
-        weights: float64 (n,), how many claims each labeled one stands for.
+        weights: float64 (n,), number of claims that each labeled claim represents.
         grouping: the responses, of every data and model.
         by: names of the columns that part data and models.
         judges: by column of probabilities, the judges of folds that gave them, by row of the table.
@@ -216,12 +216,12 @@ class _Claims:
 
     @property
     def labeled(self) -> Any:
-        """Which have a label, bool (n,)."""
+        """True for claims with a label, bool (n,)."""
         return self.batch >= 0
 
     @property
     def counting(self) -> Any:
-        """Which have a label that counts, bool (n,)."""
+        """True for claims with a label that counts, bool (n,)."""
         return self.labeled & ~self.irrelevant
 
 
@@ -409,7 +409,7 @@ def _refuse_of_numbers(judged: ClaimFrame, settings: EstimateSettings) -> None:
 def _claims(
     judged: ClaimFrame, sheets: Sequence[DataTable], settings: EstimateSettings
 ) -> tuple[ClaimFrame, _Claims]:
-    """Every claim once, with its label from the table or from a sheet, and what that stands for.
+    """Claims without duplicates, with labels from the table or a sheet and their weights.
 
     Responses whose own labels taught the probabilities are in neither, with a label or without.
     """
@@ -529,7 +529,7 @@ def _batch(row: Mapping[str, Any], column: str | None, otherwise: int, where: st
 
 
 def _unfilled(n_unfilled: int, n_rows: int) -> str:
-    """What is said of a sheet that is not filled in to its end."""
+    """Remark on a sheet that is not completely filled in."""
     if not n_unfilled:
         return ""
     if n_unfilled == n_rows:
@@ -542,7 +542,9 @@ def _unfilled(n_unfilled: int, n_rows: int) -> str:
 
 
 def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:
-    """How many claims each labeled one stands for; labels without a probability are at random."""
+    """Number of claims that each labeled one represents; labels without a probability are at
+    random.
+    """
     filled = chances.copy()
     for at in np.unique(batch[batch >= 0]):
         in_batch = batch == at
@@ -1008,7 +1010,7 @@ def _sheet_rows(claims: _Claims, chosen: Any, chances: Floats, batch: int) -> li
 
 
 def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, Table]:
-    """What numbers of labels would give, if probabilities mean what they say.
+    """Expected intervals by number of labels, if the probabilities are calibrated.
 
     There is no such table of fewer claims than the smallest number planned for.
     """
@@ -1046,7 +1048,7 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, T
 
 
 def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:
-    """Every estimate beside that of labels alone."""
+    """Figures of each estimate beside the estimate from labels alone."""
     shown = [row for row in rows if not math.isnan(row["value_lower"])]
     if not shown:
         return {}

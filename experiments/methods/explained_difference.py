@@ -1,4 +1,4 @@
-"""Which convention explains what changed from one result to another, for `diff`."""
+"""Attribution of changes between two results to conventions, for `diff`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _JudgedView:
 def explained_findings(
     before: Findings, after: Findings, folders: Sequence[Path | None]
 ) -> Explained:
-    """Which conventions explain the posteriors of two findings of `infer` or `assess`.
+    """Conventions that explain the posteriors of two findings of `infer` or `assess`.
 
     Args:
         before: the first.
@@ -240,7 +240,7 @@ def explained_runs(
     paired: Callable[[RowsFile, RowsFile], Iterable[tuple[CellRows, CellRows]]],
     titled: Callable[[CellRows, CellRows], str],
 ) -> Explained:
-    """Which conventions explain the posteriors and measures of two runs of units.
+    """Conventions that explain the posteriors and measures of two runs of units.
 
     Args:
         before: folder of the first run.
@@ -382,7 +382,7 @@ def _solved_cell(
 
 
 def _posteriors(judgements: Judgements) -> Posteriors:
-    """P(true) by response and claim, of those that have it."""
+    """P(true) by response and claim, for claims that have it."""
     responses, claims = judgements.responses, judgements.atoms.to_pylist()
     return {
         (responses[at], claim): p

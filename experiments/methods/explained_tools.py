@@ -1,4 +1,6 @@
-"""Which convention explains what two tools make of the same relations, for `score --with`."""
+"""Attribution of differences between tools on the same relations to conventions, for `score
+--with`.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ _FACTREASONER = "factreasoner"
 
 @dataclass(frozen=True)
 class ToolConventions:
-    """How a tool came to its posteriors.
+    """Conventions behind a tool's posteriors.
 
     Attributes:
         conventions: its conventions.
@@ -61,7 +63,7 @@ class ToolConventions:
 def tool_conventions(graphs: Sequence[FactGraph]) -> dict[str, ToolConventions]:
     """The conventions of those who judged the claims of responses, where they are known, by name.
 
-    They are those that `assess` recorded, and of FactReasoner's outputs those of its release.
+    They are the conventions that `assess` recorded; FactReasoner's outputs have the release's.
     """
     known: dict[str, ToolConventions | None] = {}
     for graph in graphs:
@@ -187,5 +189,5 @@ def _column(rows: Sequence[Mapping[str, Any]], model: str) -> Posteriors:
 
 
 def _n_apart(solved: Posteriors, p: Posteriors) -> int:
-    """How many posteriors are not those of a solution."""
+    """Number of posteriors that differ from a solution."""
     return sum(key in solved and abs(solved[key] - each) > REPRODUCED for key, each in p.items())

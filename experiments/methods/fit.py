@@ -137,7 +137,7 @@ class ColumnSettings(Settings):
 
 
 class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingSettings):
-    """What is learned, and how."""
+    """Settings of learning."""
 
     unusual: ClassVar = frozenset({"model", "api_base", "max_cost", "dry_run"})
 
@@ -221,7 +221,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
 
     @property
     def field(self) -> FieldSettings:
-        """How the field is fitted."""
+        """Settings of the fit of the field."""
         return FieldSettings(
             self.potential,
             self.objective,
@@ -538,7 +538,7 @@ _WHY = {
 
 
 class ApplySettings(DrawnSettings, ColumnSettings):
-    """How the judge is used."""
+    """Settings for applying a judge."""
 
     adapt: Annotated[bool, USUAL] = False
     """Move the posteriors to the share of true claims that the evidence here determines, where it
@@ -555,13 +555,13 @@ class ApplySettings(DrawnSettings, ColumnSettings):
 def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Findings:
     """Judge claims of responses by a judge that `fit` saved.
 
-    First compares the evidence here with mixtures of that of the true and of the false claims
-    learned from, and bounds what the difference may do: the share of true claims, the Brier score,
-    and how many responses to label to know. Then
-    gives a posterior for every claim; the learned prior stays unless --adapt asks for more. Labels
-    play no part. --out B.jsonl writes the responses with their posteriors, which
-    `factormodels score` reads. Each response is marked as one whose labels taught the judge, or
-    not: `score`, `estimate` and `keep` refuse labels that are used a second time.
+    First compares the evidence here with mixtures of the evidence of true and of false claims in
+        the training data, and bounds the effect of the difference: the share of true claims, the
+        Brier score, and the number of responses to label for certainty. Then gives a posterior for
+        every claim, with the learned prior unless --adapt is given. Labels are not used. --out
+        B.jsonl writes the responses with their posteriors, which `factormodels score` reads. Each
+        response is marked by whether its labels trained the judge: `score`, `estimate` and `keep`
+        refuse to use labels a second time.
 
     Examples::
 
@@ -673,7 +673,7 @@ def _taught(graphs: Sequence[FactGraph], marks: Sequence[LearnedFrom]) -> list[s
 
 
 def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> list[str]:
-    """What the responses lack that the judge reads: sentences, relations, topics."""
+    """Remarks on columns of the judge that the responses lack: sentences, relations, topics."""
     sentences, n = [], len(table.labels)
     alone = sum(atom.sentence is None for graph in graphs for atom in graph.atoms)
     if SENTENCE in judge.field.causes and alone:
@@ -704,7 +704,9 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
 
 
 def _checked(harm: Harm | None) -> list[str]:
-    """What the evidence here allows: truth, Brier, and labels to know."""
+    """Bounds from the evidence here: share of true claims, Brier score, and number of labels
+    needed.
+    """
     if harm is None:
         return [
             "What a shift of the evidence may do to the posteriors cannot be told: "

@@ -16,10 +16,9 @@ from factormodels.io.source.opening import exists
 
 
 class GridSettings(Settings):
-    """What the cells of a grid are, each a list or one thing, as a study writes it.
+    """Dimensions of a grid's cells, each a list or a single value, as in a study.
 
-    What stands in a study beside them, such as `priors`, `measures` or `language_model`, is in
-    `keys`.
+    `keys` has the other keys of a study, such as `priors`, `measures` or `language_model`.
     """
 
     writes_several_files = True

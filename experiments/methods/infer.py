@@ -54,7 +54,7 @@ _FEW = 16
 
 
 class InferSettings(ModelSettings, AlgorithmSettings):
-    """What is asked of a model."""
+    """Settings of inference."""
 
     evidence: Annotated[
         tuple[Any, ...],
@@ -177,14 +177,14 @@ def _of_rows(source: Models, settings: InferSettings) -> Findings:
 
 
 def name_of(source: Models) -> str:
-    """What models are called: their file or dataset, or the response."""
+    """Name of models: their file or dataset, or the response."""
     if isinstance(source, str | os.PathLike):
         return str(source)
     return source.id if isinstance(source, FactGraph) else "the model"
 
 
 def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[Answer]]:
-    """Whether there are several models, and each with its answer when it is asked for."""
+    """Return whether there are several models, and an iterator of models with lazy answers."""
     from inference.warm_up import small_graph, warm_up, warm_up_for
 
     seconds, most_probable = settings.seconds, settings.map_
@@ -270,7 +270,7 @@ def _posteriors(models: Iterable[LoadedModel], algorithm: Backend) -> Iterator[A
 def _assignment(
     graph: FactorGraph, algorithm: Backend, seconds: float | None
 ) -> SearchedAssignment:
-    """The most probable states of all variables; of wide graphs, those that a search finds."""
+    """Most probable states of all variables; for wide graphs, the best that a search finds."""
     from inference.exact.backend import Exact
     from inference.tasks import search_map
 
@@ -279,7 +279,7 @@ def _assignment(
 
 
 def _tightened(algorithm: Backend, graph: FactorGraph, record: Recorder | None = None) -> Posterior:
-    """The last of the posteriors of `auto`, whose bounds are told as they tighten."""
+    """Last posterior of `auto`, with its bounds reported as they tighten."""
     from inference.auto import Auto
 
     if not isinstance(algorithm, Auto):
@@ -294,7 +294,7 @@ def _tightened(algorithm: Backend, graph: FactorGraph, record: Recorder | None =
 
 
 def _recorded(algorithm: Backend, graph: FactorGraph) -> Posterior:
-    """The posterior with its trace; bounds of `auto` are told as they tighten."""
+    """Posterior with its trace; bounds of `auto` are reported as they tighten."""
     from inference.auto import Auto
     from inference.trace import TraceRecorder, traced, with_trace
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def trace_findings(source: str, trace: Trace, answer: Posterior) -> Findings:
-    """What each algorithm found and when, as tables `trace` and `marginals` and a figure.
+    """Findings on each algorithm over time, as tables `trace` and `marginals` and a figure.
 
     Args:
         source: what the model is called.

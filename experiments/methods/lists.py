@@ -1,4 +1,4 @@
-"""What one may name: inference algorithms, prompts, studies, formats."""
+"""Lists of names to choose from: inference algorithms, prompts, studies, formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ListSettings(Settings):
-    """What is listed."""
+    """Settings of the list."""
 
     prompts: Annotated[Path | None, Option("DIR", usual=True)] = None
     """Of prompts: those with the changes in this folder."""
@@ -45,8 +45,8 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
     must appear in the question. To replace some, write ours with --out, delete the others, edit,
     and give the folder to a command as --prompts or to a study as the key prompts.
 
-    studies are those that come with it, each with what it is for; with a name its YAML, to begin
-    one of your own from.
+    studies lists the embedded studies with their purposes; with a name it prints the study's YAML,
+    as a start for your own.
 
     formats are those of files of claims and responses, which are recognized by their keys or
     columns; `datasets` says which one a file has, and takes the name as --format.
@@ -166,14 +166,14 @@ def _type_name(hint: Any) -> str:
 
 
 def _member_name(hint: Any) -> str:
-    """How a member of a union is shown: a literal by what is written for it."""
+    """Name of a member of a union: a literal by its values."""
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(str, typing.get_args(hint)))
     return "null" if hint is type(None) else _type_name(hint)
 
 
 def _meanings(backend: type[Backend]) -> dict[str, str]:
-    """What the section Attributes of the class's docstring says of each setting."""
+    """Description of each setting from the section Attributes of the class's docstring."""
     text = inspect.cleandoc(backend.__doc__ or "")
     _, begun, section = text.partition("Attributes:\n")
     meanings: dict[str, str] = {}
@@ -196,7 +196,7 @@ def _meanings(backend: type[Backend]) -> dict[str, str]:
 
 
 def _prompts(name: str, settings: ListSettings) -> Findings:
-    """What each prompt asks for, its slots and its hash; of one also its text."""
+    """Purpose, slots and hash of each prompt; for a single prompt also its text."""
     from factormodels.extraction.prompts import prompt_names, prompt_text
     from factormodels.extraction.prompts.replaced import read_prompts
     from factormodels.io.source.files import read_text

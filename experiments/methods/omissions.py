@@ -1,4 +1,4 @@
-"""What answers leave out of what their passages hold."""
+"""Facts of the passages that answers omit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class OmissionSettings(AskingSettings, FirstProbeSettings):
-    """How facts are found and compared."""
+    """Settings for finding and comparing facts."""
 
     model: Annotated[Model, USUAL] = None
     """Language model that lists the facts of passages, says which bear on the question, and whether
@@ -60,7 +60,7 @@ class OmissionSettings(AskingSettings, FirstProbeSettings):
 
 @dataclass(frozen=True, eq=False)
 class FactCoverage:
-    """What a response covers of what its passages say.
+    """Coverage of the passages' facts by a response.
 
     Attributes:
         graph: the response.
@@ -167,7 +167,7 @@ def _probed(
     model: LanguageModel | None,
     settings: OmissionSettings,
 ) -> FirstProbe:
-    """What the probe of the questions that are asked of facts finds."""
+    """Result of probing the questions about facts."""
     if not is_probed(settings.probe, settings.model):
         return FirstProbe()
 

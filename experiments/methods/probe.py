@@ -18,7 +18,7 @@ from factormodels.extraction.probe.table import RELATIONS, probe_named, probes
 
 
 class ProbeSettings(AskingSettings, RelationSettings):
-    """What is probed."""
+    """Settings of the probe."""
 
     stages: Annotated[Names, USUAL] = (RELATIONS,)
     """What is asked: relations, claim relations, an assessor such as factscore, a setting of

@@ -166,7 +166,7 @@ def _answered_pairs(
 
 
 def _in_sample(relations: str, graphs: Sequence[FactGraph]) -> Iterator[str]:
-    """What a reader must know where the lexical model was fitted to the passages."""
+    """Remark if the lexical model was fitted to the passages."""
     if relations != "lexical":
         return
     # Its passages were labeled whether or not their claims are.
@@ -197,7 +197,7 @@ def _row(name: str, p: Floats, pairs: LabeledRelations, seed: int) -> dict[str, 
 def _sentences(
     rows: list[dict[str, Any]], pairs: LabeledRelations, settings: FitSettings
 ) -> Iterator[str]:
-    """What the correction is worth, and what it was learned without."""
+    """Sentences on the value of the correction, and on the pairs left out of learning."""
     counts = np.bincount(pairs.y, minlength=len(JUDGED_KINDS)).tolist()
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in zip(JUDGED_KINDS, counts, strict=True))
     yield (

@@ -60,7 +60,7 @@ HEDGE = "It is not certain whether this is so: "
 class ReviseSettings(
     AskingSettings,
 ):
-    """What becomes of doubtful claims."""
+    """Settings for doubtful claims."""
 
     keep: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.5
     """Claims at least so probable stay as they are."""
@@ -90,14 +90,14 @@ class ReviseSettings(
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a claim.
+    """Change of a claim.
 
     Attributes:
         atom: the claim as it was.
         action: one of `ACTIONS`.
         before: its posterior.
-        text: what stands in its place; empty where nothing does.
-        after: posterior of what stands there, in the revised response; NaN where nothing does.
+        text: its replacement; empty if it was dropped.
+        after: posterior of the replacement in the revised response; NaN if there is none.
         passage: id of the passage that holds a correction best; of a claim that is hedged or
             dropped, of the one that contradicts it most surely.
         reason: why a claim is doubtful, or was not corrected that might have been.
@@ -203,8 +203,7 @@ def revised_response(
 ) -> tuple[FactGraph, list[Change], tuple[tuple[str, str], ...]]:
     """The revised response, what became of each claim, and what could not be asked.
 
-    Of the revised response, claims that are dropped or hedged are no claims any more: it does not
-    assert them.
+    Dropped and hedged claims are not claims of the revised response, which does not assert them.
     """
     view = variant(graph, settings.variant or ("given" if between_claims(graph) else "FR2"))
     before = _posteriors(view, settings)
@@ -255,7 +254,7 @@ def revised_response(
 
 
 def _excerpts(view: FactGraph, atoms: Sequence[Atom]) -> dict[tuple[str, str], str]:
-    """What is shown of the passages against claims: the sentences that decide."""
+    """Excerpts of the passages against claims: the deciding sentences."""
     contents = {context.id: context.content for context in view.contexts}
     asked = [(atom, name) for atom in atoms for name in passages_against(view, atom.id)]
     texts = deciding_excerpts(
@@ -288,7 +287,7 @@ def _posteriors(graph: FactGraph, settings: ReviseSettings) -> dict[str, float]:
 
 
 def _best_passages(relations: Sequence[Relation]) -> dict[str, str]:
-    """The passage that entails each claim most probably, of those that one entails."""
+    """Passage that entails each claim most probably, for claims that a passage entails."""
     best: dict[str, Relation] = {}
     for relation in relations:
         strongest = best.get(relation.target)
@@ -339,8 +338,8 @@ def _reason(
 def _text(graph: FactGraph, changes: Sequence[Change]) -> str:
     """The response, sentence by sentence: one all of whose claims stay, stays as it is.
 
-    The others are replaced by what stands in the place of their claims; those that make no claim
-    stay. Where claims do not say which sentence they are from, what stands is listed in order.
+    The others are replaced with the replacements of their claims; sentences without a claim stay.
+    If claims do not name their sentences, the remaining texts are listed in order.
     """
     sentences = sentences_of(graph) if graph.response.strip() else ()
     placed = [change.atom.sentence for change in changes]
@@ -414,7 +413,7 @@ def _changes(changes: Mapping[str, Sequence[Change]]) -> Table:
 
 
 def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
-    """What became of claims that people judged: errors removed, and true claims lost."""
+    """Outcome for labeled claims: errors removed, and true claims lost."""
     rows = []
     for label, title in ((False, "false"), (True, "true")):
         row: dict[str, Any] = {"label": title}

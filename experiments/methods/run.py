@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class RunSettings(CellSettings, ConventionSettings):
-    """How a study is run."""
+    """Settings of a run."""
 
     writes_several_files = True
 
@@ -170,7 +170,7 @@ def run(
 
 
 def _declared(settings: RunSettings) -> dict[str, Any]:
-    """What options declare in place of the study's keys, by place."""
+    """Overrides of the study's keys by options, by place."""
     keys_of_cells = {name: getattr(settings, name) for name in ("k", "unlabeled")}
     declared = {"venue": settings.venue, **keys_of_cells}
     for name in ConventionSettings.model_fields:
@@ -188,7 +188,7 @@ def _by_place(overrides: Overrides) -> dict[str, Any]:
 
 
 def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
-    """What a study finds that asks for an analysis."""
+    """Run a study that requests an analysis."""
     from experiments.analyses.study import load_analysis, run_analysis, takes_data
     from experiments.study.files import study_folder
 
@@ -219,7 +219,7 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
 
 
 def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
-    """What a study finds that compares backends on networks."""
+    """Run a study that compares backends on networks."""
     from experiments.networks.config import load_networks
     from experiments.networks.design import design
     from experiments.networks.runner import run_networks
@@ -293,7 +293,7 @@ def _networks_plan(planned: NetworkDesign, folder: Path) -> Findings:
 
 
 def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
-    """What a study finds that compares backends, relation models or assessors."""
+    """Run a study that compares backends, relation models or assessors."""
     from experiments.asking.failed_calls import with_failed_calls
     from experiments.asking.ledger_table import cost_tables
     from experiments.pages.study_page import write_study_page
@@ -365,7 +365,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
 
 
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:
-    """Cells with their measures, those that agree in one row if there are such; tests."""
+    """Tables of cells with their measures, agreeing cells merged into one row, and of tests."""
     from experiments.study.design import absent_backends
     from experiments.study.report.tables import (
         cells_table,
@@ -406,7 +406,7 @@ def _sentences(
     failures: Sequence[UnitFailure],
     note: str,
 ) -> Iterator[str]:
-    """What is missing or failed, where the note of the table does not say it; what was found."""
+    """Sentences on missing and failed results beyond the table's note, and on the findings."""
     from experiments.asking.relation_correction import RelationCorrection
     from experiments.study.design import absent_backends
     from experiments.study.report.sentences import sentences
@@ -453,7 +453,7 @@ def _sentences(
 
 
 def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
-    """Which responses could not be selected from, or not to the end."""
+    """Responses whose selection failed or was not completed."""
     from experiments.study.rows import FAILED
 
     for dataset, title in selections.selected:
@@ -502,7 +502,7 @@ _TITLES = {
 
 
 def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings:
-    """How many units a run has, cell by cell, and how many are finished.
+    """Number of units of a run, cell by cell, and of finished ones.
 
     Raises:
         InputError: if the folder holds another run, or no cell is chosen.
@@ -543,7 +543,7 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
 def _planned(
     planned: StudyDesign, folder: Path, wanted: Sequence[int], finished: Sequence[int]
 ) -> Iterable[str]:
-    """What a run would do, in words."""
+    """Describe the work of a run in words."""
     import numpy as np
 
     from experiments.study.predicted_inference import MOST_PREDICTED

@@ -191,7 +191,7 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
 
 
 def _written(path: Path) -> list[FactGraph]:
-    """What a tool wrote into a file, or into the JSON files of a folder, one for each response."""
+    """Read a tool's output from a file, or from a folder with a JSON file for each response."""
     if not path.is_dir():
         return read_many(path)
     files = sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl"))
@@ -240,7 +240,7 @@ def shortest_names(files: Sequence[Path]) -> list[str]:
 
 
 def _cost(graphs: Sequence[FactGraph]) -> dict[str, float]:
-    """What responses took on average, of those that say it; nothing where none does."""
+    """Mean cost of responses that report it; empty if none does."""
     taken = [total(graph.metadata.get(CONSUMPTION_KEY, {}).values()) for graph in graphs]
     asked = [each for each in taken if each["answers"]]
     # An answer whose price is not known would count for nothing.
@@ -278,10 +278,10 @@ def _aligned_sentence(each: Alignment) -> str:
 
 
 def tools_table(others: Beside, scored: ScoreTable, conventions: Conventions = DEFAULT) -> Table:
-    """What each tool is worth on the same claims, and what a response took, a row each.
+    """Table of tools: scores on the same claims, and cost of a response, a row each.
 
-    Of each measure there is the difference from the reference, paired by response. Claims that not
-    all judged do not count for K.
+    Each measure has its difference from the reference, paired by response. Claims that not all
+    tools judged do not count for K.
 
     Args:
         others: the claims that every tool judged.
@@ -342,7 +342,7 @@ def _ends(estimate: Estimate | None) -> tuple[float, float, float]:
 
 
 def aligned_table(alignments: Sequence[Alignment]) -> Table:
-    """What was found of each tool's claims."""
+    """Table of the alignment of each tool's claims."""
     rows = [
         {
             "tool": each.name,
@@ -374,7 +374,7 @@ class ScoreSettings(
     TaughtSettings,
     ProbabilityColumns,
 ):
-    """How a table is scored."""
+    """Settings of the scores of a table."""
 
     beside: Annotated[Files, Option("FILE", "with", usual=True)] = ()
     """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
@@ -408,7 +408,7 @@ class ScoreSettings(
 
     @property
     def intervals(self) -> IntervalSettings:
-        """How intervals are made."""
+        """Settings of intervals."""
         return IntervalSettings(n_bootstrap=self.n_bootstrap, seed=self.seed)
 
 
@@ -849,7 +849,7 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
 
 
 def _agreement(blocks: Sequence[_Block]) -> list[str]:
-    """Which models have the same probabilities of the same claims."""
+    """Remark on models with equal probabilities of the same claims."""
     from calibration.cells import SAME_POSTERIORS, agreeing, cells_of
 
     sentences = []
@@ -879,7 +879,7 @@ def _some(names: Sequence[str], between: str) -> str:
 
 
 def _undefined(blocks: Sequence[_Block]) -> list[str]:
-    """Which scores have no finite value, and why."""
+    """Remarks on scores without a finite value, with the reason."""
     models_by_reason: dict[tuple[str, str], list[str]] = {}
     for block in blocks:
         for model in block.scored.models:
@@ -896,9 +896,9 @@ def _undefined(blocks: Sequence[_Block]) -> list[str]:
 
 
 def _said(blocks: Sequence[_Block]) -> list[str]:
-    """What the reports say, those of one sentence for all data said once.
+    """Sentences of the reports; a sentence that all data share appears once.
 
-    What holds of intervals alone stands below their table.
+    Remarks on intervals alone are below their table.
     """
     from calibration.estimate import ABOVE_INTERVAL
     from calibration.scores.coverage import COVERS

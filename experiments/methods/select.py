@@ -65,7 +65,7 @@ class SelectSettings(
     AskingSettings,
     FirstProbeSettings,
 ):
-    """How claims are selected."""
+    """Settings of the selection."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """What decides entailment: lexical, model (given by --model), recorded:FILE or nli:FOLDER. By
@@ -102,7 +102,7 @@ class SelectSettings(
         return self.relations or ("lexical" if self.model is None else "model")
 
     def choices(self, model: LanguageModel | None) -> CoreChoices:
-        """How selection is set up for each response.
+        """Setup of the selection for each response.
 
         Args:
             model: the language model, if there is one.
@@ -153,11 +153,11 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
 def select(responses: Responses, settings: SelectSettings) -> Findings:
     """Select the claims that count (Core) and tabulate what that changes.
 
-    Shows the claims of each response before and after; with --out also each claim with its weight
-    and the reason why it does not count, and the responses with the claims that count, which every
-    command reads. For responses with labels, also shows by sentence which share of the claims is
-    kept, and whether those that are kept are true more often. Responses without claims are split
-    into sentences.
+    Shows the claims of each response before and after. With --out it also writes each claim with
+    its weight and the reason why it does not count, and the responses with the claims that count,
+    which every command reads. For labeled responses it also shows by sentence the share of kept
+    claims, and whether kept claims are true more often. Responses without claims are split into
+    sentences.
 
     Examples::
 
@@ -241,7 +241,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
 def _probed(
     settings: SelectSettings, model: LanguageModel | None, judge_of_relevance: LanguageModel | None
 ) -> FirstProbe:
-    """What the probe of who decides entailment, and of who decides relevance, finds."""
+    """Result of probing the models that decide entailment and relevance."""
     stages: list[tuple[str, LanguageModel | None]] = []
     if "model" in (settings.judge, settings.cap, settings.graded) and is_probed(
         settings.probe, settings.model
@@ -263,7 +263,7 @@ def _remarks(
     split: int,
     unjudged: int,
 ) -> list[str]:
-    """What a reader must know of the claims and of who judged them."""
+    """Remarks on the claims and their judges."""
     sentences = []
     if split:
         sentences.append(

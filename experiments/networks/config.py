@@ -1,4 +1,4 @@
-"""What a study of networks may say: every key, what it means, and what is checked of it."""
+"""Configuration of a study of networks: every key, its meaning and its checks."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ProgramChoice:
 
     @property
     def title(self) -> str:
-        """What tables call it."""
+        """Name in tables."""
         return self.label or self.program
 
 
@@ -105,7 +105,7 @@ class NetworkStudy:
     """A study of networks: every backend, with every setting, on every network.
 
     Attributes:
-        study: its name; also that of its folder of results.
+        study: its name, and the name of its folder of results.
         datasets: the networks, files or drawn.
         description: what it is for.
         backends: what is compared.
@@ -200,7 +200,7 @@ class LoadedNetworks:
 
 
 def load_networks(raw: RawStudy, data: Path | None = None) -> LoadedNetworks:
-    """The study of networks that plain data stand for.
+    """Validate plain data and return the study of networks.
 
     Args:
         raw: the data.

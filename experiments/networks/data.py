@@ -130,7 +130,7 @@ def _drawn(choice: NetworkChoice, seed: int, number: int) -> Loaded:
 
 
 def network_files(path: Path) -> list[Path]:
-    """The files of a path: itself, those in a folder, or those that fit a pattern of names.
+    """Files of a path: the file itself, the files in a folder, or the matches of a pattern.
 
     Raises:
         InputError: if a folder has none, or no file has such a name.
@@ -217,7 +217,7 @@ def flat_marginals(answers: Iterable[Posterior]) -> NDArray[np.float64]:
 
 
 def facts_of(every: Sequence[NetworkSource]) -> dict[str, dict[str, object]]:
-    """What the manifest says of each dataset: a hash, and the numbers of networks and variables."""
+    """Manifest entry of each dataset: a hash, and the numbers of networks and variables."""
     by_dataset: dict[str, list[NetworkSource]] = {}
     for source in every:
         by_dataset.setdefault(source.dataset, []).append(source)

@@ -21,7 +21,7 @@ from inference.peers.merlin_program import Merlin, missing_program
 
 
 class Measurement(NamedTuple):
-    """One backend, or one who searches the most probable states, on one network."""
+    """Backend, or searcher of the most probable states, on a network."""
 
     network: int
     """Position of the network."""
@@ -52,7 +52,7 @@ class NetworkDesign:
     judge: Backend
 
     def label(self, algorithm: StudyAlgorithm) -> str:
-        """What tables call an algorithm: with its seed, where it stands there once for each."""
+        """Name of an algorithm in tables, with its seed if the table has a row for each seed."""
         seeds = {
             cell.algorithm.seed for cell in self.cells if cell.algorithm.title == algorithm.title
         }
@@ -77,7 +77,7 @@ class NetworkDesign:
         return [at for at, cell in enumerate(self.cells) if cell.dataset == source.dataset]
 
     def plan(self) -> RunPlan:
-        """What its run computes."""
+        """Plan of its run."""
         return RunPlan(
             # Rows that lack a number of today's are of another run.
             study={**self.loaded.study.measured_part(), "numbers": [*NUMBERS, *OF_SEARCHES]},

@@ -127,12 +127,12 @@ def _draw_brackets(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
 
 
 def _has_bracket(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Whether a row has something to draw of log Z."""
+    """Return True if a row has a bracket of log Z to draw."""
     return rows[["lower_error", "upper_error", "log_z_error"]].notna().any(axis=1)
 
 
 def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """How the points of each backend are drawn; after the palette's end markers are hollow."""
+    """Styles of each backend's points; beyond the palette's size markers are hollow."""
     from calibration.figures.style import COLORS
 
     return {

@@ -1,4 +1,4 @@
-"""Who finds the most probable states of networks: how good they are, and how long it takes."""
+"""Searchers of the most probable states of networks: quality and time."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _by_search(graph: FactorGraph, seconds: float) -> SearchAnswer:
 
 
 def maxima_table(measured: pd.DataFrame, seed: int) -> Table:
-    """What each searcher found, a block per dataset.
+    """Table of the states that each searcher found, a block per dataset.
 
     Args:
         measured: rows of `measure_maxima` with their dataset and network.

@@ -43,7 +43,7 @@ NUMBERS = (
 
 
 class Clocking(NamedTuple):
-    """How calls are repeated and timed."""
+    """Settings of repeated and timed calls."""
 
     rounds: int
     """Turns of every backend."""
@@ -127,7 +127,7 @@ def measure(task: NetworkTask) -> list[dict[str, Any]]:
 
 
 def attempted(call: Callable[[], Answer]) -> tuple[Answer | None, dict[str, Any]]:
-    """What a first call returns, with its time and memory; or how it ended without an answer."""
+    """Result of a first call with its time and memory, or its status without an answer."""
 
     def timed() -> tuple[Answer, float]:
         began = time.perf_counter()
@@ -183,7 +183,7 @@ def _as_reference(source: str, answers: Sequence[Posterior]) -> Reference:
 
 
 def _compared(answers: Sequence[Posterior], reference: Reference | None) -> dict[str, Any]:
-    """How a backend answered; log Z only where there is one graph."""
+    """Comparison of a backend's answer; log Z only for a single graph."""
     worst = max((answer.status for answer in answers), key=_FROM_BEST.index)
     alone = answers[0] if len(answers) == 1 else None
     row: dict[str, Any] = {"status": str(worst), "log_z_kind": str(LogZKind.NONE)}

@@ -19,11 +19,11 @@ _FORGET_PEAK = "5"
 
 
 def with_peak(call: Callable[[], Result]) -> tuple[Result, float]:
-    """What a call returns, and the bytes of memory that it took at its peak.
+    """Call a function; return its result and its peak memory in bytes.
 
-    The peak is that of the resident memory of this process, less what was resident before. Memory
-    of other processes, which the call may start, is not in it. It is nan where the system does not
-    say, as outside Linux.
+    The peak is the resident memory of this process minus the memory resident before the call,
+    without memory of processes that the call starts. It is nan if the system does not report it, as
+    outside Linux.
     """
     gc.collect()
     _return_free_memory()

@@ -1,4 +1,4 @@
-"""What a study of networks found: its tables, its figure and its files."""
+"""Results of a study of networks: tables, figure and files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class NetworkResults:
-    """What a study of networks found.
+    """Results of a study of networks.
 
     Attributes:
         artifacts: its tables and figures, and what a reader must know.
@@ -167,7 +167,7 @@ def _source_names(planned: NetworkDesign, measurement: Measurement) -> dict[str,
 
 
 def _sentences(measured: pd.DataFrame, searched: pd.DataFrame, total: int) -> Iterator[str]:
-    """What was measured, and what is missing."""
+    """Sentences on measurements and missing results."""
     statuses = [*measured["status"], *(searched["status"] if len(searched) else ())]
     n_networks = len(measured.drop_duplicates(["dataset", "network"]))
     answered = sum(status not in WITHOUT_ANSWER for status in statuses)

@@ -47,7 +47,7 @@ def run_networks(
         write_page: writes the page of what was found; None: there is none.
 
     Raises:
-        InputError: if the folder holds what may not be dropped, or cannot be written.
+        InputError: if the folder has results that may not be dropped, or cannot be written.
         WorkerError: if processes cannot run.
     """
     wanted = set(select(planned.cells, chosen))

@@ -18,7 +18,7 @@ from factormodels.synthetic import Densities, FactLaws, Uniform, draw_facts, mix
 
 @dataclass(frozen=True, config=STRICT)
 class GraphShape:
-    """What a graph is drawn from.
+    """Distribution from which a graph is drawn.
 
     Attributes:
         atoms: number of atoms.

@@ -1,4 +1,4 @@
-"""What rows of measurements say together: by dataset and backend, and of certified brackets."""
+"""Summary of measurements by dataset and backend, with certified brackets."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _TOUCH = 1e-9
 def with_brackets(measured: pd.DataFrame) -> pd.DataFrame:
     """The rows with the bracket of log Z of each network, and where each answer lies in it.
 
-    A network whose reference has no log Z takes that of the first backend with an exact one.
-    `least` and `most` are the reference's log Z or, where there is none, the tightest certified
-    bounds that backends gave; `lower_error` and `upper_error` are the bounds of a row less the
-    middle of these. `outside` says whether a log Z that is no bound lies outside of them,
-    `violated` whether a certified bound of the row contradicts the reference.
+    If the reference has no log Z for a network, the first backend with an exact one supplies it.
+    `least` and `most` are the reference's log Z or, without one, the tightest certified bounds of
+    the backends; `lower_error` and `upper_error` are the bounds of a row minus their midpoint.
+    `outside` is True if a log Z that is not a bound lies outside them, `violated` if a certified
+    bound of the row contradicts the reference.
     """
     frame = _with_exact_log_z(measured)
     networks = frame.groupby(["dataset", "network"], sort=False)
@@ -55,7 +55,7 @@ def with_brackets(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_exact_log_z(measured: pd.DataFrame) -> pd.DataFrame:
-    """The rows; references without a log Z have that of the first backend with an exact one."""
+    """Return the rows, with references without a log Z taking the first backend's exact one."""
     frame = measured.copy()
     is_exact = frame["log_z_kind"] == LogZKind.EXACT
     first = (
@@ -76,7 +76,8 @@ def _with_exact_log_z(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarize(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
-    """One row per dataset and backend: status, errors, brackets, memory, and the ratio of times.
+    """Summarize each dataset and backend in a row: status, errors, brackets, memory, ratio of
+    times.
 
     The ratio is the median over rounds of the ratio within a round, averaged geometrically over
     networks; its interval is the percentile bootstrap over rounds. Errors of probabilities are
@@ -166,7 +167,7 @@ def failures(measured: pd.DataFrame) -> list[str]:
 
 
 def ratio_of(group: pd.DataFrame, other: pd.DataFrame, seed: int) -> dict[str, Any]:
-    """How many times as long a call takes as another's, with its interval; nan without pairs.
+    """Ratio of a call's time to another's, with its interval; nan without pairs.
 
     Args:
         group: rows of measurements of one backend.
@@ -180,7 +181,7 @@ def ratio_of(group: pd.DataFrame, other: pd.DataFrame, seed: int) -> dict[str, A
 
 
 def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) -> dict[str, Any]:
-    """How many times as long a call takes, from the times of both in the same rounds."""
+    """Ratio of a call's time to another's, from the times of both in the same rounds."""
     # The first rounds are everybody's: who is slow has fewer.
     both = [np.array(list(zip(*pair, strict=False))) for pair in pairs]
     logs = [np.log(times[:, 0] / times[:, 1]) for times in both if len(times)]

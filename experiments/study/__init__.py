@@ -1,1 +1,1 @@
-"""What a study may say: its configuration, its design, and the data that it reads."""
+"""Studies: configuration, design and data."""

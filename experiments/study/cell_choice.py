@@ -1,4 +1,4 @@
-"""Which cells of a study are chosen by their names."""
+"""Selection of a study's cells by name."""
 
 from __future__ import annotations
 

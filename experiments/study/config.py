@@ -1,4 +1,4 @@
-"""What a study may say: every key, what it means, and what is checked of it.
+"""Configuration of a study: every key, its meaning and its checks.
 
 Each model is one mapping of the file, each field a key; "Attributes" says what the keys mean, and
 the table of keys in the guide is made from it. Types check a key by itself, the validators of a
@@ -129,7 +129,7 @@ def venue_name(name: str) -> str:
 
 
 def column_name(name: str) -> str:
-    """The name, which must be fit to stand beside others in a column; empty is fit.
+    """Return the name, which must be valid beside others in a column; empty is valid.
 
     Raises:
         ValueError: if it is not.
@@ -141,11 +141,11 @@ def column_name(name: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Short:
-    """That a key may be written in short: its reader writes it out, its JSON Schema allows it.
+    """Mark of a key with a short form, which its reader expands and its JSON Schema allows.
 
     Attributes:
-        lone: what stands for a list of one: any value, or a text alone; None: nothing.
-        text: the key of the mapping that a text, as an entry or as the value, stands for.
+        lone: values accepted as a list of one: any value, or a text only; None: none.
+        text: key of the mapping that a text, as an entry or as the value, abbreviates.
     """
 
     lone: Literal["any", "text"] | None = None
@@ -168,7 +168,7 @@ WRITTEN_OUT = "written out"
 
 
 class Keyed(Settings):
-    """Settings that stand in a study, where null is what an absent key has."""
+    """Settings within a study, where null means the same as an absent key."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -189,7 +189,7 @@ class Keyed(Settings):
         return made
 
     def given(self, *names: str) -> list[str]:
-        """Those of some keys that were given, in order, whatever their values."""
+        """Those of some keys that are present, in order, whatever their values."""
         return [name for name in names if name in self.model_fields_set]
 
 
@@ -212,7 +212,7 @@ class Subset:
         responses: ids of the responses.
         topics: topics of the responses.
         labeled: only responses with a labeled atom.
-        sample: so many of what is left, drawn at random and kept in the order of the data.
+        sample: number of the remaining responses to draw at random, kept in the order of the data.
         seed: seed of the draw.
     """
 
@@ -236,7 +236,7 @@ class DatasetChoice:
             the two ends of an interval.
         options: options of the embedded dataset's loader.
         subset: which of the responses.
-        limit: only the first so many of these.
+        limit: number of these to keep, from the first.
         variants: which of the study's variants its responses are asked under; all if absent.
     """
 
@@ -260,7 +260,7 @@ class DatasetChoice:
 
     @property
     def title(self) -> str:
-        """What tables call this dataset."""
+        """Name of this dataset in tables."""
         return self.name or PurePath(str(self.path)).stem
 
 
@@ -283,7 +283,7 @@ class LanguageModelChoice(AnswerSettings, Keyed):
 
 
 class Asking(AnswerSettings, Keyed):
-    """What a relation model or assessor says of its language model."""
+    """Language model settings of a relation model or assessor."""
 
     language_model: NonEmpty | None = None
     """Its name as litellm spells it; the study's if absent, as whatever else it leaves out."""
@@ -315,7 +315,7 @@ class RelationModelChoice(Asking):
     of words), nli, minicheck or alignscore (a local model), or prompted (a language model)."""
 
     label: str = ""
-    """What tables call it; made from the other keys if absent."""
+    """Name in tables; made from the other keys if absent."""
 
     path: NonEmpty | None = None
     """Folder of a local model, or file of recorded judgments (JSON Lines); relative to the folder
@@ -355,11 +355,11 @@ class RelationModelChoice(Asking):
 
     @property
     def as_recorded(self) -> bool:
-        """Whether the relations are those of the data."""
+        """True if the relations are the data's own."""
         return self.model == RECORDED and self.path is None
 
     def title(self, shared: LanguageModelChoice | None) -> str:
-        """What tables call it.
+        """Name in tables.
 
         Args:
             shared: the study's language model.
@@ -388,7 +388,7 @@ class AssessorChoice(Asking):
     verdicts that the responses carry, such as those of FactReasoner's outputs."""
 
     label: str = ""
-    """What tables call it; the assessor's name if absent."""
+    """Name in tables; the assessor's name if absent."""
 
     all_contexts: bool = False
     """Whether every atom is shown every context, in place of those retrieved for it."""
@@ -410,16 +410,16 @@ class AssessorChoice(Asking):
 
     @property
     def as_recorded(self) -> bool:
-        """Whether the verdicts are those that the data have."""
+        """True if the verdicts are the data's own."""
         return self.assessor == RECORDED
 
     @property
     def title(self) -> str:
-        """What tables call it."""
+        """Name in tables."""
         return self.label or self.of or self.assessor
 
     def setting(self, shared: LanguageModelChoice | None) -> dict[str, Any]:
-        """What its verdicts depend on, by name.
+        """Settings that its verdicts depend on, by name.
 
         Args:
             shared: the study's language model.
@@ -492,7 +492,7 @@ class BackendChoice:
         return f"{choice_key}.{part}{setting and '.'}{setting}"
 
     def settings_of_each(self) -> tuple[tuple[str, dict[str, Any]], ...]:
-        """What tables call each backend, with its settings."""
+        """Yield each backend's name in tables with its settings."""
         each = []
         # Without a grid the product has one empty entry: the backend once, as it stands.
         for values in itertools.product(*self.grid.values()):
@@ -655,13 +655,13 @@ SELECTIONS = (EVERYTHING, "core")
 
 
 class SelectionChoice(SelectionRule, Keyed):
-    """Which atoms of a response count in measures and tests; posteriors do not depend on it."""
+    """Selection of the atoms that count in measures and tests; posteriors do not depend on it."""
 
     selection: Annotated[str, known(lambda: SELECTIONS, "selection")]
     """`all`, or `core`: as many as inform, of which none entails another."""
 
     name: Annotated[str, AfterValidator(column_name)] = ""
-    """What tables call it; that of the selection if absent."""
+    """Name in tables; the selection's name if absent."""
 
     weights: Weights = "uniform"
 
@@ -695,13 +695,13 @@ class SelectionChoice(SelectionRule, Keyed):
 
     @property
     def title(self) -> str:
-        """What tables call it."""
+        """Name in tables."""
         return self.name or self.selection
 
 
 @dataclass(frozen=True, config=STRICT)
 class Selector:
-    """What one side of a pair is: cells that have these values; the rest both sides share.
+    """One side of a pair: cells that have these values; both sides share the rest.
 
     Attributes:
         variant: variant.
@@ -724,13 +724,13 @@ class Selector:
     selection: str | None = None
 
     def given(self) -> dict[str, Any]:
-        """What is given, by name."""
+        """Settings that are given, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True, config=STRICT)
 class Significance:
-    """Which pairs are tested, and how; every interval and test resamples responses.
+    """Pairs to test and the tests; every interval and test resamples responses.
 
     Attributes:
         pairs: pairs of selectors with the same keys; the first is compared with the second
@@ -781,7 +781,7 @@ class Significance:
 
 @dataclass(frozen=True, config=STRICT)
 class Reliability:
-    """How the reliability diagram is binned.
+    """Bins of the reliability diagram.
 
     Attributes:
         bins: number of bins.
@@ -794,7 +794,7 @@ class Reliability:
 
 @dataclass(frozen=True, config=STRICT)
 class Report:
-    """What the HTML report shows.
+    """Contents of the HTML report.
 
     Attributes:
         responses: how many responses of each dataset the page lists, the first ones.
@@ -818,19 +818,19 @@ class Study:
     """A study: datasets x variants x relation models x encodings x priors x strengths x backends.
 
     Attributes:
-        study: its name; also that of its folder of results.
+        study: its name, and the name of its folder of results.
         datasets: the data, each an embedded dataset, a file, or generated.
         description: what it is for.
         variants: views of the fact graphs: given (as recorded), FR1 (each atom with the contexts
             retrieved for it), FR2 (every atom with every context), FR3 (contexts among each other
             too).
         relation_models: where relations come from: the data, or the texts, asked anew.
-        relation_correction: corrections of the label bias of relations that are found anew, a cell
-            each: none, probe, batch (by the mean answer to the pairs of a variant of a dataset),
-            automatic (that of the probe where it is better), or a file that fit --relations wrote,
-            relative to the folder of the configuration.
+        relation_correction: corrections of the label bias of new relations, a cell each: none,
+            probe, batch (by the mean answer to the pairs of a variant of a dataset), automatic (the
+            probe's correction if it is better), or a file that fit --relations wrote, relative to
+            the folder of the configuration.
         assessors: what judges claims by prompts, without a graph, beside the backends.
-        language_model: that of the relation models and assessors that do not name their own.
+        language_model: model of the relation models and assessors that do not name one.
         prompts: folder of templates in place of ours, each by its name; relative to the folder of
             the configuration. `factormodels list prompts` lists them.
         encodings: encodings of relations as factors.
@@ -847,8 +847,8 @@ class Study:
         selections: which atoms count in measures and tests.
         unlabeled: what an atom without a human label counts as in scores; error refuses it.
         k: K of F1@K: median (of the atoms per response), half (of a response's atoms), or a number.
-        measures: columns of the tables, of the scores of `calibration.scores.REGISTRY`; those that
-            summary.csv does not have anyway it then has too.
+        measures: columns of the tables, from the scores of `calibration.scores.REGISTRY`;
+            summary.csv gets them too.
         significance: pairs to be tested.
         reliability: bins of the reliability diagram.
         report: what the HTML report shows.
@@ -921,7 +921,7 @@ class Study:
 
     @property
     def relation_titles(self) -> tuple[str, ...]:
-        """What tables call the relation models."""
+        """Names of the relation models in tables."""
         return tuple(
             title for model in self.relation_models for _, title in self.corrections_of(model)
         )
@@ -954,7 +954,7 @@ class Study:
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """What tables call the selections; empty where every atom counts and nothing else."""
+        """Names of the selections in tables; empty if there is no selection."""
         titles = tuple(choice.title for choice in self.selections)
         return () if titles == (EVERYTHING,) else titles
 
@@ -1033,7 +1033,7 @@ class Study:
 
 
 def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
-    """Whether a backend of a study takes part where a dimension has a value."""
+    """True if a backend of a study takes part when a dimension has a value."""
     allowed = getattr(choice.only, dimension)
     return allowed is None or value in allowed
 
@@ -1041,8 +1041,8 @@ def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
 def as_plain(study: Study) -> dict[str, Any]:
     """The whole study as plain data, every default written out.
 
-    A file is named without its folder, and nothing is said of how the answers of language models
-    are got, so that the result tells nothing of the machine.
+    Files are named without their folder, and settings of calls to language models are left out, so
+    that the result reveals nothing about the machine.
     """
     # By way of JSON, so that it equals what a manifest gives when it is read back: tuples are
     # lists.
@@ -1104,7 +1104,7 @@ def differing_from_default(
     """Conventions that are not as they are by default, by name, as a study says them.
 
     Args:
-        conventions: those that hold.
+        conventions: conventions in force.
         kind: which of them: those of this class.
     """
     # These are keys of a study by themselves.

@@ -144,7 +144,7 @@ def load_dataset(
 def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> Responses | None:
     """The responses of a dataset before any is left out, if it is large and in good order.
 
-    What is wrong with one is found where it is made in one go.
+    Errors of a part are raised when the dataset is made as a whole.
     """
     try:
         cut = _cut(choice, folder)
@@ -157,7 +157,7 @@ def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> Responses | No
 def _cut(
     choice: DatasetChoice, folder: Path
 ) -> tuple[Callable[[Any], PackedPart], Iterable[Any]] | None:
-    """What makes a part of a large dataset, and what it makes each of; None where nothing does."""
+    """Maker of the parts of a large dataset, with the arguments of each; None without parts."""
     if choice.synthetic is not None:
         first, last = choice.synthetic.get("first", 1), choice.synthetic.get("n_responses")
         if not (isinstance(first, int) and isinstance(last, int)) or last - first < HELD:

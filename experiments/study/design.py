@@ -46,7 +46,7 @@ class StudyAlgorithm:
 
 @dataclass(frozen=True)
 class GraphView:
-    """How a response becomes a factor graph.
+    """View of a response as a factor graph.
 
     Attributes:
         variant: view of the fact graph.
@@ -71,7 +71,7 @@ NO_VIEW = GraphView(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0,
 
 @dataclass(frozen=True)
 class StudyCell:
-    """One combination of a study, asked over all responses of its dataset.
+    """Combination of a study, asked over all responses of its dataset.
 
     Attributes:
         dataset: name of the dataset.
@@ -84,7 +84,7 @@ class StudyCell:
     algorithm: StudyAlgorithm
 
     def key(self) -> dict[str, Any]:
-        """What tells it from the other cells, by column of the rows."""
+        """Values that distinguish the cell, by column of the rows."""
         of_view = self.view.variant, self.view.relation_model, self.view.encoding
         rest = self.view.prior.title, self.view.strength, self.algorithm.title, self.algorithm.seed
         return dict(zip(CELL, (self.dataset, *of_view, *rest), strict=True))

@@ -1,4 +1,4 @@
-"""What is wrong with a study, in one sentence that names the place, the value and the mend."""
+"""Errors of a study, in one sentence with the place, the value and the fix."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _UNKNOWN_KEY = ("unexpected_keyword_argument", "extra_forbidden")
 
 
 class StudyError(ValueError):
-    """What is wrong with a study, before it is known which file or override said so.
+    """Error of a study before its file or override is known.
 
     Attributes:
         steps: the place; empty where it is the study as a whole.
-        sentence: the place, the value and the mend, in words.
+        sentence: the place, the value and the fix, in words.
     """
 
     def __init__(self, steps: tuple[Step, ...], sentence: str) -> None:
@@ -57,7 +57,7 @@ def study_error(
 
 
 def _sentence(error: Any, location: str, value: Any, holder: type) -> str:
-    """One of pydantic's errors as a sentence in the user's terms."""
+    """Sentence in the user's terms for one of pydantic's errors."""
     match error["type"]:
         case kind if kind in _UNKNOWN_KEY:
             key = str(error["loc"][-1])
@@ -79,7 +79,7 @@ def _sentence(error: Any, location: str, value: Any, holder: type) -> str:
 
 
 def _key_hint(key: str, holder: type) -> str:
-    """What might have been meant by a key that a model does not have."""
+    """Hint on the key that an unknown key may have meant."""
     # Here, so that settings of a backend are checked without loading what a study may say.
     from experiments.study.config import BackendChoice, Study
 

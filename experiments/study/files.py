@@ -32,7 +32,7 @@ def study_folder(study: str, out: Path | None = None) -> Path:
 def publish(files: Sequence[Path], folder: Path) -> None:
     """Move the files of a run, of which the manifest is the last, into their folder.
 
-    What the manifest there lists is removed where this run does not make it.
+    Files listed in the folder's earlier manifest are removed if this run does not make them.
     """
     before = _listed(folder / MANIFEST)
     # A folder with a manifest is whole: it goes first and comes last.
@@ -46,7 +46,7 @@ def publish(files: Sequence[Path], folder: Path) -> None:
 
 
 def _listed(path: Path) -> set[str]:
-    """What a manifest lists in its own folder; none if there is none."""
+    """Files that the folder's manifest lists; none without a manifest."""
     try:
         # A manifest that cannot be read vouches for nothing, so nothing is removed on its word.
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
@@ -99,7 +99,7 @@ class _Code(_Part):
 
 
 class Manifest(_Part):
-    """What was computed, and with what.
+    """Record of a run: results, data, code and machine.
 
     Units are those of a study of claims or networks, remarks those of an analysis or of networks.
     """
@@ -131,7 +131,7 @@ class Manifest(_Part):
 
 
 def judges_claims(config: Mapping[str, Any]) -> bool:
-    """Whether the study of a manifest judges claims; if not, it is an analysis or of networks."""
+    """True if a manifest's study judges claims; otherwise it is an analysis or uses networks."""
     return not {"analysis", "reference"} & config.keys()
 
 
@@ -142,7 +142,7 @@ OF_UNITS, OF_ANALYSES = ("units", "units_missing", "code_of_units"), ("remarks",
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run.
 
-    What only tells of the code and the machine may be missing: it is "unknown", with a warning.
+    Facts on code and machine alone may be missing: they are "unknown", with a warning.
 
     Raises:
         InputError: if the folder holds none, or it lacks or garbles what the results rest on.

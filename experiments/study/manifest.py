@@ -132,7 +132,7 @@ def data_facts(
 
 
 def environment() -> dict[str, Any]:
-    """What the results may depend on beside the study: code, Python, machine, packages."""
+    """Environment that the results may depend on: code, Python, machine, packages."""
     return {
         "code": {"version": code_version(), **_commit()},
         "python": platform.python_version(),
@@ -156,7 +156,7 @@ def processor() -> str:
 
 
 def code_identity() -> str:
-    """What tells this state of the code from others: version, commit, and if modified."""
+    """Identity of the code: version, commit, and whether it is modified."""
     commit = _commit()
     if not commit:
         return code_version()

@@ -1,4 +1,4 @@
-"""How networks are told from fact graphs: by the names and the beginnings of files."""
+"""Tell networks from fact graphs by the names and beginnings of files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BEGINNING = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
 
 
 def is_network(path: Path) -> bool:
-    """Whether a file begins as a UAI or BIF file does.
+    """Return True if a file begins like a UAI or BIF file.
 
     Raises:
         InputError: if it cannot be read.
@@ -29,12 +29,12 @@ def is_network(path: Path) -> bool:
 
 
 def has_network_suffix(path: str | Path) -> bool:
-    """Whether a name ends as those of networks do."""
+    """Return True if a name has the suffix of a network file."""
     return str(path).lower().endswith(tuple(f".{suffix}" for suffix in SUFFIXES))
 
 
 def names_networks(entry: Any, folder: Path) -> bool:
-    """Whether an entry of a study's `datasets`, as it was written, is of networks.
+    """Return True if an entry of a study's `datasets`, as written, names networks.
 
     Args:
         entry: the entry.

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """What a run has written.
+    """Results of a run.
 
     Attributes:
         summary: its summary.
@@ -284,7 +284,7 @@ def _write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Claims:
-    """What the rows of a dataset have in common in all its cells.
+    """Columns of a dataset's rows that all its cells share.
 
     Attributes:
         columns: of its claims.

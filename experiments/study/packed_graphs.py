@@ -1,7 +1,7 @@
 """The responses of a dataset: a few as they are, many packed, and unpacked as they are asked for.
 
-What every response is asked for again and again (its id, its atoms' ids and labels) is kept as
-columns. Packed ones are a column too: as objects a small response takes 6 kB, packed 0.6 kB.
+Values that are requested often (ids of responses, ids and labels of atoms) are kept as columns.
+Packed graphs are a column too: as objects a small response takes 6 kB, packed 0.6 kB.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PART = 512
 
 @dataclass(frozen=True, eq=False)
 class KnownClaims:
-    """What tidy rows say of the claims of a dataset, whatever judges them.
+    """Columns of the tidy rows that describe the claims of a dataset, whatever judges them.
 
     Attributes:
         response: texts (n_responses,), the ids.
@@ -52,14 +52,14 @@ class KnownClaims:
 
     @staticmethod
     def of(graphs: Iterable[FactGraph]) -> KnownClaims:
-        """Those of some responses."""
+        """Packed graphs of some responses."""
         import pyarrow as pa
 
         return KnownClaims.of_table(pa.Table.from_batches([_claims(graphs)]))
 
     @staticmethod
     def of_table(table: pa.Table) -> KnownClaims:
-        """Those of a table with a row for each response."""
+        """Packed graphs of a table with a row for each response."""
         import pyarrow as pa
 
         n_atoms = table["n_atoms"].to_numpy()
@@ -79,7 +79,7 @@ class KnownClaims:
 class PackedGraphs(Sequence[FactGraph]):
     """Pickled fact graphs; each is unpickled when it is asked for.
 
-    Of this process, or of the one that sent the task: no data of others.
+    The content comes from this process, or from the one that sent the task.
     """
 
     def __init__(self, pickled: tuple[bytes, ...] | pa.ChunkedArray) -> None:
@@ -139,7 +139,7 @@ class PackedPart:
         """Some responses as a part.
 
         Raises:
-            InputError: if their metadata hold what JSON cannot.
+            InputError: if their metadata have a value that JSON cannot represent.
         """
         import pyarrow as pa
 
@@ -183,7 +183,7 @@ class Responses:
 
     @staticmethod
     def of_parts(parts: Iterable[PackedPart]) -> Responses:
-        """Those of the parts of a dataset, at least one."""
+        """Packed graphs of the parts of a dataset, at least one."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -210,7 +210,7 @@ def hashed_text(graph: FactGraph) -> bytes:
     """The JSON of a fact graph, as the hash of a dataset takes it, response by response.
 
     Raises:
-        InputError: if its metadata hold what JSON cannot.
+        InputError: if its metadata have a value that JSON cannot represent.
     """
     text = text_of(fact_graph_object(graph), f"fact graph {graph.id!r}")
     # The line feed marks where one graph ends, which the text of the graphs alone would not. Text

@@ -73,7 +73,7 @@ _DIGITS = 8
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run computes: equal plans have equal posteriors.
+    """Plan of a run: equal plans have equal posteriors.
 
     Attributes:
         study: what the posteriors depend on, as plain data.
@@ -130,7 +130,7 @@ class FinishedUnits:
 
     @cached_property
     def statuses(self) -> dict[str, int]:
-        """How many units ended in each way, by name."""
+        """Number of units by their status."""
         counts: Counter[str] = Counter()
         for table in self.tables():
             pairs = table["status"].value_counts().to_pylist()
@@ -312,7 +312,7 @@ def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> Finished
 
 
 def read_kept(folder: Path, kind: str) -> dict[str, Any]:
-    """What is kept beside the units, by key.
+    """Content kept beside the units, by key.
 
     Args:
         folder: the folder of the results.
@@ -326,7 +326,7 @@ def read_kept(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def n_answers(folder: Path) -> int:
-    """How many answers of text models a folder holds."""
+    """Number of text models' answers in a folder."""
     with read_store(folder / STORE, MEND) as store:
         return store.n_records(TEXTS)
 

@@ -1,4 +1,4 @@
-"""What exact inference would cost in the cells of a study, before anything is run."""
+"""Predict the cost of exact inference in the cells of a study, before a run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reading a study: a YAML file or an embedded one, the file it is based on, and overrides.
 
-What was written becomes plain data with every shorthand of `experiments.study.config` written out,
-and these become models; who said what is kept, so that an error begins with the file or override.
+A configuration becomes plain data with every shorthand of `experiments.study.config` expanded, and
+then models. The origin of every value is kept, so that an error begins with the file or override.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PLACE = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 @dataclass(frozen=True)
 class Source:
-    """What said something of a study.
+    """Source of a study's values.
 
     Attributes:
         steps: the place that it set.
@@ -101,7 +101,7 @@ class RawStudy:
         return _blame(self.sources, key, self.where)
 
     def checked(self, check: Callable[[dict[str, Any]], Checked]) -> Checked:
-        """What a check makes of what the study says.
+        """Result of a check of the study's values.
 
         Args:
             check: raises StudyError for what does not fit.
@@ -184,12 +184,12 @@ def load_study(config: Configuration, overrides: Overrides = ()) -> LoadedStudy:
 
 
 def is_analysis(raw: RawStudy) -> bool:
-    """Whether a configuration asks for an analysis in place of posteriors."""
+    """Return True if a configuration requests an analysis instead of posteriors."""
     return "analysis" in raw.raw
 
 
 def is_of_networks(raw: RawStudy) -> bool:
-    """Whether the data of a study are networks.
+    """Return True if the data of a study are networks.
 
     Raises:
         InputError: if some are and others are not, or a file cannot be read.
@@ -213,7 +213,7 @@ def is_of_networks(raw: RawStudy) -> bool:
 
 
 def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
-    """What a configuration says, as plain data.
+    """Read a configuration as plain data.
 
     Args:
         config: a name of an embedded study, the path of a file, or a dict.
@@ -240,7 +240,7 @@ def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
 
 
 def validated(raw: RawStudy) -> LoadedStudy:
-    """The study that plain data stand for.
+    """Validate plain data and return the study.
 
     Raises:
         InputError: for a key or value that a study cannot have.
@@ -250,7 +250,7 @@ def validated(raw: RawStudy) -> LoadedStudy:
 
 
 def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
-    """The study that the plain form of `experiments.study.config.as_plain` stands for.
+    """Return the study of the plain form of `experiments.study.config.as_plain`.
 
     Args:
         raw: the plain form.
@@ -273,7 +273,7 @@ def model_of(
     *,
     written_out: bool = False,
 ) -> Checked:
-    """The model that plain data stand for.
+    """Validate plain data and return the model.
 
     Args:
         model: a dataclass.
@@ -297,9 +297,9 @@ def model_of(
 def expand_shorthands(raw: dict[str, Any]) -> None:
     """Write out what a study may say in short, in place, so that overrides find their places.
 
-    One text stands for a list of one; a text in the list of datasets, backends, relation models or
-    assessors, or for a language model, stands for a mapping with its name; a YAML boolean is a
-    policy for unlabeled atoms. What else may be in short, `canonical` writes out.
+    One text becomes a list of one; a text in the list of datasets, backends, relation models or
+    assessors, or for a language model, becomes a mapping with its name; a YAML boolean becomes a
+    policy for unlabeled atoms. `canonical` expands all other shorthands.
     """
     for key, short in _short_keys().items():
         value = raw.get(key)

@@ -95,7 +95,7 @@ _KEPT_ROWS = 500_000
 
 @dataclass(frozen=True)
 class CellRows:
-    """Where the rows of one cell are in a file.
+    """Position of a cell's rows in a file.
 
     Attributes:
         key: the cell.
@@ -111,7 +111,7 @@ class CellRows:
 
     @property
     def question(self) -> CellKey:
-        """What the algorithms that differ are asked alike: the cell less algorithm and seed."""
+        """Question that different algorithms share: the cell without algorithm and seed."""
         return self.key[:_QUESTION]
 
     def named(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class RowsFile:
         return self._probable(self._file.read(cell.groups, columns))
 
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What is made of the rows: of a file of a few hundred thousand rows, made once."""
+        """Value computed from the rows, once for a file of a few hundred thousand rows."""
         if self._file.n_rows > _KEPT_ROWS:
             return make()
         if key not in self._made:

@@ -115,7 +115,7 @@ class StudyDesign:
         )
 
     def plan(self) -> RunPlan:
-        """What its run computes."""
+        """Plan of its run."""
         return RunPlan(
             study=computed_part(self.study),
             # With the settings that defaults fill in, so that a changed default makes it another
@@ -126,7 +126,7 @@ class StudyDesign:
         )
 
     def text_requests(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[TextRequest]:
-        """What text models are to say before the units of some cells that are not done.
+        """Requests to text models before the unfinished units of some cells.
 
         Args:
             cells: positions of the cells.
@@ -158,7 +158,7 @@ class UnitFailure:
 
 @dataclass(frozen=True)
 class Progress:
-    """What has become of some units.
+    """Progress of some units.
 
     Attributes:
         n_units: how many.
@@ -195,7 +195,7 @@ def design(loaded: LoadedStudy, workers: Processes | None = None) -> StudyDesign
 
 
 def n_finished(folder: Path, planned: StudyDesign) -> list[int]:
-    """How many units of each cell a folder holds.
+    """Number of finished units of each cell in a folder.
 
     Raises:
         InputError: if it holds another run.
@@ -225,8 +225,8 @@ def run_study(
     Args:
         planned: the study.
         folder: the folder of the results.
-        workers: number of processes, or those that `design` was given; 1: this one; None: this
-            one, then as many as there are processors once that pays.
+        workers: number of processes, or the workers given to `design`; 1: this process; None: this
+            process, then one per processor once that pays.
         dask: address of a Dask scheduler, in their place.
         chosen: names of the cells to run by dimension, as `select` takes them.
         resume: go on with the units that the folder holds.
@@ -235,12 +235,12 @@ def run_study(
         monitor: shows how far it is.
         text_monitor: shows how far it is with asking text models, which comes first.
         ledger: where what language models answer is counted.
-        notice: is told what is worked out before the units.
+        notice: function called with each step before the units.
         write_page: writes the page of the run, if the study asks for one; None: there is none.
 
     Raises:
-        InputError: if the folder holds what may not be dropped, a text model cannot be asked,
-            priors cannot be learned of the data, or the rows cannot be scored.
+        InputError: if the folder has results that may not be dropped, a text model cannot be asked,
+            priors cannot be learned from the data, or the rows cannot be scored.
         WorkerError: if the processes that should run the units cannot.
     """
     wanted = select(planned.cells, chosen)
@@ -310,7 +310,7 @@ def _learned(
     again: bool,
     notice: Callable[[str], None],
 ) -> tuple[CrossFittedPriors, ...]:
-    """The learned priors of some cells, and of those that have finished units."""
+    """Learned priors of some cells, and of all cells with finished units."""
     # Cells with finished units count even if they are not wanted now: priors.csv must list the fits
     # behind every row of the results.
     places = set(np.flatnonzero(run.finished.counts).tolist())
@@ -360,7 +360,7 @@ def _ask(
     monitor: TextMonitor,
     ledger: Ledger,
 ) -> TextAnswers:
-    """What text models say, asked about what is not known yet, or failed if `again`."""
+    """Answers of text models, asked for missing answers, and for failed ones if `again`."""
     if not planned.models:
         return TextAnswers()
     kept = run.store.values(TEXTS)
@@ -459,7 +459,9 @@ def _outcomes(
 def _done(
     planned: StudyDesign, finished: FinishedUnits, again: Sequence[int]
 ) -> list[NDArray[np.bool_]]:
-    """Whether each unit is done, per cell bool (n_responses,); of some cells not if it failed."""
+    """True for each finished unit, per cell bool (n_responses,); failed units of some cells are
+    open.
+    """
     done = [np.zeros(size, dtype=np.bool_) for size in planned.sizes]
     for cell in np.flatnonzero(finished.counts).tolist():
         responses = finished.responses(cell)

@@ -83,7 +83,7 @@ class Task:
 
 @dataclass(frozen=True)
 class UnitResult:
-    """What became of one unit.
+    """Result of a unit.
 
     Attributes:
         cell: position of its cell in the study.
@@ -224,7 +224,7 @@ class TaskQueue:
 
 
 class TimedAnswer(NamedTuple):
-    """What a process answers to a task."""
+    """Answer of a process to a task."""
 
     units: bytes
     """What became of its units, encoded."""
@@ -235,7 +235,7 @@ class TimedAnswer(NamedTuple):
 
 
 def run_task(task: Task) -> TimedAnswer:
-    """What became of the units of a task, or of as many as fit into `TASK_SECONDS`.
+    """Results of the units of a task, or of as many as fit into `TASK_SECONDS`.
 
     At least one batch of units is run. Whatever a backend raises is recorded and ends its unit
     alone: a night of work must not be lost to one graph.
@@ -370,7 +370,7 @@ def strengthened(probabilities: NDArray[np.float64], strength: float) -> NDArray
 
 
 def sentence(error: Exception) -> str:
-    """What is recorded of an error: its own words, and its kind where it is none of ours."""
+    """Recorded text of an error: its message, and its type if it is not ours."""
     text = " ".join(str(error).split())
     return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"
 

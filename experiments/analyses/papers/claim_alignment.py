@@ -1,4 +1,6 @@
-"""What people found in responses, and how recorded verdicts agree, as in FaStfact's table 7."""
+"""Human findings in responses, and their agreement with recorded verdicts, as in FaStfact's table
+7.
+"""
 
 from __future__ import annotations
 

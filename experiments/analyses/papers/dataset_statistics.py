@@ -50,7 +50,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
 
 
 def _title(column: str) -> str:
-    """What a number is called where a reader meets it."""
+    """Name of a number in tables."""
     name = column.removeprefix("n_")
     return {"atoms": "claims", "contexts": "passages"}.get(name, name)
 

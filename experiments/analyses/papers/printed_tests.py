@@ -51,7 +51,7 @@ class Settings:
 
 
 def run(settings: Settings, _context: AnalysisContext) -> Artifacts:
-    """What an unpaired t-test of the printed means gives for every printed p-value."""
+    """Compare every printed p-value with an unpaired t-test of the printed means."""
     frame = data_frame(list(implied_tests(settings.rounding)))
     note = (
         "Unpaired: Welch's one-sided t-test of means and standard deviations that round to the "

@@ -1,4 +1,4 @@
-"""How selection depends on who judges entailment, in the form of Core's table 2."""
+"""Dependence of selection on the judge of entailment, in the form of Core's table 2."""
 
 from __future__ import annotations
 

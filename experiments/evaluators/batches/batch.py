@@ -56,7 +56,7 @@ Run = Callable[[FactGraph, Sequence[Stage]], FactGraph]
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Where responses are computed.
+    """Executor of responses.
 
     Attributes:
         places: how many there is room for at a time.
@@ -71,7 +71,7 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class Batch:
-    """What came of a batch.
+    """Result of a batch.
 
     Attributes:
         responses: what tables need of every assessed response, in the order of the input.
@@ -91,11 +91,11 @@ class Batch:
     limit_reached: bool = False
 
     def calls(self) -> dict[str, StageCalls]:
-        """Calls of each stage for all responses, also in earlier runs and for those that failed."""
+        """Calls of each stage for all responses, including earlier runs and failed responses."""
         return calls_of_graphs(self.graphs, self.spent)
 
     def failures(self) -> Iterator[str]:
-        """What failed and why, a sentence per reason, and what can be done."""
+        """Failures, a sentence per reason with the fix."""
         by_reason: dict[str, list[str]] = {}
         for name, reason in self.failed:
             by_reason.setdefault(reason, []).append(name)
@@ -128,7 +128,7 @@ class _Failed:
 
 
 class BatchSettings(Settings):
-    """How a batch is run."""
+    """Settings of a batch."""
 
     out: Annotated[
         Path | None, Field(exclude=True), Option("PATH", command_line=False, writes=True)
@@ -161,12 +161,12 @@ def assess_responses(
 ) -> Batch:
     """Assess responses and write them as JSON Lines that the graph reader reads.
 
-    A line is the response's fact graph; its metadata hold what each stage did and the assessment.
-    With an output, every finished response is kept in a store in its folder, which a later run with
-    equal settings goes on from, and which is removed when all are finished. Responses that failed,
-    or whose answers an outage cut off, are not in the output; the store then stays, and a later
-    run tries them again. Where none is left the output is not written. Stages run in threads, and
-    share the limits of the model that they ask.
+    A line is the response's fact graph; its metadata record every stage and the assessment. With an
+    output, every finished response is kept in a store in its folder. A later run with equal
+    settings resumes from the store, which is removed when all responses are finished. Responses
+    that failed, or whose answers were cut off by an outage, are not in the output; the store then
+    stays, and a later run tries them again. If no response is left, the output is not written.
+    Stages run in threads, and share the limits of their model.
 
     Args:
         graphs: the responses.
@@ -276,7 +276,7 @@ def assess_responses(
 
 
 def response_key(graph: FactGraph) -> str:
-    """What tells a response apart from every other one: a hash of all that it holds."""
+    """Key of a response: a hash of its whole content."""
     return hashlib.sha256(fact_graph_text(graph).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -311,7 +311,7 @@ def _open(path: Path, settings: Mapping[str, Any]) -> Iterator[KeptValues]:
 
 
 def _finished(store: KeptValues, key: str, retry_failed: bool) -> FactGraph | None:
-    """What an earlier run made of a response; None if it is to be assessed."""
+    """Result of an earlier run for a response; None if it has yet to be assessed."""
     text = store.get(key)
     if text is None:
         return None
@@ -354,9 +354,9 @@ def _assessed(
 
 
 def _cut_off(graph: FactGraph, account: Account) -> str:
-    """What of a response was lost to an outage or a refusal; empty if nothing.
+    """Parts of a response lost to an outage or a refusal; empty if none.
 
-    A page that could not be fetched is no outage: its snippet stands for it.
+    A page that could not be fetched is not an outage: its snippet replaces it.
     """
     if account.outages:
         return f"an outage cut off {counted(len(account.outages), 'call')}: {account.outages[0]}"

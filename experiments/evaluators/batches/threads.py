@@ -50,7 +50,7 @@ class OneAtATime(Generic[Given, Result]):
             self._make_ready()
 
     def __call__(self, *given: Given.args, **named: Given.kwargs) -> Result:
-        """What the function returns."""
+        """Result of the function."""
         with self._alone:
             self._make_ready()
             return self._function(*given, **named)
@@ -84,7 +84,7 @@ class LocalRelations:
         return self.model.name
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order."""
+        """Return an answer per pair, in order."""
         with self._alone:
             return self.model.judge(pairs)
 

@@ -1,1 +1,1 @@
-"""Which calls an evaluation makes first, when it stops, and what all of them would cost."""
+"""Order of an evaluation's calls, rules for stopping, and the cost of all calls."""

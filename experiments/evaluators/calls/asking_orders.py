@@ -89,5 +89,5 @@ def posteriors(
 
 
 def true(p: Floats) -> NDArray[np.bool_]:
-    """Whether each claim is more likely true than not; 1/2 to rounding is undecided."""
+    """True where a claim is more likely true than not; 1/2 up to rounding is undecided."""
     return p > 0.5 + 1e-9

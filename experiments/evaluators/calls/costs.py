@@ -1,4 +1,4 @@
-"""What assessors cost: calls of a language model and searches, as functions of a response's size.
+"""Cost of assessors: calls of a language model and searches, as functions of a response's size.
 
 Sources: FaStfact, table 6, for FactScore, SAFE, VeriScore and FaStfact; FactReasoner, section 4,
 for FR1, FR2 and FR3, whose orders of magnitude are counted here pair by pair.
@@ -19,7 +19,7 @@ CLAIMS_PER_SENTENCE = 4.2
 
 @dataclass(frozen=True)
 class Load:
-    """What a response asks of an assessor.
+    """Load of a response on an assessor.
 
     Attributes:
         sentences: N.
@@ -120,7 +120,7 @@ def fr3(load: Load) -> MethodCost:
 
 
 def core(load: Load, templates: int = 0, *, faithful: bool = False) -> MethodCost:
-    """What selection adds: n(n - 1) pairs of claims, n h with h bleached claims, n sources.
+    """Cost of selection: n(n - 1) pairs of claims, n h with h bleached claims, n sources.
 
     These are pairs for a relation model, which may be a small one; no search.
 

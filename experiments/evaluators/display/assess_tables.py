@@ -80,11 +80,11 @@ _EVIDENCE = (
 def claim_table(graphs: Sequence[FactGraph]) -> Table:
     """A row per claim and variant, those of each variant together, under its name.
 
-    Columns: response, claim (its id), text, label (of a human, where there is one), p (of being
-    true; missing where the backend had no answer, or every relation of the claim is missing),
-    variant, supporting and contradicting (ids of contexts, those that change p most first),
-    verdict, for every assessor its p by its name and its label by NAME_label, and with Core
-    `counts`: whether the claim counts.
+    Columns: response, claim (its id), text, label (human, if there is one), p (probability of being
+        true; missing if the backend had no answer, or if every relation of the claim is missing),
+        variant, supporting and contradicting (ids of contexts, the largest change of p first),
+        verdict, for every assessor its p by its name and its label by NAME_label, and with Core
+        `counts`: whether the claim counts.
     """
     rows = [
         row
@@ -269,7 +269,7 @@ def _uncorrected(likeliest: tuple[RelationKind, float] | None) -> dict[str, Any]
 
 
 def response_table(batch: Batch, names: Sequence[str], conventions: Conventions = DEFAULT) -> Table:
-    """A row per response, those that failed at the end.
+    """Table with a row per response, failed responses last.
 
     Columns: response, claims, for every variant and assessor NAME its precision, and in NAME_lower
     and NAME_upper the range that what is missing leaves open of it, over all claims; missing
@@ -397,7 +397,7 @@ def summary_table(
 
 
 def measure_sentences(compared: Compared, conventions: Conventions = DEFAULT) -> Iterator[str]:
-    """Yield what a reader of the measures must know: K, what is left open, and what is left out."""
+    """Yield remarks on the measures: K, open posteriors, and claims left out."""
     known = {name: summary for name, summary in compared.summaries.items() if summary is not None}
     if known:
         k = compared.k if compared.k is not None else math.nan
@@ -441,9 +441,10 @@ def _summaries(
 
 
 def call_table(rows: Sequence[StageEstimate]) -> Table:
-    """What stages would ask: the fields of `StageEstimate`, and the sum of those that are chosen.
+    """Table of the stages' estimated calls: the fields of `StageEstimate`, and the sum of the
+    chosen.
 
-    Stages that are shown for comparison stand in brackets.
+    Stages shown for comparison are in brackets.
     """
     thinks = any(row.thoughts for row in rows)
     sums = ("prompt_tokens", "completion_tokens", "cost", "thoughts", "thoughts_cost")
@@ -484,7 +485,7 @@ def call_table(rows: Sequence[StageEstimate]) -> Table:
 
 
 def inference_table(rows: Sequence[StageEstimate], backend: Backend) -> Table:
-    """What exact inference in the largest response would cost, by variant."""
+    """Cost of exact inference in the largest response, by variant."""
     from inference.auto import Auto
 
     known = [(row, row.inference) for row in rows if row.inference is not None]
@@ -560,7 +561,7 @@ def missing_answers(responses: Iterable[AssessedResponse]) -> dict[str, tuple[in
 def missing_sentences(
     responses: Iterable[AssessedResponse], graphs: Sequence[FactGraph]
 ) -> Iterator[str]:
-    """What has no answer: all that the column `missing` of the responses counts, by its kind."""
+    """Sentences on missing answers: all counts in the responses' column `missing`, by kind."""
     lacking = [
         f"{missing:,} of {counted(asked, what)} missing"
         for what, (missing, asked) in missing_answers(responses).items()
@@ -578,7 +579,7 @@ def missing_sentences(
 
 
 def stage_failures(graph: FactGraph) -> list[tuple[str, list[str]]]:
-    """What failed, as (stage and reason, ids of what it is missing of), in the order of stages."""
+    """Failures as (stage and reason, ids of items without an answer), in the order of stages."""
     ids_by_reason: dict[str, list[str]] = {}
     for what, where, reason in _failures(graph):
         ids_by_reason.setdefault(f"{what}: {reason}", []).append(where)
@@ -597,7 +598,7 @@ def _failures(graph: FactGraph) -> Iterator[tuple[str, str, str]]:
 
 
 def stage_remarks(graph: FactGraph) -> list[str]:
-    """One line per stage: what it did with a response, and what is missing."""
+    """Remarks on a response, a line per stage: its work, and its missing answers."""
     lines = []
     facts: dict[str, Any] = dict(graph.metadata)
     if "retrieval" in facts:

@@ -100,7 +100,7 @@ def listed_responses(
 
 
 def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
-    """What assessed responses say of themselves, without the run that assessed them.
+    """Findings from assessed responses alone, without the run that assessed them.
 
     Args:
         graphs: the responses, with their assessment in their metadata.
@@ -239,7 +239,7 @@ _NOBODY: Mapping[str, Any] = {"verdicts": {}}
 
 
 def _told(name: str, view: Mapping[str, Any]) -> str:
-    """How a variant was judged."""
+    """Description of how a variant was judged."""
     by = view.get("answered_by")
     sentence = f"{name}: {view['encoding']}, {view['backend']}"
     if by not in (None, view["backend"]):

@@ -128,12 +128,12 @@ def shown_table(name: str, frame: pd.DataFrame, by: Sequence[str] = ()) -> Table
 
 
 def columns_of(graph: FactGraph) -> dict[str, Any]:
-    """What the input says of a response beside its text, by name."""
+    """Columns of the input for a response other than its text, by name."""
     return {**graph.metadata, **graph.metadata.get("columns", {})}
 
 
 def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
-    """A row per claim: what was said of it, and what it counts as."""
+    """Table with a row per claim: its verdict, and how it counts."""
     rows = [
         {
             "response": graph.id,
@@ -153,8 +153,8 @@ def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
 def failure_table(graphs: Iterable[FactGraph], by: Sequence[str]) -> pd.DataFrame:
     """Failures of extracted claims, a row per group and kind (figure 5 and table 5).
 
-    `count` and `share` of the claims that the judge answered on; of missing claims the share is of
-    those that were extracted. A claim may have several failures; a category counts it once.
+    `count` and `share` refer to the claims that the judge answered; the share of missing claims
+    refers to the extracted ones. A claim may have several failures; a category counts it once.
 
     Args:
         graphs: responses whose claims were judged.
@@ -204,7 +204,7 @@ def response_table(
 
     Args:
         graphs: the responses.
-        k_prime: K' by id of response, of those that people counted.
+        k_prime: K' by id of response, for responses with a human count.
         gamma: of recall at K'.
         by: columns of the input that are kept, where it has them.
     """
@@ -237,7 +237,7 @@ def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
     """Precision, recall and F1@K', means over responses, for some K' up to twice their claims.
 
-    One K' stands for all responses. Nobody's count is needed, and none is put in its place.
+    One K' is used for all responses. No human count is needed, and none is substituted.
     """
     s = responses["supported"].to_numpy(dtype=np.float64)
     n = responses["unsupported"].to_numpy(dtype=np.float64)
@@ -258,12 +258,11 @@ def cost_table(
 ) -> pd.DataFrame:
     """A row per stage: calls beside the formulas of table 6, tokens and cost of all answers.
 
-    `calls` were asked anew, `cached` taken from the cache, `failures` made in vain. `answers`,
-    tokens and `cost` are of all answers that the responses needed, whoever paid for them and when,
-    and of those that responses took in this run that then failed; `per_response` is the mean of
-    `cost` over both. `needed` is how many calls or searches the responses
-    need, `audit` the part of them that the audit needs, which `formula` leaves out. Pages are
-    those that gave evidence.
+    `calls` counts new calls, `cached` answers from the cache, `failures` failed calls. `answers`,
+    tokens and `cost` cover all answers that the responses needed, whenever they were paid for,
+    including answers to responses that failed in this run; `per_response` is the mean of `cost`
+    over both. `needed` is the number of calls or searches that the responses need, `audit` the part
+    for the audit, which `formula` leaves out. Pages are the pages that gave evidence.
 
     Args:
         graphs: the responses.
@@ -314,7 +313,7 @@ def cost_table(
 
 
 def loads_of(graphs: Iterable[FactGraph]) -> list[Load]:
-    """What responses that were judged asked of an assessor."""
+    """Loads of judged responses on an assessor."""
     return [_load(graph) for graph in graphs]
 
 
@@ -339,7 +338,7 @@ def method_table(loads: Sequence[Load]) -> pd.DataFrame:
 
 
 def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
-    """How often skipping was wrong, over all responses: one row.
+    """Error rate of skipping over all responses, in one row.
 
     `skipped` claims, `claims` of them that were audited, `wrong`, the share and its 95% interval
     (Clopper and Pearson).
@@ -421,7 +420,7 @@ def _scored(
 
 
 def _price(used: Mapping[str, Any]) -> float:
-    """The price of some answers in US dollars; NaN where that of none of them is known."""
+    """Price of answers in US dollars; NaN if no price is known."""
     known = used["answers"] > used["unpriced"] or not used["answers"]
     return float(used["cost"]) if known else math.nan
 

@@ -1,4 +1,4 @@
-"""What is shown of long texts: the sentence of a passage that decides, the claims in a response."""
+"""Excerpts of long texts: the deciding sentence of a passage, the claims in a response."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
 def deciding_excerpts(
     passages: Sequence[tuple[str, str, RelationKind]], whole: int = 600
 ) -> list[str]:
-    """Of each passage the sentence that decides, with its neighbors; all of a short passage.
+    """Deciding sentence of each passage with its neighbors; the whole of a short passage.
 
     Args:
         passages: as in `deciding_sentences`.

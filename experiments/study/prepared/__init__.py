@@ -1,1 +1,1 @@
-"""What a study computes once, before its units: answers of models, learned priors, selections."""
+"""Results that a study computes once, before its units: answers of models, priors, selections."""

@@ -1,9 +1,9 @@
 """The priors that a study learns: before its units, once for each view of a dataset, in folds.
 
-They are fitted to the data as they are stated; strengths act on what was learned. A response is
-judged by what the other folds teach: `CrossFitting` of `calibration` learns, and a judge that `fit`
-has saved (`judge: FILE`) stands in its place where one is named. What a run keeps of it is a fit of
-each fold, so that one that is killed learns none twice, and a fit that fails fails its units alone.
+They are fitted to the data as stated; strengths then act on the learned priors. A response is
+judged with priors learned on the other folds by `CrossFitting` of `calibration`, or with a judge
+that `fit` saved, if one is named (`judge: FILE`). A run keeps the fit of each fold, so that a
+killed run repeats none, and a failed fit fails its own units alone.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class PriorRequest:
-    """Which priors are to be learned, and of what.
+    """Request for learned priors.
 
     Attributes:
         dataset: name of the dataset.
@@ -80,34 +80,34 @@ class PriorRequest:
 
     @property
     def view_key(self) -> Key:
-        """What tells it from the others of its dataset."""
+        """Values that distinguish the request within its dataset."""
         view = self.view
         return view.variant, view.relation_model, view.encoding, view.prior.title
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         variant, relation_model, encoding, prior = self.view_key
         view = {"variant": variant, "relation_model": relation_model}
         return f"priors {prior!r} of {self.dataset} ({cell_words(view, view)}, {encoding})"
 
     @property
     def learned(self) -> Learned:
-        """What is learned, and how."""
+        """Parameters to learn, with the settings of learning."""
         return self.view.prior.learned or Learned()
 
     def key(self, fold: int) -> str:
-        """What the fit without a fold is kept under."""
+        """Key of the fit without a fold."""
         return json.dumps([self.dataset, *self.view_key, fold])
 
     def matches(self, dataset: str, view: GraphView) -> bool:
-        """Whether these are the priors of a view of a dataset, at whatever strength."""
+        """True if these are the priors of a view of a dataset, at any strength."""
         return (self.dataset, self.view) == (dataset, replace(view, strength=1.0))
 
 
 @dataclass(frozen=True)
 class FoldFit:
-    """What the responses outside one fold teach.
+    """Fit to the responses outside a fold.
 
     Attributes:
         weights: values of the weights by name.
@@ -131,7 +131,7 @@ class FoldFit:
 
     @property
     def converged(self) -> bool:
-        """Whether the search ended at an optimum, be it at the end of a range."""
+        """True if the search ended at an optimum, including one at the end of a range."""
         return self.status in ("converged", "boundary")
 
     @classmethod
@@ -194,7 +194,7 @@ class CrossFittedPriors:
 def prior_requests(
     loaded: LoadedStudy, cells: Sequence[StudyCell], data: Sequence[StudyData]
 ) -> tuple[PriorRequest, ...]:
-    """Which priors the cells of a study have learned, each once.
+    """Requests for learned priors of a study's cells, without duplicates.
 
     Raises:
         InputError: for a dataset with no label, or with fewer labeled responses than folds, or a
@@ -242,7 +242,7 @@ def fit_all(
     again: bool = False,
     notice: Callable[[str], None] = logger.info,
 ) -> tuple[CrossFittedPriors, ...]:
-    """The learned priors; those that are kept are not fitted again.
+    """Return the learned priors; kept ones are not fitted again.
 
     Args:
         asked: which priors.
@@ -251,7 +251,7 @@ def fit_all(
         kept: fits of this run that are done; what is fitted goes there at once.
         finished: datasets and views of which units are finished: their fits must be there.
         again: fit anew what failed.
-        notice: is told what is being fitted.
+        notice: function called with the name of each fit.
 
     Raises:
         InputError: for data that the specification cannot be learned of, or if the fits of
@@ -295,7 +295,7 @@ def kept_fits(
 
 
 def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
-    """What was learned, one row per fold and parameter, with the columns `COLUMNS`.
+    """Table of the learned parameters, one row per fold and parameter, with the columns `COLUMNS`.
 
     The fold is empty for the fit of all labeled responses, by which those without labels are
     judged.
@@ -325,7 +325,7 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
 
 
 def potentials_of(request: PriorRequest) -> Potentials:
-    """What is made free, of graphs whose other priors are set."""
+    """Free potentials of graphs whose other priors are set."""
     learned = request.learned
     by = stance_class() if learned.by == "stance" else learned.by
     return Potentials(learned.parameters, by, request.view.encoding)
@@ -388,7 +388,7 @@ def _fitted(
     again: bool,
     notice: Callable[[str], None],
 ) -> CrossFittedPriors:
-    """The fits of one request, those that are kept from the store; failures are kept as well."""
+    """Fits of a request, from the store if kept; failures are kept as well."""
     fold = _folds(request, dataset, seed)
     needed = _numbers(fold)
 

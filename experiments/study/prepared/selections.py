@@ -49,7 +49,7 @@ class SelectionSolver:
         choice: what the study says of it.
         choices: how Core is set up; its relations are no more than a place where each response's
             own are taken, which `own_relations` says.
-        own_relations: whether the relations between its atoms are those that a response records.
+        own_relations: whether the relations between atoms come from the response's record.
         identity: hash of all that its answer depends on beside the response.
     """
 
@@ -59,7 +59,7 @@ class SelectionSolver:
     identity: str
 
     def core(self, graph: FactGraph) -> Core:
-        """How the atoms of a response are selected.
+        """Method that selects the atoms of a response.
 
         Raises:
             InputError: if there are no bleached claims of its domain.
@@ -92,11 +92,11 @@ class Selected:
 
 @dataclass(frozen=True)
 class Selections:
-    """What the selections of a study keep.
+    """Atoms kept by the selections of a study.
 
     Attributes:
         titles: what tables call them; empty where every atom counts and nothing else.
-        selected: (dataset, title) -> that of every response, in order.
+        selected: (dataset, title) -> selection of every response, in order.
     """
 
     titles: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ def select_all(
     *,
     notice: Callable[[str], None] = logger.info,
 ) -> Selections:
-    """Which atoms count; what is kept is not solved again.
+    """Select the atoms that count; kept selections are not solved again.
 
     A response of which nothing can be selected is recorded with the reason.
 
@@ -150,7 +150,7 @@ def select_all(
         chosen: the selections.
         data: the datasets of the study.
         kept: selections of this run that are done; what is solved goes there at once.
-        notice: is told what is being selected.
+        notice: function called with the name of each selection.
     """
     selections = {}
     for solver in chosen:
@@ -182,7 +182,7 @@ def select_all(
 
 
 def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.DataFrame:
-    """One row per dataset, selection and response, with the columns `COLUMNS`."""
+    """Table with one row per dataset, selection and response, with the columns `COLUMNS`."""
     import pandas as pd
 
     rows = [
@@ -204,7 +204,7 @@ def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.Da
 
 
 def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """What is to be said of responses of which a selection is not the best there is.
+    """Remarks on responses whose selection may not be optimal.
 
     Args:
         records: rows of `selections_table`, or of its file.
@@ -261,7 +261,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
 
 
 def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
-    """What a selection keeps of one response; whatever goes wrong is recorded as its failure."""
+    """Selection of a response; any error is recorded as its failure."""
     try:
         core = solver.core(graph)
         # Only `share` needs the sentences, and splitting them takes time.

@@ -1,9 +1,9 @@
 """The relation models and assessors of a study: they are asked once, before its units, and kept.
 
 Relations are found in the process that runs the study, so that its workers need no model; they
-are sent the graphs. Who answers are the stages of the evaluators, `with_relations` and `assess`,
-and a language model's answers are in its own cache. What a run keeps beside that is what no cache
-holds: answers of local models, and failures, which are results until `--retry-failed`.
+receive the graphs. The evaluators' stages `with_relations` and `assess` ask the models, and a
+language model's answers are in its own cache. A run also keeps answers that are in no cache: those
+of local models, and failures, which count as results until `--retry-failed`.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class OpenedTextModel:
 
 
 class TextRequest(NamedTuple):
-    """What a text model is asked about one response.
+    """Request to a text model about one response.
 
     Attributes:
         key: the study's key of the text model.
@@ -183,7 +183,7 @@ class TextAnswers:
         return TextAnswers({TextRequest(*json.loads(key)): answer for key, answer in kept})
 
     def has(self, request: TextRequest, *, again: bool = False) -> bool:
-        """Whether there is an answer; `again`: and it is no failure."""
+        """True if there is an answer; with `again`, one that is not a failure."""
         answer = self.by_request.get(request)
         return answer is not None and not (again and "error" in answer)
 
@@ -261,7 +261,7 @@ class TextAnswers:
             self.keep(of_all, {"bias": bias, "least": least}, kept)
 
     def unit(self, cell: int, request: TextRequest) -> UnitResult:
-        """What became of a unit of an assessor."""
+        """Result of a unit of an assessor."""
         answer = self.by_request[request]
         if "error" in answer:
             return UnitResult(cell, request.response, FAILED, error=answer["error"])
@@ -272,19 +272,19 @@ class TextAnswers:
 
 
 class TextUse(NamedTuple):
-    """What a text model was asked in a run, over all its responses, and what the answers took.
+    """Use of a text model in a run: its requests over all responses, and their cost.
 
     Attributes:
         model: the text model.
-        facts: what a manifest says of it. `responses`, of a relation model for each variant anew;
-            `asked`, pairs or claims; `missing`, those of them without an answer; `dropped`, claims
-            that the assessor takes out of the score; `failed`, responses without any answer. Of a
-            language model the parameters that it does not take, `not_sent`, and answers, tokens
-            and US dollars; an answer from the cache counts as when it was new. `origins`: the
-            number of relations by where their probabilities come from. `fallbacks`: [origin,
-            reason, number] of answers that log-probabilities gave no probability. `in_sample`: of
-            the lexical model the number of the passages, beside claims with labels, to which it was
-            fitted.
+        facts: entries of the manifest. `responses`, counted again for each variant of a relation
+            model; `asked`, pairs or claims; `missing`, those without an answer; `dropped`, claims
+            that the assessor takes out of the score; `failed`, responses without any answer. For a
+            language model also the parameters that it does not take, `not_sent`, and answers,
+            tokens and US dollars; an answer from the cache costs as much as when it was new.
+            `origins`: the number of relations by the origin of their probabilities. `fallbacks`:
+            [origin, reason, number] of answers without a probability from log-probabilities.
+            `in_sample`: for the lexical model the number of passages, beside labeled claims, to
+            which it was fitted.
         reason: why the first answer is missing, or the first response failed.
         calls: calls of a language model by stage, whichever run made them.
     """
@@ -411,7 +411,7 @@ def open_models(
 
 
 def text_request_of(cell: StudyCell) -> TextRequest | None:
-    """What a text model is to say before the units of a cell, of no response in particular.
+    """Request to a text model before the units of a cell, without a response.
 
     None if relations are the data's own.
     """
@@ -425,7 +425,7 @@ def text_request_of(cell: StudyCell) -> TextRequest | None:
 def n_asked(
     requests: Iterable[TextRequest], data: Sequence[StudyData], models: Iterable[TextModel]
 ) -> dict[str, tuple[int, str]]:
-    """How many pairs or claims each text model is asked about, by its title.
+    """Number of pairs or claims that each text model is asked about, by its title.
 
     Recorded verdicts ask nobody and are left out.
     """
@@ -455,7 +455,7 @@ def ask_texts(
 ) -> Iterator[tuple[TextRequest, Answer]]:
     """Yield the answers that are asked for.
 
-    Of a response the relations of all its variants are found before the next one, the widest
+    The relations of all variants of a response are found before the next response, the widest
     variant first, so that no pair is asked twice.
 
     Raises:
@@ -498,7 +498,7 @@ def ask_texts(
 def uses(
     models: Iterable[TextModel], answers: TextAnswers, data: Sequence[StudyData]
 ) -> tuple[TextUse, ...]:
-    """What each text model of a study was asked."""
+    """Use of each text model of a study."""
     text_uses = []
     for model in models:
         answered = {
@@ -524,7 +524,7 @@ def _in_sample(requests: Iterable[TextRequest], data: Sequence[StudyData]) -> in
 
 
 def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
-    """What a manifest says of text models, by key of the study and title."""
+    """Manifest entries of text models, by key of the study and title."""
     facts: dict[str, dict[str, Any]] = {}
     for text in texts:
         facts.setdefault(text.model.key, {})[text.model.title] = text.facts

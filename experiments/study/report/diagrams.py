@@ -102,7 +102,7 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
 
     Args:
         rows: tidy rows of a study.
-        study: the study; its seed is that of the bootstrap over responses.
+        study: the study, whose seed the bootstrap over responses uses.
     """
     panels: dict[tuple[str, str], list[CellRows]] = {}
     assessors: list[CellRows] = []
@@ -172,7 +172,7 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
 
 
 def _curve_key(cell: CellRows) -> tuple[str, ...]:
-    """What tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
+    """Values that distinguish the curves of a diagram, as `_DIMENSIONS` names them."""
     named = cell.named()
     if named["variant"] == NO_GRAPH:
         return (*[""] * (len(_DIMENSIONS) - 1), named["backend_label"])

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 class Judgements(CellClaims):
     """The rows of one cell: its claims, and how inference ended.
 
-    Of a million responses there may be some millions of rows: ids become objects of Python only
-    where they are asked for.
+    A million responses may have several million rows, so ids become Python objects only on request.
 
     Attributes:
         status: object (n_responses,), how inference ended.
@@ -132,7 +131,7 @@ def read_judgements(
     Args:
         rows: the tidy rows.
         cell: the cell.
-        conventions: those that say what irrelevant claims are.
+        conventions: conventions for irrelevant claims.
     """
     judgements: Judgements = rows.kept(("judgements", cell.key), partial(_read, rows, cell))
     return judgements.under(conventions)
@@ -182,7 +181,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _changes(texts: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Whether each text is another one than the one before, bool (n,)."""
+    """True where a text differs from the one before, bool (n,)."""
     changed = np.ones(len(texts), dtype=np.bool_)
     differ = pc.not_equal(texts[1:], texts[:-1]).fill_null(True)
     changed[1:] = differ.to_numpy()

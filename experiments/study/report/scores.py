@@ -68,23 +68,22 @@ replicates a p-value is counted in."""
 
 @dataclass(frozen=True)
 class StudySummary:
-    """What a study found, cell by cell.
+    """Findings of a study, cell by cell.
 
     Attributes:
-        cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: those
-            of a cell, `backend`, `setting`; `n_responses`, `n_failed` and `n_absent`
-            (units; those whose backend lacks its library are absent);
-            `n_atoms` and `n_labeled` (of those judged); `n_missing` (claims of units that did not
-            fail, on which an assessor has no verdict or one that takes them out, or all of whose
-            relations were requested in vain); the measures of
-            `experiments.evaluators.response`, with the ends of their 95% intervals over
-            responses as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the
-            largest |Δp| against the exact backend over atoms that both judged (NaN for itself);
-            `seconds_total` and `seconds_median` per response. Of further scores that the study asks
-            for there is MEASURE_status too, which says why one has no value, or of an AUROC that it
-            is within folds. MEASURE_best says which cells are significantly the best of their
-            dataset, for each of `COMPARED`. Where there are selections a row each, with
-            `selection`, over the atoms that it keeps.
+        cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: the
+            columns of a cell, `backend`, `setting`; `n_responses`, `n_failed` and `n_absent`
+            (units; a unit is absent if its backend lacks its library); `n_atoms` and `n_labeled`
+            (judged ones); `n_missing` (claims of units that did not fail, on which an assessor has
+            no verdict or one that takes them out, or all of whose relations were requested in
+            vain); the measures of `experiments.evaluators.response`, with the ends of their 95%
+            intervals over responses as MEASURE_lower and MEASURE_upper; `n_not_converged`;
+            `max_difference`, the largest |Δp| against the exact backend over atoms that both judged
+            (NaN for itself); `seconds_total` and `seconds_median` per response. Further scores of
+            the study also have MEASURE_status, which says why a score has no value, or that an
+            AUROC is within folds. MEASURE_best marks the cells that are significantly the best of
+            their dataset, for each of `COMPARED`. Each selection has its own row, with `selection`,
+            over the atoms that it keeps.
         n_misordered: number of rows in which E does not order responses by truth.
     """
 
@@ -136,7 +135,7 @@ def _summary(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
 def _scored(
     study: Study, cell: Judgements, reference: Judgements | None, folds: dict[str, int] | None
 ) -> dict[str, Any]:
-    """One row of the summary, over the atoms that have a posterior."""
+    """Row of the summary, over the atoms that have a posterior."""
     more = tuple(name for name in study.measures if name not in MEASURES)
     p, label, index = cell.claims
     row: dict[str, Any] = {"n_atoms": 0, "n_labeled": 0, **dict.fromkeys(_of_measures(MEASURES))}
@@ -227,7 +226,7 @@ def _of_measures(names: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Side:
-    """What may be compared with another: a cell, and which of its atoms count.
+    """Side of a comparison: a cell, and the atoms that count.
 
     Attributes:
         cell: the cell.
@@ -240,7 +239,7 @@ class _Side:
     conventions: Conventions
 
     def named(self) -> dict[str, Any]:
-        """What tells it from the others, by column."""
+        """Values that distinguish the side, by column."""
         selection = {} if self.selection is None else {"selection": self.selection}
         return {**self.cell.named(), **selection}
 
@@ -250,12 +249,12 @@ class _Side:
 
     @property
     def without_graph(self) -> bool:
-        """Whether it is of an assessor."""
+        """True for an assessor, which has no graph."""
         return bool(self.named()["variant"] == NO_GRAPH)
 
 
 def _sides(study: Study, rows: RowsFile) -> list[_Side]:
-    """What may be compared, in the order of the summary's rows."""
+    """Sides that may be compared, in the order of the summary's rows."""
     return [
         _Side(cell, name, study.declared)
         for cell in rows.cells()
@@ -264,7 +263,7 @@ def _sides(study: Study, rows: RowsFile) -> list[_Side]:
 
 
 def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
-    """Whether cells are significantly the best of their dataset, a column MEASURE_best each.
+    """Columns MEASURE_best: True for cells that are significantly the best of their dataset.
 
     Cells with failed or missing units or verdicts are left out.
     """
@@ -299,10 +298,10 @@ def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
 def study_tests(study: Study, rows: RowsFile) -> pd.DataFrame:
     """Every test that a study asks for, with p-values corrected over all of them.
 
-    A pair is tested wherever two cells differ in it alone, over the labeled claims that both
-    judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
-    difference, paired by response. A difference that is not defined, such as that of an infinite
-    log loss, has a `status` and a `reason`. AUROC is within folds where priors were learned.
+    A pair is tested if two cells differ in it alone, over the labeled claims that both judged or,
+    if they differ in selection, over the labeled claims of each; `lower` and `upper` bound the
+    difference, paired by response. An undefined difference, such as with an infinite log loss, has
+    a `status` and a `reason`. AUROC is within folds if priors were learned.
     """
     import pandas as pd
 
@@ -335,7 +334,7 @@ def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
 
 
 def _matches(side: _Side, selector: Selector) -> bool:
-    """Whether a side has the values that a selector names."""
+    """Return True if a side has the values that a selector names."""
     values = side.named()
     # A study of a single selection, all, has no such column.
     return all(
@@ -350,7 +349,7 @@ def _told_apart(selector: Selector) -> set[str]:
 
 
 def _counterpart(side: _Side, other: _Side, selector: Selector) -> bool:
-    """Whether two sides are the same in all but what the pair tells apart."""
+    """Return True if two sides differ only in the keys of the pair."""
     told_apart = _told_apart(selector)
     if "backend_label" in told_apart:
         # Of a backend without seeds there is one cell, to be compared with every seed's.

@@ -1,4 +1,4 @@
-"""What a study found, in three or four sentences that are made from its numbers."""
+"""Findings of a study in three or four sentences made from its numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_MATTER = 0.1
 def sentences(
     cells: pd.DataFrame, groups: Sequence[AgreeingCells], *, times: bool = True
 ) -> list[str]:
-    """What a study found.
+    """Sentences on the findings of a study.
 
     Args:
         cells: its summary.
@@ -90,7 +90,7 @@ def _questions(cells: pd.DataFrame) -> list[tuple[dict[Any, Any], list[dict[Any,
 
 
 def _backends(cells: pd.DataFrame) -> list[str]:
-    """How far the other backends move the scores of the exact one."""
+    """Sentence on how far other backends move the scores of the exact one."""
     shifts: dict[str, tuple[float, str, dict[Any, Any], dict[Any, Any]]] = {}
     moved: dict[str, float] = {}
     for exact, others in _questions(cells):
@@ -132,7 +132,7 @@ def _backends(cells: pd.DataFrame) -> list[str]:
 
 
 def _views(cells: pd.DataFrame) -> list[str]:
-    """How far the choice of a view moves the Brier score, under exact inference."""
+    """Sentence on how far the choice of a view moves the Brier score, under exact inference."""
     exact = cells[(cells["backend"] == REFERENCE) & cells["brier"].notna()]
     names = [name for name in (*_VIEW, "selection") if name in cells and cells[name].nunique() > 1]
     # Exact inference draws nothing: a seed has a part where what it is asked was drawn with it.

@@ -317,7 +317,7 @@ def short_table(
 
 
 def _title(group: AgreeingCells) -> str:
-    """What a row is called; cells that have nothing to agree in are said to have nothing."""
+    """Name of a row; cells without a common value are named as having none."""
     title = ", ".join(filter(None, [group.name, group.selection]))
     return title if group.answered else f"{title}: no posterior"
 
