@@ -77,6 +77,7 @@ def read_claims(
     judges: bool = False,
     texts: bool = False,
     numbers: Sequence[Any] | None = None,
+    carried: Mapping[str, str] | None = None,
 ) -> ClaimFrame:
     """The claims of data with their probabilities and labels, and what a reader must know.
 
@@ -92,6 +93,8 @@ def read_claims(
         numbers: labels of other tables of the same claims, where labels may be numbers of any size.
             They are numbers if all of these and of the table are, and some is neither 0 nor 1;
             what is predicted of them may be any number too. None: labels say true or false.
+        carried: columns of the table whose cells the frame holds as they are, by the option that
+            names each. In the frame a column is called as its option, without hyphens.
 
     Raises:
         InputError: if the data cannot be read, a column is missing, a cell is no probability or
@@ -101,6 +104,10 @@ def read_claims(
     wanted = options if options.p else options.model_copy(update={"p": assessors})
     table, wanted, known_layout = _with_row_per_claim(table, wanted, labeled=labeled)
     resolved = _resolve(table, wanted, labeled=labeled, judges=judges, texts=texts)
+    cells = {
+        option.strip("-"): resolved.columns.given(option, name)
+        for option, name in (carried or {}).items()
+    }
     label = resolved.label
     named_words = wanted.true or wanted.irrelevant or table.classes.get(str(label))
     of_table = [] if label is None else [row.get(label) for row in table.rows]
@@ -124,7 +131,7 @@ def read_claims(
         note_cells(table.rows, {*resolved.columns.used, *resolved.by}, table.source)
     if isinstance(table, FlatTable):
         remarks += _list_remarks(table, resolved)
-    frame = data_frame(read.long_rows())
+    frame = data_frame(read.long_rows(cells))
     return ClaimFrame(
         frame, table, resolved.by, resolved.probabilities, remarks, of_numbers=of_numbers
     )
@@ -428,8 +435,12 @@ class _Rows:
                 "out."
             )
 
-    def long_rows(self) -> list[dict[str, Any]]:
-        """A row for each claim and column of probabilities, as `ClaimFrame.frame` has them."""
+    def long_rows(self, carried: Mapping[str, str]) -> list[dict[str, Any]]:
+        """A row for each claim and column of probabilities, as `ClaimFrame.frame` has them.
+
+        Args:
+            carried: columns of the table to add, by their name in the frame.
+        """
         resolved, rows = self.resolved, self.table.rows
         marked = mark_columns(resolved.columns, rows)
         marks = {
@@ -461,6 +472,7 @@ class _Rows:
                     for what, column in text_columns.items()
                     if column is not None
                 },
+                **{name: rows[row.index].get(column) for name, column in carried.items()},
             }
             for row in self.kept
             for column, p in row.p.items()

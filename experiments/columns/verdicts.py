@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.columns.assessed_metadata import METADATA_KEY, check_posteriors
-from factormodels.claims import Atom, ClaimLabel
+from factormodels.claims import Atom, ClaimLabel, RelationKind
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.log_rows import KEYS
 from factormodels.io.formats.logs import scored_rows
@@ -13,11 +13,15 @@ from factormodels.io.formats.registry import format_of
 from factormodels.io.tables.data_table import DataTable
 from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
 from factormodels.metadata.recorded_verdicts import recorded_marks, recorded_verdicts
+from factormodels.variants import between_claims
 from factormodels.words import IRRELEVANT
 from inference import infer_batch
 
 _JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
 """Formats of responses that may carry verdicts."""
+
+ENTAILED_BY = "entailed_by"
+"""Column of the claims of the same response that entail a claim, of graphs that relate claims."""
 
 AS_GIVEN = "as given"
 """What posteriors of graphs that carry no verdicts are called: those of inference."""
@@ -29,8 +33,9 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     Fact graphs and outputs of other tools give the columns response, claim, text, answer (the whole
     response), label, and P(true) of each assessor by name and of each variant under which we
     assessed the response ourselves, None where there is none; and beside the P(true) of an assessor
-    that learned from labels, the mark of `LearnedFrom`. Logs of evaluation tools give a row per
-    sample, with the columns of `scored_rows`. Another table stays as it is.
+    that learned from labels, the mark of `LearnedFrom`. Where a graph has entailments between
+    claims, the column `ENTAILED_BY` lists the claims that entail each. Logs of evaluation tools
+    give a row per sample, with the columns of `scored_rows`. Another table stays as it is.
 
     Raises:
         InputError: if a record is malformed.
@@ -46,6 +51,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     models: dict[str, None] = {}
     marked: dict[str, None] = {}
     graphs: list[FactGraph] = []
+    relates = False
     for record, line in zip(table.rows, table.lines, strict=True):
         form = format_of(record)
         if form is None or form.name not in _JUDGED or not record.keys() >= set(form.keys):
@@ -56,6 +62,8 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
         models |= dict.fromkeys(by_model)
         marks = marks_by_model(graph)
         marked |= dict.fromkeys(marks)
+        entailing = entailing_claims(graph)
+        relates |= bool(entailing)
         for atom in graph.atoms:
             rows.append(
                 {
@@ -66,6 +74,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                     "label": label_of(atom),
                     **{model: p[atom.id] for model, p in by_model.items() if atom.id in p},
                     **{mark_column(model): str(mark) for model, mark in marks.items()},
+                    ENTAILED_BY: entailing.get(atom.id, []),
                 }
             )
             lines.append(line)
@@ -82,6 +91,8 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
             row[AS_GIVEN] = p
     marks_of_models = [mark_column(model) for model in models if model in marked]
     columns = ("response", "claim", "text", "answer", "label", *models, *marks_of_models)
+    if relates:
+        columns = (*columns, ENTAILED_BY)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
 
 
@@ -98,6 +109,22 @@ def _logged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]] | None:
     scorers = tuple(dict.fromkeys(name for row in rows for name in row if name not in KEYS))
     columns = (*KEYS, *scorers)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), scorers
+
+
+def entailing_claims(graph: FactGraph) -> dict[str, list[str]]:
+    """Ids of the claims that entail each claim of a graph, by its id; none for other claims.
+
+    Relations less probable than 1/2 do not count. Equivalent claims entail each other.
+    """
+    entailing: dict[str, list[str]] = {}
+    for relation in between_claims(graph):
+        if relation.probability < 0.5:
+            continue
+        if relation.kind in (RelationKind.ENTAILMENT, RelationKind.EQUIVALENCE):
+            entailing.setdefault(relation.target, []).append(relation.source)
+        if relation.kind is RelationKind.EQUIVALENCE:
+            entailing.setdefault(relation.source, []).append(relation.target)
+    return entailing
 
 
 def posteriors_by_model(graph: FactGraph, source: str) -> dict[str, dict[str, float | None]]:

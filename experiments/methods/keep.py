@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from html import escape
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from experiments.columns.claims import read_claims
-from experiments.columns.frame import ClaimFrame
-from experiments.columns.options import ProbabilityColumns, TaughtSettings
-from experiments.columns.sources import name_of, table_of
+from calibration.filtering import (
+    Calibrator,
+    ConformalStatus,
+    Guarantee,
+    HeldOut,
+    Promise,
+    fit_calibrator,
+    read_calibrator,
+)
+from experiments.columns.options import TaughtSettings
+from experiments.columns.sources import name_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import number, p_value, some_of
+from experiments.methods.kept_answers import SUFFIXES, written_answers
+from experiments.methods.scored_claims import (
+    ScoreColumns,
+    ScoredTable,
+    group_name,
+    read_scores,
+    with_scores,
+)
 from experiments.progress import tell
-from experiments.settings import USUAL, Option, front_door
+from experiments.settings import USUAL, Option, front_door, option_of
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError
 from factormodels.io.source.files import write_text
@@ -33,19 +41,19 @@ from factormodels.nouns import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.filtering import ConformalFilter, HeldOut
     from experiments.columns.sources import Data
 
-_SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
 _SUSPECT = 0.05
 """P values below it say that new responses are unlike the labeled ones."""
 
+_IN_FILE = (
+    *("precision", "confidence", "guarantee", "choosing", "splits", "seed", "by", "depends"),
+    *("label", "true", "irrelevant", "save"),
+)
+"""Settings of a calibration, which a saved one has already."""
 
-class KeepSettings(
-    DrawnSettings,
-    ProbabilityColumns,
-    TaughtSettings,
-):
+
+class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
     """What is promised of what is kept."""
 
     precision: Annotated[float, Field(gt=0, le=1), USUAL] = 0.9
@@ -54,8 +62,15 @@ class KeepSettings(
     confidence: Annotated[float, Field(gt=0, lt=1), USUAL] = 0.9
     """Probability that a new response has that precision."""
 
-    guarantee: Annotated[Literal["probability", "mean"], USUAL] = "probability"
-    """Promise the precision of a response with --confidence, or in the mean over responses."""
+    guarantee: Annotated[Literal["probability", "mean", "coherent"], USUAL] = "probability"
+    """Promise the precision of a response with --confidence, or in the mean over responses; or,
+    coherent, with --confidence no false claim in what is kept, with --depends."""
+
+    save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
+    """Write the calibrated thresholds to this file (JSON), for --use."""
+
+    use: Annotated[Path | None, Option("FILE", usual=True)] = None
+    """Use thresholds of --save on a table without labels."""
 
     answers: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
     """Write the answers with what is kept to this file: .txt, .md, .html, .json or .jsonl."""
@@ -63,12 +78,43 @@ class KeepSettings(
     dropped: Annotated[Literal["strike", "remove"], USUAL] = "strike"
     """What becomes of dropped claims in --answers: struck through, or removed."""
 
+    choosing: Annotated[float, Field(gt=0, lt=1), Option("SHARE")] = 0.5
+    """Share of the labeled responses that choose between several scores; the others calibrate."""
+
     splits: Annotated[int, Field(ge=1)] = 200
     """Random halves of the labeled responses on which the promise is tried."""
 
+    @property
+    def promise(self) -> Promise:
+        """The guarantee.
+
+        Raises:
+            InputError: for settings that do not fit each other.
+        """
+        if self.guarantee == "mean" and self.precision == 1:
+            raise InputError(
+                "--precision 1 cannot be promised in the mean; give one below 1, or "
+                "--guarantee probability"
+            )
+        if self.guarantee == "coherent":
+            if self.depends is None:
+                raise InputError(
+                    "--guarantee coherent needs the claims that a claim depends on; give "
+                    "--depends COLUMN, or --guarantee probability --precision 1"
+                )
+            if "precision" in self.model_fields_set and self.precision != 1:
+                raise InputError(
+                    f"--precision {self.precision:g}: a coherent set holds no false claim; leave "
+                    "--precision out"
+                )
+            return Promise.of(1.0, self.confidence, self.guarantee)
+        return Promise.of(self.precision, self.confidence, self.guarantee)
+
 
 @front_door
-def keep(labeled: Data, new: Data, settings: KeepSettings) -> Findings:
+def keep(
+    labeled: Data | None = None, new: Data | None = None, *, settings: KeepSettings
+) -> Findings:
     """Keep the claims of new answers that are sure enough, with a guarantee.
 
     The threshold on probabilities is conformal (Mohri and Hashimoto 2024): learned on labeled
@@ -78,265 +124,416 @@ def keep(labeled: Data, new: Data, settings: KeepSettings) -> Findings:
     judged alike. What can be seen of that without labels is tested, and the promise is tried on
     random halves of the labeled responses.
 
+    With --by each group has its own threshold, and the promise holds in each. With several scores
+    a part of the labeled responses chooses one of them, or a logistic regression of all, and the
+    others calibrate it. With --depends a claim is kept only with the claims that it depends on, and
+    --guarantee coherent promises a kept set without a false claim (Rubin-Toles et al. 2025).
+
     Examples::
 
         keep("labeled.csv", "new.csv")
         keep("labeled.jsonl", "new.jsonl", answers="kept.html")
         keep("labeled.csv", "new.csv", precision=0.8, guarantee="mean", answers="kept.txt",
             dropped="remove")
+        keep("labeled.csv", "new.csv", by="domain", p=["gpt", "votes"])
+        keep("steps.csv", "new.csv", depends="premises", guarantee="coherent")
+        keep("labeled.csv", save="thresholds.json")
+        keep("new.csv", use="thresholds.json")
 
     Args:
-        labeled: Responses with probabilities and labels, as `factormodels score` takes them.
+        labeled: Responses with probabilities and labels, as `factormodels score` takes them; with
+            --use the new responses.
         new: New responses with probabilities from the same source.
         settings: how; in Python the fields may be named instead.
 
     Raises:
         InputError: if the data cannot be read, or an option does not fit them.
     """
-    from calibration.filtering import conformal_filter, exchangeability, held_out
+    if settings.answers is not None and settings.answers.suffix not in SUFFIXES:
+        raise InputError(
+            f"--answers {settings.answers}: name a file that ends in {', '.join(SUFFIXES)}"
+        )
+    if settings.use is not None:
+        return _used(settings, labeled, new)
+    if labeled is None:
+        raise InputError("there are no labeled responses; give LABELED, or --use FILE and NEW")
+    if new is None and settings.save is None:
+        raise InputError(
+            "there are no new responses; give NEW, or --save FILE to keep claims of them later"
+        )
+    if new is None and settings.answers is not None:
+        raise InputError("--answers writes new responses; give NEW")
+    known, calibrator = _calibrated(labeled, settings)
+    sentences = [_promised(calibrator)]
+    tables: dict[str, Table] = {}
+    remarks = [*known.remarks]
+    if new is not None:
+        fresh = with_scores(read_scores(new, settings, labeled=False), settings)
+        applied, tables, more = _applied(calibrator, fresh, settings)
+        sentences += applied
+        remarks += more
+    sentences += [_tried(calibrator), *_chosen(calibrator)]
+    if settings.save is not None:
+        calibrator.save(settings.save)
+        sentences.append(f"The thresholds are in {settings.save}.")
+    sentences += [*_too_few(calibrator), *remarks]
+    if new is None:
+        tables["groups"] = _groups_table(calibrator)
+    tables |= _scores_table(calibrator)
+    source = name_of(labeled) if new is None else f"{name_of(new)} by {name_of(labeled)}"
+    return Findings(source, tuple(dict.fromkeys(filter(None, sentences))), tables)
 
-    if settings.answers is not None and settings.answers.suffix not in _SUFFIXES:
+
+def _calibrated(data: Data, settings: KeepSettings) -> tuple[ScoredTable, Calibrator]:
+    """The labeled claims, and thresholds calibrated on them.
+
+    Raises:
+        InputError: if fewer than two responses have labels, or an option does not fit.
+    """
+    promise = settings.promise
+    claims = read_scores(data, settings, labeled=True)
+    claims = claims.without_taught(claims.has_label, settings)
+    known = with_scores(claims, settings)
+    y = known.labels
+    responses = known.frame.loc[~np.isnan(y), "response"].unique()
+    if len(responses) < 2:
+        whose = "".join(f", {name!r}" for name in responses)
         raise InputError(
-            f"--answers {settings.answers}: name a file that ends in {', '.join(_SUFFIXES)}"
-        )
-    if settings.guarantee == "mean" and settings.precision == 1:
-        raise InputError(
-            "--precision 1 cannot be promised in the mean; give one below 1, or "
-            "--guarantee probability"
-        )
-    learned_from = _with_one_probability(labeled, settings, labeled=True)
-    learned_from = learned_from.without_taught(learned_from.has_label, settings)
-    known = learned_from.frame
-    groups = known.loc[learned_from.has_label, "response"].unique()
-    if len(groups) < 2:
-        whose = "".join(f", {name!r}" for name in groups)
-        raise InputError(
-            f"{learned_from.table.source}: labels that count are of "
-            f"{counted(len(groups), 'response')}{whose}; label two or more: the threshold is "
+            f"{known.source}: labels that count are of "
+            f"{counted(len(responses), 'response')}{whose}; label two or more: the threshold is "
             "learned on some, and the promise is tried on others"
         )
-    of_new = _with_one_probability(new, settings, labeled=False)
-    fresh, remarks = of_new.frame, [*learned_from.remarks, *of_new.remarks]
-    seen = fresh.loc[fresh["taught"], "response"].unique().tolist()
-    if seen:
-        remarks.append(
-            f"Labels of {counted(len(seen), 'new response')} ({some_of(seen)}) taught their "
-            "probabilities: the guarantee does not hold for what is kept of them."
-        )
-    promised: dict[str, Any] = {
-        "precision": settings.precision,
-        "confidence": settings.confidence,
-        "guarantee": settings.guarantee,
-    }
-    parts = (
-        known["p"].to_numpy(),
-        known["label"].to_numpy(dtype=object),
-        known["response"].to_numpy(),
+    tell("calibrates thresholds, and tries the promise on halves")
+    calibrator = fit_calibrator(
+        known.claims,
+        y,
+        known.names,
+        promise,
+        by=settings.by,
+        depends=settings.depends,
+        choosing=settings.choosing,
+        n_splits=settings.splits,
+        seed=settings.seed,
     )
-    conformal = conformal_filter(*parts, **promised)
-    tell("tries the promise on halves")
-    tried = held_out(*parts, n_splits=settings.splits, seed=settings.seed, **promised)
-    claims = _claims(fresh.assign(kept=conformal.keep(fresh["p"].to_numpy())))
+    return known, calibrator
+
+
+def _used(settings: KeepSettings, *given: Data | None) -> Findings:
+    """What is kept of new responses by thresholds of a file."""
+    data = [each for each in given if each is not None]
+    if len(data) != 1:
+        raise InputError(
+            f"--use takes one table, the new responses, and {len(data)} are given; the labels are "
+            f"in {settings.use}"
+        )
+    for name in _IN_FILE:
+        if name in settings.model_fields_set:
+            raise InputError(
+                f"--{option_of(KeepSettings, name).name} belongs to the calibration that "
+                f"{settings.use} holds; leave it out, or calibrate anew without --use"
+            )
+    path = Path(str(settings.use))
+    calibrator = read_calibrator(path)
+    columns = settings.model_copy(update={"by": calibrator.by, "depends": calibrator.depends})
+    names = calibrator.combination.names
+    fresh = with_scores(read_scores(data[0], columns, labeled=False, names=names), columns)
+    if len(fresh.names) != len(names):
+        raise InputError(
+            f"{fresh.source}: {path} combines {len(names)} scores, {', '.join(names)}, and here "
+            f"{'is' if len(fresh.names) == 1 else 'are'} {', '.join(fresh.names)}; give as many "
+            "with --p, in this order"
+        )
+    sentences, tables, remarks = _applied(calibrator, fresh, settings)
+    if calibrator.edited:
+        remarks.append(
+            f"{path} has no digest: nothing shows that its numbers are those that were calibrated."
+        )
+    sentences = [_promised(calibrator), *sentences, _tried(calibrator), *_too_few(calibrator)]
+    return Findings(
+        f"{name_of(data[0])} by {path.name}",
+        tuple(dict.fromkeys(filter(None, [*sentences, *fresh.remarks, *remarks]))),
+        tables,
+    )
+
+
+def _applied(
+    calibrator: Calibrator, fresh: ScoredTable, settings: KeepSettings
+) -> tuple[list[str], dict[str, Table], list[str]]:
+    """Sentences on what is kept of new responses, tables of it, and remarks."""
+    own = calibrator.combination.scores(fresh.claims.values)
+    kept = calibrator.keep(fresh.claims)
+    claims = _claims(fresh, own, kept, _unsupported(calibrator, fresh, own, kept))
     by_response = claims.groupby("response", sort=False)
     if settings.answers is not None:
-        write_text(settings.answers, _written(by_response, settings))
-    alike = exchangeability(
-        *(known["p"].to_numpy(), known["response"].to_numpy()),
-        *(fresh["p"].to_numpy(), fresh["response"].to_numpy()),
-    )
-    sentences = [
-        _promise(conformal, settings),
-        f"{int(claims['kept'].sum()):,} of {counted(len(claims), 'claim')} are kept, of "
-        f"{counted(len(by_response), 'response')}"
-        + ("." if settings.answers is None else f"; the answers are in {settings.answers}."),
-        _tried(tried, settings),
-        _alike(alike),
-    ]
-    return Findings(
-        source=f"{name_of(new)} by {name_of(labeled)}",
-        sentences=tuple(dict.fromkeys([*sentences, *remarks])),
-        tables={
-            "claims": Table(
-                claims.drop(columns="answer"),
-                columns_as('response | claim | p:3 | kept_text ""'),
-                "Claims.",
-            ),
-            "responses": Table(
-                by_response.agg(claims=("kept", "size"), kept=("kept", "sum")).reset_index(),
-                columns_as("response | claims:0 | kept:0"),
-                "Responses.",
-            ),
-        },
-    )
-
-
-def _with_one_probability(data: Data, settings: KeepSettings, *, labeled: bool) -> ClaimFrame:
-    """Claims with one probability each; answers of several models are several responses."""
-    if not labeled and settings.label is not None:
-        data = table_of(data)
-        if settings.label not in data.columns:
-            # Only the labeled responses need labels.
-            settings = settings.model_copy(update={"label": None})
-    claims = read_claims(data, settings, labeled=labeled, texts=True)
-    if len(claims.columns) > 1:
-        raise InputError(
-            f"{claims.table.source}: there are several probabilities, "
-            f"{', '.join(claims.columns)}; choose one with --p"
+        strike = settings.dropped == "strike"
+        write_text(
+            settings.answers, written_answers(by_response, settings.answers.suffix, strike=strike)
         )
-    owners = zip(claims.frame["by"], claims.frame["response"], strict=True)
-    named = [", ".join((*by, str(response))) for by, response in owners]
-    return replace(claims, frame=claims.frame.assign(response=named))
+    empty = int((by_response["kept"].sum() == 0).sum())
+    sentences = [
+        f"{int(kept.sum()):,} of {counted(len(claims), 'claim')} are kept, of "
+        f"{counted(len(by_response), 'response')}, of which {empty:,} "
+        f"{'becomes' if empty == 1 else 'become'} empty"
+        + ("." if settings.answers is None else f"; the answers are in {settings.answers}."),
+        _alike(calibrator, fresh),
+    ]
+    remarks = [*fresh.remarks, *_unknown_groups(calibrator, fresh)]
+    taught = fresh.frame.loc[fresh.frame["taught"], "response"].unique().tolist()
+    if taught:
+        remarks.append(
+            f"Labels of {counted(len(taught), 'new response')} ({some_of(taught)}) taught their "
+            "probabilities: the guarantee does not hold for what is kept of them."
+        )
+    shown = 'response | claim | p:3 | kept_text ""'
+    tables = {
+        "claims": Table(
+            claims.drop(columns="answer"),
+            columns_as(f"group | {shown}" if calibrator.by else shown),
+            "Claims.",
+        ),
+        "responses": Table(
+            by_response.agg(claims=("kept", "size"), kept=("kept", "sum")).reset_index(),
+            columns_as("response | claims:0 | kept:0"),
+            "Responses.",
+        ),
+    }
+    if calibrator.by:
+        tables["groups"] = _groups_table(calibrator, claims)
+    return sentences, tables, remarks
 
 
-def _claims(frame: pd.DataFrame) -> pd.DataFrame:
+def _unsupported(
+    calibrator: Calibrator, fresh: ScoredTable, own: Any, kept: Any
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Mask of the claims that are dropped for the sake of claims that they depend on."""
+    thresholds = np.array(
+        [
+            calibrator.groups[group].filter.threshold if group in calibrator.groups else np.inf
+            for group in fresh.claims.groups
+        ]
+    )
+    return np.asarray((own > thresholds) & ~kept)
+
+
+def _claims(fresh: ScoredTable, own: Any, kept: Any, unsupported: Any) -> pd.DataFrame:
     """A row per claim with its text, and with the whole text of its response where it is known."""
+    frame = fresh.frame
     order = frame.groupby("response", sort=False).cumcount() + 1
-    columns = ("response", "claim", "p", "kept", "taught", "text", "answer")
+    columns = ("response", "claim", "taught", "text", "answer")
     columns_of = frame.reindex(columns=columns, fill_value="")
+    rows = zip(
+        *(columns_of[name] for name in columns),
+        own.tolist(),
+        kept.tolist(),
+        unsupported.tolist(),
+        fresh.claims.groups,
+        order,
+        strict=True,
+    )
     return data_frame(
         [
             {
                 "response": str(response),
                 "claim": str(claim or number),
                 "text": str(text or claim or ""),
-                "p": float(p),
-                "kept": bool(kept),
-                "kept_text": "kept" if kept else "dropped",
+                "p": p,
+                "kept": is_kept,
+                "kept_text": "kept" if is_kept else "unsupported" if alone else "dropped",
                 "answer": str(answer or ""),
+                **({"group": group_name(group)} if group else {}),
                 **({f"p_{LEARNED_FROM}": str(LearnedFrom.THIS_RESPONSE)} if taught else {}),
             }
-            for response, claim, p, kept, taught, text, answer, number in zip(
-                *(columns_of[name] for name in columns), order, strict=True
-            )
+            for response, claim, taught, text, answer, p, is_kept, alone, group, number in rows
         ]
     )
 
 
-# -------------------------------------------------------------------------------------- answers
+# --------------------------------------------------------------------------------------- tables
 
 
-def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
-    """An answer in pieces, each with whether it is kept; joined, they are the answer.
+def _groups_table(calibrator: Calibrator, claims: pd.DataFrame | None = None) -> Table:
+    """A row for each group: its threshold, its trial, and what is kept of new responses."""
+    names = {group: group_name(group) for group in calibrator.groups}
+    rows: list[dict[str, Any]] = []
+    for group, calibrated in calibrator.groups.items():
+        chosen, trial = calibrated.filter, calibrated.trial
+        rows.append(
+            {
+                "group": names[group] or "all",
+                "labeled": chosen.n_responses,
+                "needed": chosen.promise.fewest_responses,
+                "threshold": chosen.threshold,
+                "promised": np.nan if trial is None else _promised_share(trial, chosen.guarantee),
+                "kept_halves": np.nan if trial is None else trial.kept,
+            }
+        )
+    columns = (
+        "group | labeled:0 labeled responses | needed:0 responses needed | threshold:3 | "
+        f"promised:3 {_PROMISED[calibrator.promise.guarantee]} on halves | "
+        "kept_halves:3 claims kept on halves"
+    )
+    frame = data_frame(rows)
+    if claims is not None:
+        frame = frame.merge(_kept_by_group(claims), on="group", how="outer", sort=False)
+        columns += " | responses:0 new responses | empty:0 empty | claims:0 new claims | kept:0"
+    return Table(frame, columns_as(columns), "Groups.")
 
-    Where every dropped claim stands in the answer word for word, and no kept one in the same
-    place, it is the answer, dropped wherever it says what is dropped; else, its claims in order,
-    since a claim that was made independent of its surroundings has no place there.
 
-    Args:
-        claims: those of one response: claim, text, kept and answer, its whole text.
-    """
-    answer = claims["answer"].iloc[0]
-    dropped = np.zeros(len(answer), dtype=np.bool_)
-    kept = dropped.copy()
-    in_place = True
-    for text, keeps in zip(claims["text"], claims["kept"], strict=True):
-        places = list(re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", answer)) if text else []
-        in_place &= bool(places or keeps)
-        for match in places:
-            (kept if keeps else dropped)[slice(*match.span())] = True
-    if not in_place or (kept & dropped).any():
-        texts = claims["text"].where(claims["text"] != "", claims["claim"])
-        marked = list(zip(texts, claims["kept"].tolist(), strict=True))
-        spaces = [(" ", True)] * len(marked)
-        return [piece for pair in zip(marked, spaces, strict=True) for piece in pair][:-1]
+_PROMISED = {
+    Guarantee.PROBABILITY: "precision reached",
+    Guarantee.MEAN: "mean precision",
+    Guarantee.COHERENT: "no false claim",
+}
+"""What is promised, as the header of a column."""
+
+
+def _promised_share(trial: HeldOut, guarantee: Guarantee) -> float:
+    return trial.precision if guarantee is Guarantee.MEAN else trial.reached
+
+
+def _kept_by_group(claims: pd.DataFrame) -> pd.DataFrame:
+    kept = claims.groupby(["group", "response"], sort=False)["kept"].agg(["sum", "size"])
+    kept["empty"] = kept["sum"] == 0
+    by_group = kept.groupby("group", sort=False).agg(
+        responses=("size", "size"),
+        empty=("empty", "sum"),
+        claims=("size", "sum"),
+        kept=("sum", "sum"),
+    )
+    return by_group.reset_index()
+
+
+def _scores_table(calibrator: Calibrator) -> dict[str, Table]:
+    """The scores that were considered, the best first; none if there was no choice."""
+    if not calibrator.candidates:
+        return {}
+    rows = [
+        {"score": each.combination.title, "kept": each.kept, "auroc": each.auroc}
+        for each in calibrator.candidates
+    ]
+    columns = columns_as("score | kept:3 claims kept | auroc:3 AUROC")
+    return {"scores": Table(data_frame(rows), columns, "Scores, on the responses that choose.")}
+
+
+# ------------------------------------------------------------------------------------- sentences
+
+
+def _promised(calibrator: Calibrator) -> str:
+    """The promise, and the threshold or thresholds that it rests on."""
+    promise = calibrator.promise
+    filters = [each.filter for each in calibrator.groups.values()]
+    of = f"calibrated on {counted(sum(f.n_responses for f in filters), 'labeled response')}"
+    if all(each.status is ConformalStatus.KEEPS_NONE for each in filters):
+        return (
+            f"Nothing can be kept with this promise, {of}: label more, or promise less; it takes "
+            f"{counted(promise.fewest_responses, 'response')}"
+            + (" of a group." if calibrator.by else ".")
+        )
+    if calibrator.by:
+        where = "Claims above the threshold of their group are kept"
+        of += f" of {counted(len(filters), 'group')}"
+        in_each = "in each group, "
+    else:
+        in_each = ""
+        where = (
+            "All claims are kept"
+            if filters[0].status is ConformalStatus.KEEPS_ALL
+            else f"Claims above {number(filters[0].threshold)} are kept"
+        )
+    if calibrator.depends is not None:
+        where += ", if all claims that they depend on are"
+    least = f"at least {100 * promise.precision:g}%"
+    if promise.guarantee is Guarantee.MEAN:
+        return f"{where}, {of}: {in_each}in the mean, {least} of those kept are true."
+    sure = f"{where}, {of}: {in_each}with probability {promise.confidence:g}, "
+    if promise.guarantee is Guarantee.COHERENT:
+        return (
+            f"{sure}all claims kept of a new response are true, and each is kept with all that it "
+            "depends on."
+        )
+    return f"{sure}{least} of those kept of a new response are true."
+
+
+def _tried(calibrator: Calibrator) -> str:
+    """How the promise did on random halves; empty if there were too few responses."""
+    trial: HeldOut | None = calibrator.trial
+    if trial is None:
+        return ""
+    promise = calibrator.promise
+    faultless = f"{100 * trial.faultless:.1f}% of responses held no false claim"
+    if promise.guarantee is Guarantee.MEAN:
+        what = f"the mean precision was {number(trial.precision)}, {faultless}"
+    elif promise.precision == 1:
+        what = faultless
+    else:
+        what = f"{100 * trial.reached:.1f}% of responses had the precision, {faultless}"
+    return (
+        f"On {trial.n_splits} random halves of the labeled responses {what}, "
+        f"{100 * trial.empty:.0f}% became empty, and {100 * trial.kept:.0f}% of claims were kept."
+    )
+
+
+def _chosen(calibrator: Calibrator) -> list[str]:
+    """The score that was chosen, beside the others."""
+    if not calibrator.candidates:
+        return []
+    best, *others = calibrator.candidates
+    rest = ", ".join(f"{each.combination.title} {100 * each.kept:.0f}%" for each in others)
+    how = best.combination.title
+    if best.combination.weights:
+        weights = zip(best.combination.names, best.combination.weights, strict=True)
+        parts = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
+        how = f"a logistic regression of all (weights of log odds: {parts})"
     return [
-        ("".join(letter for letter, _ in letters), not gone)
-        for gone, letters in groupby(zip(answer, dropped.tolist(), strict=True), key=itemgetter(1))
+        f"The score is {how}, chosen on "
+        f"{counted(calibrator.n_choosing, 'other labeled response')}, where it keeps "
+        f"{100 * best.kept:.0f}% of claims ({rest})."
     ]
 
 
-def _joined(parts: Sequence[tuple[str, bool]], shown: str, *, strike: bool) -> str:
-    """The pieces as one text; where some are left out, so is one of two spaces beside them."""
-    text = ""
-    for piece, kept in parts:
-        if kept or strike:
-            shown_piece = piece if kept else shown.format(piece)
-            text += (
-                shown_piece.lstrip(" ")
-                if not strike and (not text or text[-1].isspace())
-                else shown_piece
-            )
-    return text.strip()
+def _too_few(calibrator: Calibrator) -> list[str]:
+    """Groups with too few labeled responses for the promise, by name."""
+    if not calibrator.by:
+        return []
+    needed = calibrator.promise.fewest_responses
+    return [
+        f"Group {group_name(group)!r} has {counted(each.filter.n_responses, 'labeled response')} "
+        f"to calibrate on and needs {needed}: nothing of it is kept."
+        for group, each in calibrator.groups.items()
+        if each.filter.status is ConformalStatus.KEEPS_NONE
+    ]
 
 
-def _written(by_response: Any, settings: KeepSettings) -> str:
-    """All answers as the file that is named wants them."""
-    suffix = settings.answers.suffix if settings.answers else ".txt"
-    shown = "<del>{}</del>" if suffix == ".html" else "~~{}~~"
-    spelled = escape if suffix == ".html" else str
-    texts = {
-        response: _joined(
-            [(spelled(text), kept) for text, kept in pieces(claims)],
-            shown,
-            strike=settings.dropped == "strike",
-        )
-        for response, claims in by_response
-    }
-    if suffix in (".json", ".jsonl"):
-        columns = ["claim", "text", "p", "kept"]
-        records = [
-            {
-                "response": response,
-                "answer": texts[response],
-                "claims": claims[columns].rename(columns={"claim": "id"}).to_dict("records"),
-            }
-            for response, claims in by_response
-        ]
-        if suffix == ".jsonl":
-            return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in records)
-        return f"{json.dumps(records, ensure_ascii=False, indent=1)}\n"
-    if suffix == ".html":
-        body = "\n".join(
-            f'<h2>{escape(response)}</h2>\n<p style="white-space: pre-line">{text}</p>'
-            for response, text in texts.items()
-        )
-        head = '<head><meta charset="utf-8"><title>What is kept</title></head>'
-        return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'
-    return "\n\n".join(f"{response}\n{text}" for response, text in texts.items()) + "\n"
+def _unknown_groups(calibrator: Calibrator, fresh: ScoredTable) -> list[str]:
+    """Groups of new responses that no labeled response is of."""
+    needed = calibrator.promise.fewest_responses
+    return [
+        f"Group {group_name(group)!r} has no labeled response to calibrate on and needs {needed}: "
+        "nothing of it is kept."
+        for group in dict.fromkeys(fresh.claims.groups)
+        if group not in calibrator.groups
+    ]
 
 
-# ------------------------------------------------------------------------------------- findings
-
-
-def _promise(conformal: ConformalFilter, settings: KeepSettings) -> str:
-    least = f"{100 * settings.precision:g}%"
-    of = f"calibrated on {counted(conformal.n_responses, 'labeled response')}"
-    if conformal.status == "keeps_none":
-        return f"Nothing can be kept with this promise, {of}: label more, or promise less."
-    where = (
-        "All claims are kept"
-        if conformal.status == "keeps_all"
-        else f"Claims above {number(conformal.threshold)} are kept"
-    )
-    if settings.guarantee == "mean":
-        return f"{where}, {of}: in the mean, at least {least} of those kept are true."
-    return (
-        f"{where}, {of}: with probability {settings.confidence:g}, at least {least} of those kept "
-        "of a new response are true."
-    )
-
-
-def _tried(tried: HeldOut, settings: KeepSettings) -> str:
-    if settings.guarantee == "mean":
-        what = f"the mean precision was {number(tried.precision)}"
-    else:
-        what = f"{100 * tried.reached:.1f}% of responses had the precision"
-    return (
-        f"On {tried.n_splits} random halves of the labeled responses {what}, and "
-        f"{100 * tried.kept:.0f}% of claims were kept."
-    )
-
-
-def _alike(alike: Mapping[str, float]) -> str:
-    name = min(alike, key=alike.__getitem__)
-    if alike[name] < _SUSPECT:
+def _alike(calibrator: Calibrator, fresh: ScoredTable) -> str:
+    alike = calibrator.exchangeability(fresh.claims)
+    if not alike:
+        return ""
+    group, name = min(alike, key=alike.__getitem__)
+    least = alike[group, name]
+    where = f" of group {group_name(group)!r}" if group else ""
+    if least < _SUSPECT:
         return (
-            f"The new responses are unlike the labeled ones in their {name} (p = "
-            f"{p_value(alike[name])}, Kolmogorov and Smirnov, of three tests): the guarantee does "
-            "not hold for them. Label some of them."
+            f"The new responses{where} are unlike the labeled ones in their {name} (p = "
+            f"{p_value(least)}, Kolmogorov and Smirnov, of {_counted_tests(len(alike))}): the "
+            "guarantee does not hold for them. Label some of them."
         )
     return (
         "The guarantee is for responses exchangeable with the labeled ones. Nothing that can be "
-        f"seen without labels speaks against it ({name}: p = {p_value(alike[name])}), which does "
+        f"seen without labels speaks against it ({name}{where}: p = {p_value(least)}), which does "
         "not prove it."
     )
+
+
+def _counted_tests(n_tests: int) -> str:
+    return "three tests" if n_tests == 3 else f"{n_tests} tests"

@@ -13,8 +13,10 @@ import pytest
 from calibration.filtering import conformal_filter
 from experiments import keep
 from experiments.columns.assessed_metadata import METADATA_KEY
-from factormodels import Atom, FactGraph, write_many
+from factormodels import Atom, FactGraph, Relation, write_many
+from factormodels.claims import RelationKind
 from factormodels.errors import InputError
+from tests.calibration.filtering.drawn_responses import two_kinds
 from tests.commands import called
 from tests.refusals import refused
 
@@ -146,8 +148,10 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     old = drawn(0)
     refused(r"name a file that ends in .txt", keep, old, old, answers=tmp_path / "k.docx")
     refused("promised in the mean", keep, old, old, precision=1.0, guarantee="mean")
-    with pytest.raises(InputError, match="several probabilities, p, p2; choose one"):
-        keep(old.assign(p2=0.5), old, p=["p", "p2"])
+    refused("`p` p2: there is no such column", keep, old.assign(p2=0.5), old, p=["p", "p2"])
+    views = {"FR1": {"atoms": {"a": {"p": 0.9}}}, "FR2": {"atoms": {"a": {"p": 0.8}}}}
+    graph = FactGraph("g", (Atom("a", "It is.", label=True),), metadata={METADATA_KEY: views})
+    refused("several probabilities, FR1, FR2; choose one or several", keep, [graph], old)
     drawn(0, 1).to_csv(tmp_path / "one.csv", index=False)
     with pytest.raises(
         InputError, match=r"one.csv: labels that count are of 1 response, '.+'; label"
@@ -155,3 +159,195 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         keep(tmp_path / "one.csv", old)
     few = keep(drawn(0, 3), old, splits=2)
     assert any("Nothing can be kept" in each for each in few.sentences)
+
+
+# ----------------------------------------------------------------------- groups, scores, files
+
+
+def of_two_kinds(n: int, seed: int, *, labeled: bool = True) -> Any:
+    """Responses of eight claims, of which each tenth has saturated probabilities."""
+    drawn_claims = two_kinds(n, seed)
+    generator = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "response": [f"r{number}" for number in drawn_claims.responses],
+            "claim": np.tile([f"c{number}" for number in range(8)], n),
+            "kind": np.where(drawn_claims.saturated, "saturated", "other"),
+            "p": drawn_claims.p,
+            "votes": np.clip(0.4 * drawn_claims.y + 0.6 * generator.random(8 * n), 0, 1),
+            "premises": np.tile(["", "c0", "c1", "", "c3", "c3;c4", "", "c0, c6"], n),
+        }
+    )
+    return frame.assign(label=drawn_claims.y == 1) if labeled else frame
+
+
+def test_by_group_the_promise_keeps_what_one_threshold_drops() -> None:
+    old, new = of_two_kinds(400, 0), of_two_kinds(1200, 1, labeled=False)
+    pooled = keep(old, new, splits=2)
+    assert pooled["claims"]["kept"].sum() == 0
+    assert any("of which 1,200 become empty" in each for each in pooled.sentences)
+    found = keep(old, new, by="kind", splits=2)
+    groups: dict[str, Any] = {str(row["group"]): row for row in found["groups"].to_dict("records")}
+    alone = conformal_filter(
+        *(old.loc[old["kind"] == "other", name] for name in ("p", "label", "response")),
+        precision=0.9,
+    )
+    assert groups["other"]["threshold"] == alone.threshold
+    assert groups["other"]["kept"] == alone.keep(new.loc[new["kind"] == "other", "p"]).sum()
+    assert groups["other"]["kept"] > 2_000
+    assert [groups["saturated"][key] for key in ("kept", "claims", "empty")] == [0, 960, 120]
+    assert any("in each group, with probability 0.9" in each for each in found.sentences)
+
+
+def test_a_group_with_too_few_labels_is_named_with_how_many_it_needs() -> None:
+    old, new = of_two_kinds(80, 0), of_two_kinds(20, 1, labeled=False)
+    new.loc[new["response"] == "r3", "kind"] = "law"
+    found = keep(old, new, by="kind", splits=2)
+    assert (
+        "Group 'saturated' has 8 labeled responses to calibrate on and needs 9: nothing of it is "
+        "kept." in found.sentences
+    )
+    assert (
+        "Group 'law' has no labeled response to calibrate on and needs 9: nothing of it is kept."
+        in found.sentences
+    )
+    claims = found["claims"]
+    assert not claims.loc[claims["group"] != "other", "kept"].any()
+    assert claims["kept"].any()
+
+
+def test_several_scores_are_combined_on_responses_that_do_not_calibrate() -> None:
+    old, new = of_two_kinds(200, 0), of_two_kinds(100, 1, labeled=False)
+    found = keep(old, new, p="p,votes", splits=2)
+    assert found["claims"].equals(keep(old, new, p=["p", "votes"], splits=2)["claims"])
+    assert set(found["scores"]["score"]) == {"p", "votes", "p + votes"}
+    assert any("chosen on 100 other labeled responses" in each for each in found.sentences)
+    assert any("calibrated on 100 labeled responses" in each for each in found.sentences)
+    alone = keep(old, new, p="votes", splits=2)
+    assert found["claims"]["kept"].mean() > 0.8 * alone["claims"]["kept"].mean()
+    lacking = new.assign(votes=new["votes"].where(new.index != 3))
+    partly = keep(old, lacking, p="p,votes", splits=2)
+    assert len(partly["claims"]) == len(new) - 1
+    assert any("1 claim without all of the scores is left out" in s for s in partly.sentences)
+
+
+def test_a_claim_is_kept_only_with_what_it_depends_on() -> None:
+    old, new = of_two_kinds(200, 0), of_two_kinds(100, 1, labeled=False)
+    options: dict[str, Any] = {"p": "votes", "confidence": 0.8, "splits": 2}
+    found = keep(old, new, depends="premises", guarantee="coherent", **options)
+    claims = found["claims"].merge(new, on=["response", "claim"])
+    kept = set(claims.loc[claims["kept"], ["response", "claim"]].itertuples(index=False, name=None))
+    for response, claim, premises in zip(
+        claims["response"], claims["claim"], claims["premises"], strict=True
+    ):
+        if (response, claim) in kept:
+            for premise in premises.replace(";", ",").replace(" ", "").split(","):
+                assert not premise or (response, premise) in kept
+    assert {"kept", "dropped", "unsupported"} == set(claims["kept_text"])
+    assert any("all claims kept of a new response are true" in s for s in found.sentences)
+    # The promise is that of a precision of 1 for the lowered scores.
+    plain = keep(old, new, depends="premises", precision=1.0, **options)
+    assert plain["claims"].equals(found["claims"])
+    # In JSON a cell may be a list.
+    lists = [frame.assign(premises=frame["premises"].str.split(r"[,;] ?")) for frame in (old, new)]
+    listed = keep(*lists, depends="premises", guarantee="coherent", **options)
+    assert listed["claims"].equals(found["claims"])
+
+
+def test_entailments_of_a_graph_are_dependencies() -> None:
+    def graph(name: str, *, relates: bool = True) -> FactGraph:
+        atoms = (
+            Atom("a1", "It opened in 1890.", label=False),
+            Atom("a2", "It opened.", label=True),
+        )
+        relations = (
+            Relation("a1", "a2", RelationKind.ENTAILMENT, 0.9),
+            Relation("a2", "a1", RelationKind.ENTAILMENT, 0.4),
+        )
+        view = {"FR1": {"atoms": {"a1": {"p": 0.3}, "a2": {"p": 0.9}}}}
+        return FactGraph(
+            name, atoms, relations=relations if relates else (), metadata={METADATA_KEY: view}
+        )
+
+    old, new = [graph(f"o{number}") for number in range(20)], [graph("n")]
+    free = keep(old, new, splits=2)
+    assert free["claims"]["kept"].tolist() == [False, True]
+    # The second claim follows from the first, whose score is lower.
+    found = keep(old, new, depends="entailed_by", splits=2)
+    assert found["claims"]["kept_text"].tolist() == ["dropped", "unsupported"]
+    refused("entailed_by: there is no such column", keep, [graph("o", relates=False)], new,
+            depends="entailed_by")  # fmt: skip
+
+
+def test_saved_thresholds_keep_the_same_claims_without_labels(tmp_path: Path) -> None:
+    old, new = of_two_kinds(200, 0), of_two_kinds(100, 1, labeled=False)
+    path = tmp_path / "thresholds.json"
+    options: dict[str, Any] = {"p": "p,votes", "by": "kind", "depends": "premises", "splits": 2}
+    both = keep(old, new, save=path, **options)
+    used = keep(new, use=path)
+    assert used["claims"].equals(both["claims"])
+    assert used["groups"].equals(both["groups"])
+    assert keep(new=new, use=path)["claims"].equals(both["claims"])
+    # Calibration alone takes no new responses.
+    keep(old, save=tmp_path / "alone.json", **options)
+    assert (tmp_path / "alone.json").read_text() == path.read_text()
+    new.to_csv(tmp_path / "new.csv", index=False)
+    result = called("keep", str(tmp_path / "new.csv"), "--use", str(path), "--json")
+    printed = json.loads(result.stdout)["tables"]["claims"]
+    assert [row["kept"] for row in printed] == both["claims"]["kept"].tolist()
+    # One score may have another name in the new table.
+    keep(old, save=path, splits=2)
+    assert keep(new.rename(columns={"p": "score"}).drop(columns="votes"), use=path) is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"use": "x.json", "precision": 0.8}, "`precision` belongs to the calibration that x.json"),
+        ({"use": "x.json", "by": "kind"}, "`by` belongs to the calibration that x.json holds"),
+        (
+            {"guarantee": "coherent"},
+            "`guarantee` coherent needs the claims that a claim depends on",
+        ),
+        (
+            {"guarantee": "coherent", "depends": "premises", "precision": 0.8},
+            "`precision` 0.8: a coherent set holds no false claim",
+        ),
+        ({"depends": "nowhere"}, "`depends` nowhere: there is no such column"),
+        (
+            {"depends": "kind"},
+            r"row 1: `depends` names 'saturated', which is no claim with a score",
+        ),
+        ({"p": "p,nowhere"}, "`p` nowhere: there is no such column"),
+        ({"by": "nowhere"}, "`by` nowhere: there is no such column"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
+    new = of_two_kinds(10, 1, labeled=False)
+    data = [new] if "use" in options else [of_two_kinds(40, 0), new]
+    refused(message, keep, *data, **options)
+
+
+def test_tables_that_are_missing_are_asked_for(tmp_path: Path) -> None:
+    old = of_two_kinds(40, 0)
+    refused("there are no labeled responses", keep)
+    refused("there are no new responses; give NEW, or `save` FILE", keep, old)
+    keep(old, save=tmp_path / "c.json", splits=2)
+    refused("takes one table, the new responses, and 2 are given", keep, old, old,
+            use=tmp_path / "c.json")  # fmt: skip
+    refused("`answers` writes new responses", keep, old, save=tmp_path / "d.json",
+            answers=tmp_path / "k.txt")  # fmt: skip
+    assert not (tmp_path / "d.json").exists()
+    no_ids = old.drop(columns="claim")
+    refused("names claims by their ids, and no column holds these", keep, no_ids, no_ids,
+            depends="premises")  # fmt: skip
+
+
+def test_a_response_in_several_groups_counts_once_in_each() -> None:
+    old = of_two_kinds(60, 0)
+    old["part"] = np.tile(["start", "end"], len(old) // 2)
+    found = keep(old, old, by="part", splits=2)
+    assert found["groups"]["labeled"].tolist() == [60, 60]
+    assert any(
+        "are in several groups of part, and count once in each" in s for s in found.sentences
+    )

@@ -1,0 +1,104 @@
+"""Answers written with the claims that are kept of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
+"""Suffixes of files of answers."""
+
+
+def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
+    """An answer in pieces, each with whether it is kept; joined, they are the answer.
+
+    Where every dropped claim stands in the answer word for word, and no kept one in the same
+    place, it is the answer, dropped wherever it says what is dropped; else, its claims in order,
+    since a claim that was made independent of its surroundings has no place there.
+
+    Args:
+        claims: those of one response: claim, text, kept and answer, its whole text.
+    """
+    answer = claims["answer"].iloc[0]
+    dropped = np.zeros(len(answer), dtype=np.bool_)
+    kept = dropped.copy()
+    in_place = True
+    for text, keeps in zip(claims["text"], claims["kept"], strict=True):
+        places = list(re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", answer)) if text else []
+        in_place &= bool(places or keeps)
+        for match in places:
+            (kept if keeps else dropped)[slice(*match.span())] = True
+    if not in_place or (kept & dropped).any():
+        texts = claims["text"].where(claims["text"] != "", claims["claim"])
+        marked = list(zip(texts, claims["kept"].tolist(), strict=True))
+        spaces = [(" ", True)] * len(marked)
+        return [piece for pair in zip(marked, spaces, strict=True) for piece in pair][:-1]
+    return [
+        ("".join(letter for letter, _ in letters), not gone)
+        for gone, letters in groupby(zip(answer, dropped.tolist(), strict=True), key=itemgetter(1))
+    ]
+
+
+def _joined(parts: Sequence[tuple[str, bool]], shown: str, *, strike: bool) -> str:
+    """The pieces as one text; where some are left out, so is one of two spaces beside them."""
+    text = ""
+    for piece, kept in parts:
+        if kept or strike:
+            shown_piece = piece if kept else shown.format(piece)
+            text += (
+                shown_piece.lstrip(" ")
+                if not strike and (not text or text[-1].isspace())
+                else shown_piece
+            )
+    return text.strip()
+
+
+def written_answers(by_response: Any, suffix: str, *, strike: bool) -> str:
+    """All answers with what is kept, as text of a file.
+
+    Args:
+        by_response: claims grouped by response.
+        suffix: suffix of the file, one of `SUFFIXES`.
+        strike: whether dropped claims are struck through, and not removed.
+    """
+    shown = "<del>{}</del>" if suffix == ".html" else "~~{}~~"
+    spelled = escape if suffix == ".html" else str
+    texts = {
+        response: _joined(
+            [(spelled(text), kept) for text, kept in pieces(claims)],
+            shown,
+            strike=strike,
+        )
+        for response, claims in by_response
+    }
+    if suffix in (".json", ".jsonl"):
+        columns = ["claim", "text", "p", "kept"]
+        records = [
+            {
+                "response": response,
+                "answer": texts[response],
+                "claims": claims[columns].rename(columns={"claim": "id"}).to_dict("records"),
+            }
+            for response, claims in by_response
+        ]
+        if suffix == ".jsonl":
+            return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in records)
+        return f"{json.dumps(records, ensure_ascii=False, indent=1)}\n"
+    if suffix == ".html":
+        body = "\n".join(
+            f'<h2>{escape(response)}</h2>\n<p style="white-space: pre-line">{text}</p>'
+            for response, text in texts.items()
+        )
+        head = '<head><meta charset="utf-8"><title>What is kept</title></head>'
+        return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'
+    return "\n\n".join(f"{response}\n{text}" for response, text in texts.items()) + "\n"
