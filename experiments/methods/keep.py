@@ -54,7 +54,7 @@ _IN_FILE = (
 
 
 class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
-    """What is promised of what is kept."""
+    """The guarantee for kept claims."""
 
     precision: Annotated[float, Field(gt=0, le=1), USUAL] = 0.9
     """Least share of true claims among those that are kept of a response."""
@@ -219,7 +219,7 @@ def _calibrated(data: Data, settings: KeepSettings) -> tuple[ScoredTable, Calibr
 
 
 def _used(settings: KeepSettings, *given: Data | None) -> Findings:
-    """What is kept of new responses by thresholds of a file."""
+    """Findings on new responses by thresholds of a file."""
     data = [each for each in given if each is not None]
     if len(data) != 1:
         raise InputError(
@@ -260,9 +260,9 @@ def _applied(
     calibrator: Calibrator, fresh: ScoredTable, settings: KeepSettings
 ) -> tuple[list[str], dict[str, Table], list[str]]:
     """Sentences on what is kept of new responses, tables of it, and remarks."""
-    own = calibrator.combination.scores(fresh.claims.values)
+    scores = calibrator.combination.scores(fresh.claims.values)
     kept = calibrator.keep(fresh.claims)
-    claims = _claims(fresh, own, kept, _unsupported(calibrator, fresh, own, kept))
+    claims = _claims(fresh, scores, kept, _unsupported(calibrator, fresh, scores, kept))
     by_response = claims.groupby("response", sort=False)
     if settings.answers is not None:
         strike = settings.dropped == "strike"
@@ -303,7 +303,7 @@ def _applied(
 
 
 def _unsupported(
-    calibrator: Calibrator, fresh: ScoredTable, own: Any, kept: Any
+    calibrator: Calibrator, fresh: ScoredTable, scores: Any, kept: Any
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Mask of the claims that are dropped for the sake of claims that they depend on."""
     thresholds = np.array(
@@ -312,10 +312,10 @@ def _unsupported(
             for group in fresh.claims.groups
         ]
     )
-    return np.asarray((own > thresholds) & ~kept)
+    return np.asarray((scores > thresholds) & ~kept)
 
 
-def _claims(fresh: ScoredTable, own: Any, kept: Any, unsupported: Any) -> pd.DataFrame:
+def _claims(fresh: ScoredTable, scores: Any, kept: Any, unsupported: Any) -> pd.DataFrame:
     """A row per claim with its text, and with the whole text of its response where it is known."""
     frame = fresh.frame
     order = frame.groupby("response", sort=False).cumcount() + 1
@@ -323,7 +323,7 @@ def _claims(fresh: ScoredTable, own: Any, kept: Any, unsupported: Any) -> pd.Dat
     columns_of = frame.reindex(columns=columns, fill_value="")
     rows = zip(
         *(columns_of[name] for name in columns),
-        own.tolist(),
+        scores.tolist(),
         kept.tolist(),
         unsupported.tolist(),
         fresh.claims.groups,
@@ -384,7 +384,7 @@ _PROMISED = {
     Guarantee.MEAN: "mean precision",
     Guarantee.COHERENT: "no false claim",
 }
-"""What is promised, as the header of a column."""
+"""Header of the promised quantity."""
 
 
 def _promised_share(trial: HeldOut, guarantee: Guarantee) -> float:
@@ -455,7 +455,7 @@ def _promised(calibrator: Calibrator) -> str:
 
 
 def _tried(calibrator: Calibrator) -> str:
-    """How the promise did on random halves; empty if there were too few responses."""
+    """Sentence on the promise on random halves; empty if there were too few responses."""
     trial: HeldOut | None = calibrator.trial
     if trial is None:
         return ""

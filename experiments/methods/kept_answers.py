@@ -22,9 +22,9 @@ SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
 def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
     """An answer in pieces, each with whether it is kept; joined, they are the answer.
 
-    Where every dropped claim stands in the answer word for word, and no kept one in the same
-    place, it is the answer, dropped wherever it says what is dropped; else, its claims in order,
-    since a claim that was made independent of its surroundings has no place there.
+    If the answer contains every dropped claim word for word, and no kept claim overlaps one, the
+    pieces are those of the answer. If not, they are its claims in order: the answer does not
+    contain a claim that was made independent of its surroundings.
 
     Args:
         claims: those of one response: claim, text, kept and answer, its whole text.

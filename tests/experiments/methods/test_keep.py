@@ -186,8 +186,10 @@ def test_by_group_the_promise_keeps_what_one_threshold_drops() -> None:
     pooled = keep(old, new, splits=2)
     assert pooled["claims"]["kept"].sum() == 0
     assert any("of which 1,200 become empty" in each for each in pooled.sentences)
-    found = keep(old, new, by="kind", splits=2)
-    groups: dict[str, Any] = {str(row["group"]): row for row in found["groups"].to_dict("records")}
+    findings = keep(old, new, by="kind", splits=2)
+    groups: dict[str, Any] = {
+        str(row["group"]): row for row in findings["groups"].to_dict("records")
+    }
     alone = conformal_filter(
         *(old.loc[old["kind"] == "other", name] for name in ("p", "label", "response")),
         precision=0.9,
@@ -196,35 +198,35 @@ def test_by_group_the_promise_keeps_what_one_threshold_drops() -> None:
     assert groups["other"]["kept"] == alone.keep(new.loc[new["kind"] == "other", "p"]).sum()
     assert groups["other"]["kept"] > 2_000
     assert [groups["saturated"][key] for key in ("kept", "claims", "empty")] == [0, 960, 120]
-    assert any("in each group, with probability 0.9" in each for each in found.sentences)
+    assert any("in each group, with probability 0.9" in each for each in findings.sentences)
 
 
 def test_a_group_with_too_few_labels_is_named_with_how_many_it_needs() -> None:
     old, new = of_two_kinds(80, 0), of_two_kinds(20, 1, labeled=False)
     new.loc[new["response"] == "r3", "kind"] = "law"
-    found = keep(old, new, by="kind", splits=2)
+    findings = keep(old, new, by="kind", splits=2)
     assert (
         "Group 'saturated' has 8 labeled responses to calibrate on and needs 9: nothing of it is "
-        "kept." in found.sentences
+        "kept." in findings.sentences
     )
     assert (
         "Group 'law' has no labeled response to calibrate on and needs 9: nothing of it is kept."
-        in found.sentences
+        in findings.sentences
     )
-    claims = found["claims"]
+    claims = findings["claims"]
     assert not claims.loc[claims["group"] != "other", "kept"].any()
     assert claims["kept"].any()
 
 
 def test_several_scores_are_combined_on_responses_that_do_not_calibrate() -> None:
     old, new = of_two_kinds(200, 0), of_two_kinds(100, 1, labeled=False)
-    found = keep(old, new, p="p,votes", splits=2)
-    assert found["claims"].equals(keep(old, new, p=["p", "votes"], splits=2)["claims"])
-    assert set(found["scores"]["score"]) == {"p", "votes", "p + votes"}
-    assert any("chosen on 100 other labeled responses" in each for each in found.sentences)
-    assert any("calibrated on 100 labeled responses" in each for each in found.sentences)
+    findings = keep(old, new, p="p,votes", splits=2)
+    assert findings["claims"].equals(keep(old, new, p=["p", "votes"], splits=2)["claims"])
+    assert set(findings["scores"]["score"]) == {"p", "votes", "p + votes"}
+    assert any("chosen on 100 other labeled responses" in each for each in findings.sentences)
+    assert any("calibrated on 100 labeled responses" in each for each in findings.sentences)
     alone = keep(old, new, p="votes", splits=2)
-    assert found["claims"]["kept"].mean() > 0.8 * alone["claims"]["kept"].mean()
+    assert findings["claims"]["kept"].mean() > 0.8 * alone["claims"]["kept"].mean()
     lacking = new.assign(votes=new["votes"].where(new.index != 3))
     partly = keep(old, lacking, p="p,votes", splits=2)
     assert len(partly["claims"]) == len(new) - 1
@@ -234,8 +236,8 @@ def test_several_scores_are_combined_on_responses_that_do_not_calibrate() -> Non
 def test_a_claim_is_kept_only_with_what_it_depends_on() -> None:
     old, new = of_two_kinds(200, 0), of_two_kinds(100, 1, labeled=False)
     options: dict[str, Any] = {"p": "votes", "confidence": 0.8, "splits": 2}
-    found = keep(old, new, depends="premises", guarantee="coherent", **options)
-    claims = found["claims"].merge(new, on=["response", "claim"])
+    findings = keep(old, new, depends="premises", guarantee="coherent", **options)
+    claims = findings["claims"].merge(new, on=["response", "claim"])
     kept = set(claims.loc[claims["kept"], ["response", "claim"]].itertuples(index=False, name=None))
     for response, claim, premises in zip(
         claims["response"], claims["claim"], claims["premises"], strict=True
@@ -244,14 +246,14 @@ def test_a_claim_is_kept_only_with_what_it_depends_on() -> None:
             for premise in premises.replace(";", ",").replace(" ", "").split(","):
                 assert not premise or (response, premise) in kept
     assert {"kept", "dropped", "unsupported"} == set(claims["kept_text"])
-    assert any("all claims kept of a new response are true" in s for s in found.sentences)
+    assert any("all claims kept of a new response are true" in s for s in findings.sentences)
     # The promise is that of a precision of 1 for the lowered scores.
     plain = keep(old, new, depends="premises", precision=1.0, **options)
-    assert plain["claims"].equals(found["claims"])
+    assert plain["claims"].equals(findings["claims"])
     # In JSON a cell may be a list.
     lists = [frame.assign(premises=frame["premises"].str.split(r"[,;] ?")) for frame in (old, new)]
     listed = keep(*lists, depends="premises", guarantee="coherent", **options)
-    assert listed["claims"].equals(found["claims"])
+    assert listed["claims"].equals(findings["claims"])
 
 
 def test_entailments_of_a_graph_are_dependencies() -> None:
@@ -273,8 +275,8 @@ def test_entailments_of_a_graph_are_dependencies() -> None:
     free = keep(old, new, splits=2)
     assert free["claims"]["kept"].tolist() == [False, True]
     # The second claim follows from the first, whose score is lower.
-    found = keep(old, new, depends="entailed_by", splits=2)
-    assert found["claims"]["kept_text"].tolist() == ["dropped", "unsupported"]
+    findings = keep(old, new, depends="entailed_by", splits=2)
+    assert findings["claims"]["kept_text"].tolist() == ["dropped", "unsupported"]
     refused("entailed_by: there is no such column", keep, [graph("o", relates=False)], new,
             depends="entailed_by")  # fmt: skip
 
@@ -346,8 +348,8 @@ def test_tables_that_are_missing_are_asked_for(tmp_path: Path) -> None:
 def test_a_response_in_several_groups_counts_once_in_each() -> None:
     old = of_two_kinds(60, 0)
     old["part"] = np.tile(["start", "end"], len(old) // 2)
-    found = keep(old, old, by="part", splits=2)
-    assert found["groups"]["labeled"].tolist() == [60, 60]
+    findings = keep(old, old, by="part", splits=2)
+    assert findings["groups"]["labeled"].tolist() == [60, 60]
     assert any(
-        "are in several groups of part, and count once in each" in s for s in found.sentences
+        "are in several groups of part, and count once in each" in s for s in findings.sentences
     )
