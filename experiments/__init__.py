@@ -1,7 +1,7 @@
 """Experiments: from a configuration to tidy rows, tables and figures, and the command line.
 
-The only place that wires models, inference and calibration together. What a notebook needs first
-can be imported from here, and is loaded when it is asked for:
+The only place that wires models, inference and calibration together. The functions that a notebook
+needs first can be imported from here, and load on first use:
 
 from experiments import assess, fastfact, load_study, posteriors, read_rows, report, run
 """

@@ -4,12 +4,12 @@ A task is taken when a worker is free, after the caller has dealt with the resul
 yielded with its result. Where a process dies, its tasks are tried again one by one, so that the
 task that ends its process is known from those beside it.
 
-Both kinds of workers are executors of `concurrent.futures`. The processes are those of the standard
-library and not of loky, whose executors do no more here: both end every process when one dies, so
-that the retry is ours either way. Measured with loky 3.7 and two processes on two shared cores, the
-first results came after 1.1 and 2.4 s, from the standard library after 1.1 s in two runs; the loky
-that joblib brings took 5.4 and 6.3 s. Workers of loky also end themselves once they have grown by
-300 MB, and the tables of a wide graph, which are kept for the next one, take 700 MB.
+Both kinds of workers are executors of `concurrent.futures`. The processes come from the standard
+library and not from loky, whose executors add nothing here: both end every process when one dies,
+so that the retry is ours either way. Measured with loky 3.7 and two processes on two shared cores,
+the first results came after 1.1 and 2.4 s, from the standard library after 1.1 s in two runs; the
+loky that joblib brings took 5.4 and 6.3 s. Workers of loky also end themselves once they have grown
+by 300 MB, and the tables of a wide graph, which are kept for the next one, take 700 MB.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Workers(Protocol):
     """Errors of a task whose process died."""
 
     end_together: bool
-    """Whether the death of one process ends the tasks of all."""
+    """True if the death of one process ends the tasks of all."""
 
     @property
     def places(self) -> int:
@@ -77,11 +77,11 @@ def map_tasks(
     """Yield tasks with the results of a function, in the order in which these are ready.
 
     Args:
-        function: what is called with every task; a function of a module.
-        take: gives the next task, and None while there is none. It is called again after each
-            result, which may have made further tasks.
+        function: function called with every task; a function of a module.
+        take: function that gives the next task, or None while there is none. It is called again
+            after each result, which may have made further tasks.
         workers: where the function runs; None: in this process.
-        prepare: what is called once in every process before.
+        prepare: function called once in every process first.
 
     Yields:
         (task, result); the result is None if the process died over that task alone.
@@ -211,8 +211,8 @@ class Processes:
                 begin_worker,
                 (os.getpid(), gc.get_threshold()),
             )
-        # A process that is started here inherits that interrupts are blocked: those of a terminal
-        # reach every process, and this one alone is to deal with them.
+        # A process started here inherits blocked interrupts: a terminal sends them to every
+        # process, and only this one handles them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             return self._pool.submit(function, *arguments)
@@ -272,8 +272,8 @@ class Cluster:
         self._client = client
         self._address = address
         self._go_on = go_on
-        # An impure call gets a key of its own. Dask would otherwise hash all graphs to make one,
-        # and answer a task that is sent again with its first result.
+        # An impure call gets a unique key. Dask would otherwise hash all graphs to make one, and
+        # answer a repeated task with its first result.
         self._executor = client.get_executor(pure=False)
         # Dask itself sends a task again whose worker died; that is the task's fault where several
         # workers died over it.
@@ -370,8 +370,8 @@ def _prepared_call(prepare: bytes, function: Callable[..., Result], *arguments: 
 
 @cache
 def _prepare(prepare: bytes) -> None:
-    """Call what was pickled, once in a process."""
-    # Of the process that sent the task: no data of others.
+    """Call a pickled function, once in a process."""
+    # The data come from the process that sent the task.
     function: Prepare | None = pickle.loads(prepare)
     if function is not None:
         function()

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 Response = TypeVar("Response")
 
 Finished = Callable[[Any], None]
-"""Called with what is finished: a response, None for one that failed, or progress of units."""
+"""Function called with each finished item: a response, None for a failed one, or progress."""
 
 
 class Watcher:
     """Receiver of progress reports; methods that are not overridden ignore them."""
 
     def step(self, text: str) -> None:
-        """Hear what is done next."""
+        """Receive the name of the next step."""
 
     def notice(self, text: str) -> None:
         """Hear what must be known at once, such as an address."""
 
     def steps(self, what: str, total: int) -> AbstractContextManager[Callable[[], None]]:
-        """Watch steps while a block runs, which calls what it is given after each."""
+        """Watch steps while a block runs; the block calls the given function after each."""
         del what, total
         return nullcontext(lambda: None)
 
@@ -38,7 +38,7 @@ class Watcher:
     def texts(
         self, study: str, ledger: Ledger, total: int
     ) -> AbstractContextManager[Callable[[], None]]:
-        """Watch what is asked about a study's texts, whose answers the ledger counts."""
+        """Watch the calls about a study's texts, whose answers the ledger counts."""
         del study, ledger, total
         return nullcontext(lambda: None)
 
@@ -48,19 +48,19 @@ class Watcher:
         return nullcontext(lambda _: None)
 
     def limit_reached(self, ledger: Ledger) -> None:
-        """Hear what was asked and paid until a limit was reached."""
+        """Receive the calls and costs up to a limit that was reached."""
 
 
 _WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=Watcher())  # noqa: B039
 
 
 def watcher() -> Watcher:
-    """Whoever watches now."""
+    """Current watcher."""
     return _WATCHER.get()
 
 
 def tell(text: str) -> None:
-    """Say what is done next."""
+    """Report the next step."""
     _WATCHER.get().step(text)
 
 
@@ -73,7 +73,7 @@ def each_response(responses: Sequence[Response]) -> Iterator[Response]:
 
 @contextmanager
 def watched(by: Watcher) -> Iterator[None]:
-    """Let somebody be told what the block does."""
+    """Set the watcher of a block."""
     token = _WATCHER.set(by)
     try:
         yield

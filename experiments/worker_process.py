@@ -1,7 +1,7 @@
 """The first call in every process of `parallel_map.processes`.
 
-The module imports nothing of this project, so that a new process comes here within some hundredths
-of a second: until then it would outlive a parent that is killed.
+The module imports nothing of this project, so that a new process arrives here within hundredths of
+a second: until then it would outlive a parent that is killed.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def failed_throughout(calls: Mapping[str, StageCalls]) -> bool:
 
 
 def with_failed_calls(findings: Findings, calls: Mapping[str, StageCalls]) -> Findings:
-    """Findings that say which calls failed, incomplete if those of a whole stage did."""
+    """Findings with sentences on failed calls, incomplete if all calls of a stage failed."""
     return replace(
         findings,
         sentences=(*findings.sentences, *failure_sentences(calls)),

@@ -66,8 +66,8 @@ def planned_findings(source: str, ledger: Ledger) -> Findings:
     frame = data_frame(rows, ["stage", "calls"])
     return Findings(
         source=source,
-        sentences=("Nothing was sent; what is asked of answers is not counted.",),
-        tables={"calls": Table(frame, columns_as("stage | calls:0"), "What would be asked.")},
+        sentences=("Nothing was sent; calls that depend on answers are not counted.",),
+        tables={"calls": Table(frame, columns_as("stage | calls:0"), "Calls that would be made.")},
     )
 
 

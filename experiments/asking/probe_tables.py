@@ -110,7 +110,7 @@ def _mend(result: ProbeResult) -> str:
 
 
 def probe_tables(results: Sequence[ProbeResult]) -> dict[str, Table]:
-    """Tables of probes: `probe` has a row for each; the others say what it rests on.
+    """Tables of probes: `probe` has a row for each; the others explain it.
 
     `probe_kinds` has the right answers by kind of question, `probe_confusion` the answers by the
     right one, `probe_corrections` what each correction does, `probe_log_probabilities` what is seen
@@ -167,7 +167,7 @@ def _summary(results: Sequence[ProbeResult]) -> Table:
             + " | commonest commonest answer | commonest_count:0 times | evidence",
             evidence=lambda usable: "yes" if usable else "no",
         ),
-        "What the model makes of questions with known answers.",
+        "The model's answers to questions with known answers.",
         note="Constant answer: accuracy of the best one. Answers are evidence where their accuracy "
         "is above it at a one-sided bound of 95 %.",
     )
@@ -226,7 +226,7 @@ def _corrections(results: Sequence[ProbeResult]) -> Table:
             "difference:2± difference | used",
             used=lambda used: "yes" if used else "no",
         ),
-        "What a correction of label bias would do to the relations of the probe.",
+        "Effect of a correction of label bias on the relations of the probe.",
         note="Difference: log loss less that without a correction, with its paired interval of "
         "95 %. Batch: each pair is corrected by the mean answer to the others.",
     )

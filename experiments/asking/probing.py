@@ -142,7 +142,7 @@ class ProbeResult:
         ]
         if not answered:
             return False
-        # Of the questions that were answered: which of them were is no merit of the model.
+        # Over the answered questions: which ones were answered is no merit of the model.
         right = Counter(question.label for question in answered)
         chance = max(right.values()) / len(answered)
         if chance == 1.0:
@@ -300,7 +300,7 @@ def with_correction(result: ProbeResult, wanted: str | RelationCorrection) -> Pr
     candidates: dict[str, Floats] = {}
     if by_probe is not None:
         candidates[PROBE] = without_bias(shares, by_probe)
-    # As if the pairs were a run of their own, each corrected by the answers to the others.
+    # As if the pairs were a separate run, each corrected by the answers to the others.
     candidates[BATCH] = without_bias(shares, left_out_means(shares, groups))
     learned = wanted if isinstance(wanted, RelationCorrection) else None
     if learned is not None:

@@ -123,7 +123,7 @@ def relation_model(
     if name == "model":
         if model is None:
             raise InputError(f"{option} model needs a language model; name one with --model")
-        # Without facts of its own: `_model_facts` has its name, method and prompts.
+        # It has no further facts: `_model_facts` has its name, method and prompts.
         built = build_relation_model(
             "prompted",
             model=model,
@@ -240,7 +240,7 @@ def relation_model_facts(
 
 
 _OWN_WINDOW = ("ollama", "ollama_chat")
-"""Providers whose servers read what they are set to, whatever the model could."""
+"""Providers whose servers limit the context length by a setting, not by the model."""
 
 
 def known_window(model: str) -> int | None:

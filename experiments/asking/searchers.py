@@ -291,7 +291,7 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
         embedder = _provider_s(evidence.embeddings, search)
     documents = read_documents_of(search.evidence, graphs)
     documents_path = evidence.documents if isinstance(evidence.documents, Path) else None
-    # An embedded dataset is no file, and what stands in no folder is kept beside the answers.
+    # An embedded dataset is not a file; content without a folder is kept beside the answers.
     beside = (
         documents_path if documents_path is not None and documents_path.exists() else session.cache
     )
@@ -405,7 +405,7 @@ def _google(search: Search) -> type[WebRetriever]:
 WEB_RETRIEVERS: Mapping[str, Callable[[Search], type[WebRetriever]]] = MappingProxyType(
     {"wikipedia": _wikipedia, "google": _google}
 )
-"""The class of every search of the web, by name, once what it needs is there."""
+"""Classes of the web searches by name, loaded on demand."""
 
 
 def _top(search: Search) -> dict[str, Any]:
@@ -436,7 +436,9 @@ def read_documents_of(evidence: Any, graphs: Sequence[FactGraph]) -> SearchedDoc
     """
     source = evidence.documents
     if source is not None and evidence.documents_of is not None:
-        raise InputError("--documents and --documents-of both name what is searched; leave one out")
+        raise InputError(
+            "--documents and --documents-of both name documents to search; leave one out"
+        )
     if is_own(evidence.scope, evidence.documents_of):
         return SearchedDocuments(None, own_documents(source, graphs))
     if evidence.documents_of is not None:

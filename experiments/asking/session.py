@@ -94,7 +94,7 @@ class Session:
         return None if self.settings.dry_run else self.settings.cache
 
     def responses(self, total: int) -> AbstractContextManager[Finished]:
-        """Let whoever watches see how many of the responses are finished; call what it yields."""
+        """Report the number of finished responses to the watcher; call what it yields."""
         return watcher().responses(total, self.ledger)
 
 

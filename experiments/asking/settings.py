@@ -45,11 +45,10 @@ class AnswerSettings(Settings):
     """Take every answer from the cache; send nothing."""
 
     concurrency: Count = 16
-    """How many calls may be under way at once."""
+    """Number of concurrent calls."""
 
     timeout: Annotated[Positive | None, Option("SECONDS")] = None
-    """How long to wait for an answer: by default 120 seconds, or 600 for a server on this
-    machine."""
+    """Seconds to wait for an answer: by default 120, or 600 for a server on this machine."""
 
     requests_per_minute: Annotated[Positive | None, Option("N")] = None
     """Requests per minute at most, evenly spaced."""

@@ -1,1 +1,1 @@
-"""The command line: what a person types and sees."""
+"""The command line: commands, options and printed output."""

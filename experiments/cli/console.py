@@ -50,7 +50,7 @@ def show_written(console: Console, paths: Iterable[Path]) -> None:
 
 
 def show_folder(console: Console, folder: Path, files: Iterable[Path]) -> None:
-    """Print where results are: how many files, of what, and what a person opens first."""
+    """Print where results are: the number of files, their contents, and the file to open first."""
     names = [file.name for file in files]
     contents = list(dict.fromkeys(name.partition(".")[0] for name in names))
     some = ", ".join(contents[:_CONTENTS])
@@ -67,8 +67,8 @@ _CONTENTS = 6
 def open_standard_streams() -> None:
     """Give the standard streams that the caller has closed a descriptor, as a caller should.
 
-    The next file to be opened would have its number otherwise, and what is printed would go there.
-    Output that cannot be read by anybody fails when it is written; messages are lost.
+    Otherwise the next opened file would get its number, and receive the printed output. Output that
+    cannot be read by anybody fails when it is written; messages are lost.
     """
     # In the order of their numbers: a new descriptor has the least that is free.
     if sys.stdin is None:
@@ -119,7 +119,7 @@ class _WarningHandler(logging.Handler):
         text = record.getMessage()
         if text not in self._shown:
             self._shown.add(text)
-            # sys.stderr as it is now: rich replaces it while a bar is drawn.
+            # The current sys.stderr: rich replaces it while a bar is drawn.
             say(f"factormodels: {record.levelname.lower()}: {text}")
 
 
@@ -127,7 +127,7 @@ def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    # rich takes 80 columns where it cannot ask a terminal, and would wrap what a pipe reads.
+    # Without a terminal rich assumes 80 columns, and would wrap the output to a pipe.
     fixed = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
     console = Console(stderr=stderr, width=fixed, highlight=False, markup=False, emoji=False)
     console.push_render_hook(_printable_hook())

@@ -19,7 +19,7 @@ _WIDEST = 74
 """Characters of a line of an example, which is indented in the help."""
 
 _AFTERWARDS = {"save": "--out", "report": "--report"}
-"""Options that are a method of what was found."""
+"""Options that correspond to a method of the findings."""
 
 
 def shell_example(front: Callable[..., Any], example: str) -> str:
@@ -30,7 +30,7 @@ def shell_example(front: Callable[..., Any], example: str) -> str:
         example: the call, maybe with one of `Findings`'s `save`, `report` or `as_json` behind it.
 
     Raises:
-        ValueError: for what is no such call.
+        ValueError: for anything that is not such a call.
     """
     function = inspect.unwrap(front)
     words = [["factormodels", command_name(function)]]

@@ -172,11 +172,11 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
             return f"{option} is missing; write factormodels {name} {' '.join(places)}"
         if option in by_option:
             metavar = metavar_of(both, by_option[option])
-            return f"--{option}: no value stands behind it; write --{option} {metavar}"
+            return f"--{option}: the value is missing; write --{option} {metavar}"
         behind = dict(pairwise(words))
         of_backend = _settings_of_backend(both, {"backend": behind.get("--backend")})
         if option in of_backend:
-            return f"--{option}: no value stands behind it; write --{option} VALUE"
+            return f"--{option}: the value is missing; write --{option} VALUE"
         return _no_option(option, [*by_option, *of_backend])
     if isinstance(error, CoercionError) and error.token is not None and error.token.keyword:
         return f"{error.token.keyword}: it takes no value; leave {error.token.value!r} out"
@@ -186,7 +186,7 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
         if len(set(given)) > 1:
             return f"{' and '.join(given)} contradict each other; keep one"
         return f"{option}: it is given {len(given)} times; keep one"
-    # The parser takes a dot for a part of an option, and says so in words of its own.
+    # The parser reads a dot as part of an option, and its error message says so.
     for word in words:
         name = word.partition("=")[0]
         if name.startswith("--") and "." in name:
@@ -209,7 +209,7 @@ def _no_option(name: str, known: Iterable[str]) -> str:
 def _places(function: Callable[..., Findings]) -> list[inspect.Parameter]:
     """Parameters of a function that are arguments of its command."""
     parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
-    # What a program may give as `text` instead has a file or a dataset on the command line.
+    # The command line takes a file or a dataset where a program may pass `text`.
     instead = "text" in settings_of(function).model_fields
     return [
         each.replace(default=each.empty) if instead and each.default is None else each
@@ -232,7 +232,7 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
 
     Args:
         function: the function.
-        every: whether its help is about every option; else about what is usual.
+        every: whether its help is about every option; otherwise about the usual ones.
         helps: whether it has help; what options mean takes as long to read as a small graph.
     """
     kind = settings_of(function)
@@ -240,7 +240,7 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
     places = _places(function)
     meanings = argument_help(function) if helps else {}
     fields = _arranged(both)
-    # What a command says of a field goes before what all say, as of --out where that is a page.
+    # A command's own description of a field takes precedence, as for --out where that is a page.
     owners = {field: kind if field in kind.model_fields else both for field in fields}
     headings = {
         heading: Group(heading, sort_key=number)
@@ -393,7 +393,7 @@ def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str
     from inference.registry import entries, get_entry
 
     backend = get_entry(_backend_of(kind, by_field)).name
-    # What needs no extra library suffices: the others have settings of the same names.
+    # Backends without an extra library suffice: the others have settings of the same names.
     core = [name for name, entry in entries().items() if not entry.requires]
     have = [name for name in core if option.replace("-", "_") in setting_names(name)]
     lacks = f"the backend {backend!r} has no such setting"
@@ -494,7 +494,7 @@ def _parameter(
         negative=f"--no-{option.name}" if flag and default is not False else (),
         show=every or option.usual,
         show_default=False,
-        # What stands behind an option is its value, whatever it begins with.
+        # The word after an option is its value, whatever it begins with.
         allow_leading_hyphen=True,
     )
     given_as: Any = bool if flag else list[str]
@@ -528,7 +528,7 @@ def deliver(findings: Findings, settings: Output) -> None:
     """Write findings to the requested places, and print them."""
     from experiments.findings.terminal import show_findings
 
-    # A run has written what it found, and a dry run has nothing to keep.
+    # A run has already written its findings, and a dry run has nothing to save.
     written: list[Path] = []
     kept_in = settings.out if findings.written is None else None
     in_folder = kept_in is not None and not form_of(kept_in)

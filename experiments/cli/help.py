@@ -1,4 +1,4 @@
-"""The help of a command: what it does, examples, and its options under headings.
+"""The help of a command: its purpose, examples, and options under headings.
 
 `--help` is a screen: the first paragraphs, three examples, and the options that are marked as usual
 where they are declared, each with its first sentence. `--help-all` has everything.
@@ -65,7 +65,7 @@ def argument_help(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _at_terminal(text: str) -> str:
-    """A description in one line, without what holds in Python alone."""
+    """A description in one line, without remarks on Python alone."""
     return " ".join(_OF_PYTHON.sub("", text).split())
 
 
@@ -83,7 +83,7 @@ def first_sentence(text: str) -> str:
 def unwrapped(text: str | None) -> str:
     """A docstring with a line for each paragraph, for the terminal to wrap.
 
-    Lines that are indented, which are examples, stay as they are.
+    Indented lines, which are examples, are unchanged.
     """
     paragraphs = inspect.cleandoc(text or "").split("\n\n")
     return "\n\n".join(
@@ -140,7 +140,7 @@ def meaning_of(kind: type[Settings], field: str, *, every: bool = True) -> str:
 
 
 def show_panel(console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
-    """Print a heading and, below it, names beside what they mean: a formatter of cyclopts."""
+    """Print a heading and, below it, names with their descriptions: a formatter of cyclopts."""
     rows = [
         (
             " ".join(entry.display_labels_with_metavar),

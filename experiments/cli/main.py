@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from experiments.findings.findings import Findings
 
 _COLLECTIONS = (50_000, 20, 100)
-"""How many more objects there are before young ones are looked through for circles; how many times
-that is done before older ones are; and how many times again before all are."""
+"""Thresholds of Python's garbage collection by generation: new objects before the youngest is
+collected, and collections of each generation before the next.
+"""
 
 _SEND_AGAIN_AFTER = 0.02
 """Seconds until a lost signal is sent again: long enough for the callback that lost it to end."""
@@ -125,7 +126,7 @@ def function_named(name: str) -> Callable[..., Findings]:
     """The function of the front door whose command has a name."""
     attribute = name.replace("-", "_")
     modules = import_module("experiments").MODULES
-    # Where Python has the name already, the function's ends in an underscore.
+    # If Python already uses the name, the function's ends in an underscore.
     attribute = attribute if attribute in modules else f"{attribute}_"
     function: Callable[..., Findings] = getattr(import_module(modules[attribute]), attribute)
     return function
@@ -135,7 +136,7 @@ def command_line(arguments: Sequence[str]) -> int:
     """Run a command, say what stops it, and return the exit code.
 
     Args:
-        arguments: options of the whole, the name of a command, and what it takes.
+        arguments: global options, the name of a command, and its arguments.
     """
     try:
         with warnings_on_stderr(), _stopped_in_order():
@@ -150,7 +151,7 @@ def command_line(arguments: Sequence[str]) -> int:
         return READER_GONE
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
-        # Without a name it is the terminal, or what stands in its place.
+        # A stream without a name is the terminal or its replacement.
         where = error.filename or "the output"
         written = error.errno in _NO_ROOM or not error.filename
         how = "written" if written else "read or written"
@@ -319,7 +320,7 @@ def main() -> None:
 
 
 def _ignore_interrupts() -> None:
-    """Let interrupts change nothing more: what was asked is done, and the exit code says how.
+    """Let interrupts change nothing more: the request is carried out, and the exit code says how.
 
     Python puts its handlers back to the system's while it takes itself apart, so that an interrupt
     then would end the process by the signal; one that is ignored stays so.

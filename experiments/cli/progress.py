@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from factormodels.extraction.language_model.accounting import Ledger
 
 LINE_SECONDS = 30.0
-"""How often a log is told where a long run stands."""
+"""Seconds between progress messages of a long run in a log."""
 
 
 class TerminalWatcher(Watcher):
-    """Shows on a console what is done; in a log, how far a study is now and then.
+    """Show progress on a console; in a log, how far a study is now and then.
 
     Args:
         console: where to.
@@ -38,7 +38,7 @@ class TerminalWatcher(Watcher):
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show what is done while the block runs."""
+        """Show the current step while the block runs."""
         if not self._console.is_terminal:
             yield
             return
@@ -46,7 +46,7 @@ class TerminalWatcher(Watcher):
             yield
 
     def step(self, text: str) -> None:
-        """Show what is done next."""
+        """Show the next step."""
         if self._status is not None:
             self._status.update(text)
 
@@ -89,7 +89,7 @@ class TerminalWatcher(Watcher):
 
     @contextmanager
     def responses(self, total: int, ledger: Ledger) -> Iterator[Finished]:
-        """Show a bar in the place of what is done."""
+        """Show a bar in place of the current step."""
         failed = missing = failures = 0
         with self._bar("responses", total, _answers(ledger)) as advance:
 
@@ -109,7 +109,7 @@ class TerminalWatcher(Watcher):
             yield report
 
     def limit_reached(self, ledger: Ledger) -> None:
-        """Print what was asked and paid, by stage; nothing if nothing was asked."""
+        """Print calls and costs by stage; nothing if nothing was asked."""
         # Tables load scores, which not every command needs.
         from experiments.asking.ledger_table import ledger_table
         from experiments.findings.terminal import show

@@ -183,7 +183,7 @@ def conventions_of(view: Mapping[str, Any]) -> Conventions:
 
 
 def check_assessment(graph: FactGraph, source: str) -> None:
-    """Refuse an assessed response whose metadata lack, or garble, what is read of them.
+    """Refuse an assessed response whose metadata lack required values or have damaged ones.
 
     Args:
         graph: the response, with the key `METADATA_KEY` in its metadata.
@@ -241,7 +241,7 @@ def _mapping(value: Any, key_path: str, where: str) -> Mapping[str, Any]:
 
 def _check(facts: Any, kind: type[_Facts], key_path: str, where: str) -> None:
     try:
-        # By way of JSON, where a list is a tuple too, as it is in the file.
+        # Through JSON, since the file has lists in place of tuples.
         kind.model_validate_json(json.dumps(facts))
     except (ValidationError, TypeError, ValueError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 RECORDED = "recorded"
-"""The relation model that takes the relations of the data as they are."""
+"""Name of the relation model that uses the data's own relations."""
 
 NO_GRAPH = "none"
-"""What the columns of the graph hold in rows of an assessor, which judges without one."""
+"""Value of the graph's columns in rows of an assessor, which judges without a graph."""
 
 
 CELL = (

@@ -1,4 +1,4 @@
-"""Columns of labels and of shares: every cell read once, and what a reader must know of how."""
+"""Columns of labels and of shares: every cell read once, with remarks on the reading."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def read_claims(
     numbers: Sequence[Any] | None = None,
     carried: Mapping[str, str] | None = None,
 ) -> ClaimFrame:
-    """The claims of data with their probabilities and labels, and what a reader must know.
+    """Claims of data with their probabilities and labels, and remarks.
 
     Where no column of probabilities is named, records that carry verdicts have a model for each
     judge. Columns that no role needs are noted as not used.
@@ -92,9 +92,9 @@ def read_claims(
         texts: whether what claims and responses say is wanted too.
         numbers: labels of other tables of the same claims, where labels may be numbers of any size.
             They are numbers if all of these and of the table are, and some is neither 0 nor 1;
-            what is predicted of them may be any number too. None: labels say true or false.
-        carried: columns of the table whose cells the frame holds as they are, by the option that
-            names each. In the frame a column is called as its option, without hyphens.
+            predictions may be any number too. None: labels say true or false.
+        carried: columns to carry over into the frame unchanged, by the option that names each. The
+            frame's column has the option's name, without hyphens.
 
     Raises:
         InputError: if the data cannot be read, a column is missing, a cell is no probability or
@@ -177,7 +177,7 @@ class _Resolved:
         identity: the column that identifies a claim: its id, or else what it says.
         text_beside_id: the column of what claims say, where another has their ids.
         by: the columns that part data and models.
-        of_models: those of them that tell the judges of the same responses apart.
+        of_models: columns that distinguish the judges of the same responses.
         shown_text: the column of what claims say, if it is wanted.
         answer: the column of whole responses, if it is wanted.
     """
@@ -320,8 +320,8 @@ class _Rows:
         self.shares = [reader(table, column) for column in resolved.probabilities]
         self.kept: list[_KeptRow] = []
         self._unanswered = 0
-        # What rows state of claims: of those with a probability, of labels alone, and of labels
-        # whoever judges the claim.
+        # Statements of rows on claims: with a probability, with labels alone, and with labels from
+        # any judge.
         self._stated: list[ClaimRow] = []
         self._labeled: list[ClaimRow] = []
         self._labeled_for_all: list[ClaimRow] = []
@@ -381,8 +381,8 @@ class _Rows:
         row, resolved = self.table.rows[index], self.resolved
         words = claim or cell_name(row.get(resolved.identity or "")) or None
         of_response = resolved.response is not None
-        # Of unknown responses many may have a claim c1; words are those of one claim. In lists of
-        # claims the order tells them apart.
+        # Several unknown responses may have a claim c1, while a text identifies a claim. In lists
+        # of claims the order distinguishes them.
         is_known = of_response or (len((words or "").split()) > 1 and not self._is_nested)
         return ClaimRow(
             (*by, str(response) if of_response else "", words) if words and is_known else None,
@@ -528,7 +528,7 @@ def _list_remarks(table: FlatTable, resolved: _Resolved) -> Iterator[str]:
         return
     for column in (*resolved.probabilities, resolved.label):
         if column is not None and column not in table.within:
-            yield f"{column!r} stands beside the list of claims: each claim of the list has it."
+            yield f"{column!r} is outside the list of claims: each claim of the list has it."
 
 
 def _are_single(rows: Sequence[_KeptRow]) -> bool:

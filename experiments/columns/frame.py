@@ -33,9 +33,9 @@ class ClaimFrame:
         table: the table that they are from.
         by: the columns that part data and models.
         columns: the columns of probabilities.
-        remarks: what a reader must know of how they were read.
-        of_numbers: whether labels are numbers of any size, in place of True and False, and p what
-            is predicted of them.
+        remarks: remarks on how they were read.
+        of_numbers: whether labels are numbers of any size, in place of True and False, and p their
+            predictions.
     """
 
     frame: pd.DataFrame
@@ -51,7 +51,7 @@ class ClaimFrame:
         return self.frame["label"].notna()
 
     def without_taught(self, labeled: Any, settings: TaughtSettings) -> ClaimFrame:
-        """The claims without those of responses whose own labels taught the probabilities.
+        """Claims without responses whose own labels trained the probabilities.
 
         Args:
             labeled: bool (n,), which rows have a label that is to be used.
@@ -115,7 +115,7 @@ class ClaimFrame:
         """
         keys, remarks = self.frame["by"], list[str]()
         of_data = [index for index in range(len(self.by)) if self._is_data(index)]
-        # Where every column parts the responses, the models have none in common.
+        # If every column separates the responses, the models have none in common.
         if len(of_data) == len(self.by) and self.by and not any(map(_is_known_data, self.by)):
             of_data = []
             remarks.append("The models have no response in common, so they are not paired.")

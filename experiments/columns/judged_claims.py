@@ -1,4 +1,4 @@
-"""Claims with a label and what a model says of each, from a table in anybody's columns."""
+"""Claims with a label and a model's judgment of each, from a table with any column names."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _GRID = 1_000_000
 
 @dataclass(frozen=True)
 class _Source:
-    """A column of what the model says.
+    """A column of the model's judgments.
 
     Attributes:
         column: its name.
@@ -99,7 +99,7 @@ class _Source:
 
 
 def read_judged_claims(data: Data, wanted: ClaimColumns) -> JudgedTable:
-    """The claims of data with what a model says of them, or with labels and their places alone.
+    """Claims of data with a model's judgments, or with labels and positions alone.
 
     Args:
         data: a file, the name of an embedded dataset, a data frame, or records.
@@ -150,7 +150,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     columns = Columns(column_names_of(table), table.source, table.rows)
     wanted, known_layout = with_layout(columns.names, wanted)
     label = columns.required(LABEL, wanted.label)
-    # Claims stand in the order of their own list, so lists of one model stay apart.
+    # Claims keep the order of their list, so lists of one model stay apart.
     rows = with_responses(flat_table(table, label), repeated=False)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in columns.names else None
     at = _resolve(columns, wanted, label, rows, has_setting=fixed is None)
@@ -313,13 +313,13 @@ def _remarks(columns: Columns, at: ClaimColumns, n_unlabeled: int) -> tuple[str,
         )
     if at.sentence and not at.sentences:
         remarks.append(
-            "The number of sentences of a response is that of the last one with a claim, as no "
+            "The number of sentences of a response is taken from the last one with a claim, as no "
             "column says it."
         )
     if not (at.in_order or at.sentence or at.position):
         remarks.append(
-            "No column says where a claim stands, so nothing is told by position: name one with "
-            "--sentence or --position, or say --in-order if the claims stand in order."
+            "No column has the position of a claim, so nothing is reported by position: name one "
+            "with --sentence or --position, or use --in-order if the claims are in order."
         )
     return tuple(remarks)
 
@@ -334,7 +334,7 @@ def _resolve(
         # An object that holds claims is a response; its own name for it need not be known.
         response = columns.given("--group", wanted.group) if wanted.group else None
     setting = columns.optional(SETTING, wanted.setting) if has_setting else None
-    # A text that occurs twice is two claims, unless somebody says that it names one.
+    # A text that occurs twice is two claims, unless an option says that it names one.
     claim = None
     if wanted.claim is not None or setting is not None:
         claim = columns.optional(CLAIM_OR_WORDS, wanted.claim)
@@ -360,11 +360,11 @@ def _resolve(
 
 
 def _answer_sources(columns: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
-    """Columns of what the model says, and what that is."""
+    """Columns of the model's judgments, and their form."""
     n_given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
     if n_given > 1:
         raise InputError(
-            "--judgement, --confidence and --votes are three forms of what the model says; give one"
+            "--judgement, --confidence and --votes are forms of the model's judgment; give one"
         )
     if wanted.judgement:
         return tuple(_judgement(columns, text) for text in wanted.judgement), "judgement"
@@ -388,7 +388,7 @@ def _answer_sources(columns: Columns, wanted: ClaimColumns) -> tuple[tuple[_Sour
             source = _Source(known_column, None, is_confidence=role is CONFIDENCE)
             return (source,), role.meaning
     raise InputError(
-        f"{columns.where}: no column is known to hold what the model says of its claims; name it "
+        f"{columns.where}: no column is known to have the model's judgments of its claims; name it "
         f"with --judgement, --confidence or --votes; it has {', '.join(columns.names)}"
     )
 
@@ -419,7 +419,7 @@ def _repeated(
         table: the table.
         identity: the column that identifies a claim within its response; None: there is none.
         at: where the columns are.
-        answer_sources: columns of what the model says.
+        answer_sources: columns of the model's judgments.
         labels: the labels.
         several: whether rows of one claim are several answers, which may be alike.
 
@@ -465,7 +465,7 @@ def _gathered(
         table: the table.
         left_out: rows that repeat others.
         at: where the columns are.
-        answer_sources: columns of what the model says.
+        answer_sources: columns of the model's judgments.
         labels: the labels.
         default_setting: the setting of answers whose setting no column states.
         shares: the columns of confidences.
@@ -510,7 +510,7 @@ def _gathered(
                     claim.confidence[setting] = confidence
             elif answers := _answers(row.get(answer.column), table.locate(index, answer.column)):
                 claim.answers[setting] = (*claim.answers.get(setting, ()), *answers)
-    # How long a response is, its last row tells.
+    # The last row of a response determines its length.
     return {
         group: tuple(
             replace(claim, claim=f"a{number}", sentences=lengths[group, response] or None)
@@ -576,7 +576,7 @@ def _length(table: FlatTable, index: int, at: ClaimColumns, sentence: int | None
         length = _whole(table, index, at.sentences)
         if sentence is not None and sentence > length:
             raise InputError(
-                f"{table.locate(index)}: sentence {sentence} of {length} does not exist; mend it"
+                f"{table.locate(index)}: sentence {sentence} of {length} does not exist; correct it"
             )
         return length
     return _GRID if at.position is not None else sentence or 0
@@ -611,12 +611,12 @@ def _answers(value: Any, where: str) -> list[ModelJudgement]:
     for word in several:
         if folded(word) in ABSENT:
             continue
-        # Whoever writes such a column has offered A, B and C.
+        # Such a column comes from questions with the options A, B and C.
         truth = truth_of(word, letters=True)
         if truth is None:
             raise InputError(
                 f"{where}: {shown(word)} is not a judgement; write correct or incorrect, yes or "
-                "no, true or false, or A, B or C; empty where there is none"
+                "no, true or false, or A, B or C; leave it empty if there is none"
             )
         judgements.append(truth)
     return judgements

@@ -1,4 +1,4 @@
-"""Judged claims: what a model says of each claim, where it stands, and its label."""
+"""Judged claims: a model's judgment of each claim, its position, and its label."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class JudgedTable:
         kind: what the model gave: "judgement", "confidence" or "votes".
         has_positions: whether claims say where they stand.
         has_sentences: whether they say so by sentences.
-        remarks: what a reader must know of how the table was read.
+        remarks: remarks on how the table was read.
     """
 
     groups: Mapping[tuple[str, str], tuple[JudgedClaim, ...]]

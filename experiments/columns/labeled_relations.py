@@ -48,7 +48,7 @@ class LabeledRelations:
         responses: response of each pair, (n,); where a table has none, the claim.
         taught: identities of the responses.
         relations: name of the model; empty where nobody recorded it.
-        remarks: what a reader must know of how they were read.
+        remarks: remarks on how they were read.
         missing: number of labeled pairs that the model did not answer.
         shared: number of those left out whose answers give the probability of their own relation
             alone.
@@ -102,7 +102,7 @@ def read_labeled_relations(path: str | os.PathLike[str]) -> LabeledRelations:
         pair = group, text, cell_name(row.get(passage))
         if pair in known_pairs:
             raise InputError(
-                f"{table.locate(index)}: the same response, claim and passage stand in row "
+                f"{table.locate(index)}: the same response, claim and passage are in row "
                 f"{known_pairs[pair] + 1}; keep one"
             )
         known_pairs[pair] = index

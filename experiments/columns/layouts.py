@@ -18,7 +18,7 @@ Wanted = TypeVar("Wanted", bound=LabelColumns)
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns by which the files of an owner are known, and what they mean.
+    """Columns that identify a tool's files, with their roles.
 
     Attributes:
         owner: whose files they are.
@@ -61,7 +61,7 @@ def layout_of(names: Collection[str]) -> Layout | None:
 def with_layout(names: Collection[str], wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
     """Fill in options with the layout of a known owner, and say in a sentence how.
 
-    An option that is given goes before the layout.
+    An option takes precedence over the layout.
 
     Args:
         names: names of the columns of the table.

@@ -53,7 +53,7 @@ def _names(table: FlatTable, *, repeated: bool) -> tuple[str, ...]:
     known = _columns_of(table, holders)
     models = known.all_known(MODEL)
     if models and known.known(RESPONSE) is None:
-        # It is what a model says of the response around it.
+        # It is a model's judgment of the enclosing response.
         holders = table.around
         known = _columns_of(table, holders)
     for column in known.all_known(RESPONSE):

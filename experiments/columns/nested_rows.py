@@ -79,7 +79,7 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
 
     Args:
         table: the table, whose cells may hold lists and objects.
-        column: the column that tells what a row is: each has one.
+        column: the column that distinguishes kinds of rows: each has one.
 
     Raises:
         InputError: for a record that has no such column, and for one that has it in several lists.

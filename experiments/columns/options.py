@@ -30,7 +30,7 @@ class ProbabilityColumns(LabelColumns):
     """The response that the claim belongs to; without one, every claim is its own."""
 
     by: Annotated[ColumnNames, USUAL] = ()
-    """What to score separately: model, dataset; repeatable."""
+    """Column to score by, such as model or dataset; repeatable."""
 
     claim: ColumnName = None
     """Id of the claim within its response, used to pair models."""
@@ -51,7 +51,7 @@ class ClaimColumns(LabelColumns):
     """Id of the response that the claim belongs to."""
 
     judgement: Annotated[ColumnNames, Option("[SETTING=]COLUMN", usual=True)] = ()
-    """What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting."""
+    """Column of the model's judgment: correct/incorrect, yes/no, A/B/C; repeatable by setting."""
 
     confidence: Annotated[ColumnName, USUAL] = None
     """Its confidence, from 0 to 1."""
@@ -78,7 +78,7 @@ class ClaimColumns(LabelColumns):
     """The model being judged."""
 
     condition: ColumnName = None
-    """What distinguishes answers, such as with and without retrieval."""
+    """Column that distinguishes answers, such as with and without retrieval."""
 
     setting: Annotated[str | None, Option("COLUMN|NAME")] = None
     """How the model was asked: a column, or direct_asking, question_answering or

@@ -205,7 +205,7 @@ def as_option(option: str, column: str) -> str:
 
 
 _JOINED = re.compile(r" (?:x|y|\d+)$")
-"""What is put behind the name of a column when tables are joined."""
+"""Suffix of a column's name when tables are joined."""
 
 
 def mark_columns(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

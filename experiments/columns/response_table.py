@@ -31,13 +31,13 @@ from factormodels.io.tables.data_table import DataTable
 from factormodels.nouns import counted
 
 COLUMNS_KEY = "columns"
-"""Where the metadata of a response have the cells of its row that are nothing else."""
+"""Key of a response's metadata for the cells of its row without a role."""
 
 DOCUMENTS_KEY = "documents"
 """Metadata key of the path of a response's own documents."""
 
 _ROLES = {role.meaning: role for role in (RESPONSE_TEXT, QUESTION, ID, TOPIC, CONTEXTS, DOCUMENTS)}
-"""Roles of the columns of a table of responses, by what they hold."""
+"""Roles of the columns of a table of responses, by content."""
 
 _MOST_PLACES = 10
 """Empty responses whose places a sentence names."""
@@ -92,13 +92,13 @@ def _row_name(table: DataTable, row: int) -> str:
 def responses_of_table(
     table: DataTable, named: Mapping[str, str | None]
 ) -> tuple[list[FactGraph], tuple[str, ...]]:
-    """Return the responses of a table, and what a reader must know of how they were read.
+    """Return the responses of a table, and remarks on how they were read.
 
     A row whose response is null or blank is counted and left out.
 
     Args:
         table: a row for each response.
-        named: the columns that options name, by what they hold.
+        named: the columns that options name, by role.
 
     Raises:
         InputError: if a column is absent or none is obvious, a cell does not fit, or every
@@ -189,7 +189,7 @@ def _require_column(table: DataTable, row: int, column: str) -> None:
 def _response(
     table: DataTable, row: int, chosen: dict[str, str | None], others: Sequence[str]
 ) -> FactGraph:
-    # The line where there is one, as every reader of records names what has no id.
+    # The line number if there is one, as every reader of records names a record without an id.
     line = table.lines[row] if table.lines[row] is not None else row + 1
     several = len(table.rows) > 1
     name = _id(table, row, chosen["id"])

@@ -80,7 +80,7 @@ _TEXT_SUFFIXES = (".txt", ".md")
 
 _REGULAR_ROWS = 2
 _PROSE_CELLS = 2
-"""Below so many rows, and up to so many cells by commas, lines of prose may be alike by chance."""
+"""Prose with fewer rows, and up to this many cells by commas, may look like a table by chance."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class LoadedResponses:
 
     Attributes:
         graphs: the responses.
-        remarks: what was guessed of them, a sentence each.
+        remarks: remarks on guesses, a sentence each.
         source: what they are called.
     """
 
@@ -353,7 +353,7 @@ def _is_table(text: str) -> bool:
 
 
 def _named(columns: ResponseSettings) -> dict[str, str | None]:
-    """The columns that options name, by what they hold."""
+    """Columns that options name, by role."""
     return {meaning: getattr(columns, option, None) for meaning, option in _COLUMN_OPTIONS.items()}
 
 

@@ -1,4 +1,5 @@
-"""Roles of columns, each declared once: what a column holds, and the names it is known by.
+"""Roles of columns, each declared once: the content of a column, and the names by which it is
+recognized.
 
 A new spelling of a column is a word here, and a new role a line; every reader of a table knows it
 then. `experiments.columns.resolved` says which names are alike.
@@ -75,17 +76,17 @@ CLAIM_TEXT = Role(
     ),
 )
 TEXT_BESIDE_ID = Role("claim text", "", (*CLAIM_TEXT.names, "text"))
-"""What claims say, beside a column of their ids."""
+"""Texts of claims, beside a column of their ids."""
 ANY_TEXT = Role("claim text", "", ("text", "content"))
 """Texts, which may be of claims or of whole responses."""
 SHOWN_TEXT = Role("text", "", ("claim text", "atom text", "text", "statement", "fact"))
-"""What a claim says, for whoever reads or labels it."""
+"""Text of a claim, for readers and annotators."""
 ANSWER = Role("answer", "", ("answer", "answer text", "response text", "output", "generation"))
 """The whole response, beside its claims."""
 MODEL = Role("model", "--model-column", ("model", "method", "system", "model name", "model id"))
 DATA = Role("data", "--by", ("dataset", "data", "benchmark", "split"))
 
-# What a model says of its own claims, and where they stand.
+# A model's judgments of its own claims, and their positions.
 JUDGEMENT = Role(
     "judgement",
     "--judgement",
@@ -182,4 +183,4 @@ UNIQUE_IN_ROWS = Role(
         *("dialogue id", "dialog id", "page id", "pageid", "article id", "topic id"),
     ),
 )
-"""What identifies rows where each has a value of its own."""
+"""Roles that identify rows if each row has a distinct value."""

@@ -31,7 +31,7 @@ _ROUNDINGS = {2: 2.0**-10, 4: 2.0**-23}
 """Distance from 1 to the next number of float16 and float32, by their bytes."""
 
 IN_MEMORY = "the table"
-"""What a table that is not a file is called."""
+"""Name of a table that is not a file."""
 
 
 def table_of(data: Data) -> DataTable:
@@ -90,7 +90,7 @@ def _roundings(frame: Any) -> dict[str, float]:
     kinds: Any = getattr(frame, "dtypes", None)
     roundings: dict[str, float] = {}
     for name, kind in kinds.items() if hasattr(kinds, "items") else ():
-        # A sparse column has no size of its own, but its numbers have.
+        # A sparse column has no size itself, but its numbers have one.
         plain = getattr(kind, "subtype", kind)
         if getattr(plain, "kind", "") == "f" and plain.itemsize in _ROUNDINGS:
             roundings[str(name)] = _ROUNDINGS[plain.itemsize]

@@ -24,7 +24,7 @@ ENTAILED_BY = "entailed_by"
 """Column of the claims of the same response that entail a claim, of graphs that relate claims."""
 
 AS_GIVEN = "as given"
-"""What posteriors of graphs that carry no verdicts are called: those of inference."""
+"""Name of the posteriors of graphs without verdicts, which come from inference."""
 
 
 def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
@@ -40,7 +40,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     Raises:
         InputError: if a record is malformed.
     """
-    # Verdicts and samples stand in lists and objects, which cells of a plain table are not.
+    # Verdicts and samples are in lists and objects, which cells of a plain table are not.
     if not any(isinstance(cell, list | dict) for cell in table.rows[0].values()):
         return table, ()
     logged = _logged_table(table)

@@ -29,7 +29,7 @@ class Origin:
 
     Attributes:
         study: name of the study, or of the notebook.
-        sha256: hash of what was asked, as `factormodels.io.yaml.plain_hash` makes it.
+        sha256: hash of the request, as `factormodels.io.yaml.plain_hash` makes it.
     """
 
     study: str

@@ -39,7 +39,7 @@ class LabeledAtoms:
 
 
 N_BOOTSTRAP = 500
-"""Replicates of scores that are fitted anew in each."""
+"""Replicates of scores that are refitted in each."""
 
 LEAST = 1e-6
 """Log losses are of probabilities from here to one less this."""
@@ -159,7 +159,7 @@ def difference_rows(
     folds: Integers,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Scores of every method less those of some others, paired over responses.
+    """Differences between the scores of every method and of some others, paired over responses.
 
     Args:
         predictions: probability of each labeled atom by method, (n,).

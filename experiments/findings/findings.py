@@ -140,7 +140,7 @@ class Findings(Previewed):
     def presented(
         self, names: Mapping[str, str] = MappingProxyType({}), chosen: Sequence[str] = ()
     ) -> Findings:
-        """The same with the names that readers know, and those of the numbers that are wanted.
+        """Findings with the readers' names, and with the requested columns of numbers.
 
         Args:
             names: what readers call models, data and so on, wherever a table, a figure or a

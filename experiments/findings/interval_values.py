@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Value = tuple[float, float, float]
-"""A number and the ends of its interval; nan where there is none."""
+"""A number and the ends of its interval; nan if there is none."""
 
 N_BOOTSTRAP = 2000
 LEVEL = 0.95
 
 ROUNDING = 1e-12
-"""A smaller difference of scores of size 1 is none."""
+"""A smaller difference of scores of size 1 counts as none."""
 
 
 def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
@@ -91,7 +91,7 @@ def difference_of_clusters(
 
     Args:
         first: totals and sizes of the clusters, as `mean_of_clusters` takes them.
-        second: the same of what it is compared with, in the same order of clusters.
+        second: the same for the other side, in the same order of clusters.
         seed: seed of the bootstrap over clusters.
     """
     return _estimated(PairedDifference(_ratio(*second), _ratio(*first)), seed)

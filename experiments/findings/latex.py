@@ -37,11 +37,11 @@ _CAPTION = 4
 """Lines that the caption of a figure takes, with the space around it."""
 
 _MOST_WAITING = 12
-"""Floats after which ``\\clearpage`` puts out those that wait, since LaTeX keeps few."""
+"""Floats after which ``\\clearpage`` prints the waiting ones, since LaTeX holds few."""
 
 
 _IN_COLUMN = 9.0
-"""Points of the smallest letters for which a table stays in its column: those of captions."""
+"""Points of the smallest letters for which a table stays in its column: the size of captions."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def latex_figure(
     Args:
         stem: name of its file.
         caption: what it shows; the stem if empty.
-        height: its height, in points; what is higher than a page with a caption is made smaller.
+        height: its height, in points; a table taller than a page with a caption is shrunk.
         comments: plain texts for the head of the file.
         venue: where it is printed.
         wide: whether it goes over all columns.
@@ -405,7 +405,7 @@ _WIDER = 0.045
 """Share by which letters are wider for every point below `_NARROW_AT`."""
 
 _BOLD = 1.18
-"""Width of bold letters, of that of others."""
+"""Width of bold letters relative to others."""
 
 
 def _points(text: str, size: float) -> float:
@@ -502,7 +502,7 @@ def _heading(column: Column, behind: _Behind) -> Latex:
 def _cells(
     cell: Cell, column: Column, cap: float | None, behind: _Behind, letters: _Letters
 ) -> Iterator[Latex]:
-    """Yield a number or text and, where columns stand behind it, its marks and interval."""
+    """Yield a number or text and, if columns follow it, its marks and interval."""
     is_text = column.digits is None
     text = _breakable(cell.text, cap, letters) if is_text else _signed(cell.text)
     yield Latex(rf"\textbf{{{text}}}") if cell.bold else text

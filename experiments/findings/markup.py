@@ -190,7 +190,7 @@ _MARKUP = re.compile(
     r"[\\|`*~$]|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])|<(?=[a-z/!?])|&(?=#?\w+;)|^(?:#+|[>+-])(?=\s)",
     re.IGNORECASE,
 )
-"""What Markdown, with the tables, strikes and formulas of GitHub, would read as markup."""
+"""Characters that Markdown, with GitHub's tables, strikes and formulas, would read as markup."""
 
 _ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
@@ -200,7 +200,7 @@ _KNOWN_TO_PDFTEX = frozenset(
     "śŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŴŵŶŷŸŹźŻżŽžƒǄǅǆǇǈǉǊǋǌǍǎǏǐǑǒǓǔǢǣǦǧǨǩǰǴǵȘșȚț‐‑‒―‖‘’“”†‡•…‰‱※‽"
     "⁄⁎€™"
 )
-"""What a document class sets without a further package; found by setting each."""
+"""Characters that document classes set without a further package; found by setting each."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",

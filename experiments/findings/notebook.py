@@ -66,7 +66,7 @@ def write_results(notebook: str, artifacts: Artifacts) -> tuple[str, ...]:
             f"{script}: there is no such file in {Path.cwd()}; run a notebook in its own folder, "
             "beside its script"
         )
-    # What the numbers depend on: an edited script makes other artifacts.
+    # Inputs of the numbers: an edited script makes other artifacts.
     asked = {"notebook": notebook, "script": script.read_text(encoding="utf-8"), "fast": fast()}
     origin = Origin(f"{notebook} (fast mode)" if fast() else notebook, plain_hash(asked))
     folder = results_folder(notebook)

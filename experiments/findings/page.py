@@ -1,4 +1,4 @@
-"""The page of what a command found, in one file, and what every page is made of."""
+"""The page of a command's findings, in one file, and the parts of every page."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def latex_document(paper: Paper, origin: Origin) -> str:
         *PACKAGES,
         r"\setlength{\belowcaptionskip}{4pt}",
         r"\setlength{\intextsep}{8pt}",
-        "% Shrinks what is wider or taller than it should be.",
+        "% Shrinks content that is too wide or too tall.",
         r"\newcommand{\fitted}[1]{\sbox0{#1}%",
         r"  \ifdim\wd0>\linewidth\sbox0{\resizebox{\linewidth}{!}{\usebox0}}\fi",
         rf"  \ifdim\ht0>{TALLEST}\sbox0{{\resizebox{{!}}{{{TALLEST}}}{{\usebox0}}}}\fi",

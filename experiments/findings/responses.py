@@ -1,7 +1,6 @@
 """Responses on a page: claims, who judged them, and the evidence that decides.
 
-The page holds them as JSON, from which its script makes what is looked at. Nothing of a text is
-markup there.
+The page contains them as JSON, which its script renders. Texts are never markup there.
 """
 
 from __future__ import annotations
@@ -265,7 +264,7 @@ def _shown_p(claim: ListedClaim) -> str:
 
 
 _OF_MARKUP = "<>&\u2028\u2029"
-"""What a reader of HTML could take for an end of the data, and a reader of a script for a line."""
+"""Characters that a parser of HTML could read as the end of the data, or of a script as a line."""
 
 _PLACES = 10
 """Decimals of posteriors in the page: it shows three, and a verdict depends on the ninth."""

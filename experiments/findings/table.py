@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 IN_WORDS = "_text"
-"""What a column that holds numbers in words adds to the name of the numbers."""
+"""Suffix of a column that has numbers in words."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Column:
         latex: its heading in LaTeX; `title`, escaped, if empty.
         digits: decimals of its numbers, aligned at the point; None: it holds texts, or what `show`
             makes of its values.
-        show: how a value becomes text where `digits` is None.
+        show: function that turns a value into text if `digits` is None.
         lower: the frame's column of the lower ends of intervals, shown behind the numbers.
         upper: column of the upper ends.
         bold: the frame's column that says whether a number is in bold: of the best where its
             difference is significant, and of nothing else.
         stars: the frame's column of marks of significance, shown behind the numbers.
-        right: whether texts are aligned to the right, as those of numbers should be.
+        right: whether texts are aligned to the right, like numbers.
         note: note below a table that shows the column; equal notes of several columns appear once.
     """
 
@@ -134,7 +134,7 @@ def _as_written(text: str, shows: Mapping[str, Callable[[Any], str]]) -> Column:
 
 
 def text_columns(*names: str) -> tuple[Column, ...]:
-    """Columns of texts that are titled as they are named."""
+    """Columns of texts whose titles are their names."""
     return tuple(Column(name, name) for name in names)
 
 
@@ -144,7 +144,7 @@ def interval_column(name: str, title: str, digits: int) -> Column:
 
 
 ENDS = ("", "_lower", "_upper")
-"""What follows a number's name in the columns of the number, and of the ends of its interval."""
+"""Suffixes of a number's name in the columns of the number and of the ends of its interval."""
 
 
 def named(name: str, value: Iterable[Any]) -> dict[str, Any]:
@@ -224,13 +224,13 @@ def with_note(table: Table, sentence: str) -> Table:
 def presented(
     table: Table, names: Mapping[str, str] = MappingProxyType({}), chosen: Sequence[str] = ()
 ) -> Table:
-    """A table with the names that readers know, and those of its numbers that are wanted.
+    """Table with the readers' names, and with the requested columns of numbers.
 
     Args:
         table: the table.
         names: replacements of names wherever a text contains them as whole words.
         chosen: columns of numbers to show, by name or title, in this order; none: all of them.
-            A table that has none of them stays as it is.
+            A table without them is unchanged.
     """
     texts = [column for column in table.columns if not is_right(column)]
     numbers = [
@@ -312,7 +312,7 @@ Block = tuple[str, list[list[Cell]]]
 
 
 def blocks(table: Table) -> Iterator[Block]:
-    """Yield what a table shows, block by block, for whatever sets it."""
+    """Yield the shown cells of a table, block by block, for any typesetter."""
     for title, rows in _groups(table):
         yield title, [[_cell(column, row) for column in table.columns] for row in rows]
 
@@ -341,7 +341,7 @@ def markdown(table: Table, comments: Sequence[str] = ()) -> str:
 
 
 def _groups(table: Table) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
-    # Of a frame with many columns that are data only, the others alone become dictionaries.
+    # In a frame with many data-only columns, only the other columns become dictionaries.
     named = (
         (column.name, column.lower, column.upper, column.bold, column.stars)
         for column in table.columns

@@ -25,12 +25,12 @@ _FOLDED = 16
 
 
 def show_findings(console: Console, findings: Findings) -> None:
-    """Print the tables that are to be shown, or texts where there are none; then the sentences."""
+    """Print the tables to show, or texts if there are none; then the sentences."""
     for table in findings.shown().values():
         show(console, table, MOST_ROWS)
     if not findings.tables:
         for text in findings.texts.values():
-            # As it is, for the program that reads it.
+            # Unchanged, for the program that reads it.
             console.file.write(printable(text))
     for sentence in findings.sentences:
         console.print(Text(f"- {sentence}"), soft_wrap=True)
@@ -52,7 +52,7 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
     room = len(table) if most is None else most
     printed = table
     if most is not None and not table.group and len(table) > most:
-        # Of millions of rows the first alone become texts.
+        # Only the first of millions of rows become texts.
         printed, left_out = replace(table, data=table.data[:most]), len(table) - most
     for title, every in blocks(printed):
         # A table of one block is cut within it, another between blocks.

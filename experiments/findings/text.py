@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from factormodels.nouns import counted
 
 ABSENT = "--"
-"""What a table shows where a number is undefined."""
+"""Text of an undefined number in a table."""
 
 
 def some_of(names: Sequence[object], most: int = 3) -> str:
@@ -63,14 +63,14 @@ def shortened(text: str) -> str:
 
 
 def word(value: bool | None) -> str:
-    """A truth value as a word, empty where there is none."""
+    """Truth value as a word; empty if there is none."""
     return "" if value is None or value != value else str(value).lower()
 
 
 _TEXT_SHOWN = 160
 
 MOST_SECONDS = 1e7
-"""What takes longer, as exact inference in a wide graph may, is not told by the minute."""
+"""Longer durations, such as exact inference in a wide graph may take, are not given in minutes."""
 
 
 def duration(seconds: float | None) -> str:

@@ -12,10 +12,10 @@ from experiments.findings.text import ABSENT
 from factormodels.control_characters import printable
 
 _SMALL = 0.8
-"""Size of intervals, of that of the numbers."""
+"""Size of intervals relative to the size of numbers."""
 
 _FAR, _NEAR = "inset: (left: 3pt, right: 0pt, y: 2pt)", "inset: (left: 0pt, right: 3pt, y: 2pt)"
-"""What is around a number, and around what stands behind it."""
+"""Markup around a number, and around its marks or interval."""
 
 
 def typst_table(table: Table) -> str:
@@ -51,7 +51,7 @@ def typst_table(table: Table) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as one of Typst's, in which nothing of it is markup."""
+    """Text escaped for Typst, so that none of it is markup."""
     line = " ".join(printable(text).split())
     return json.dumps(line, ensure_ascii=False)
 

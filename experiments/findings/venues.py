@@ -93,4 +93,4 @@ def fitted(figure: Figure, venue: Venue) -> Iterator[bool]:
 
 
 _NEARLY = 1.2
-"""How much wider than a column a figure may be to be drawn for one all the same."""
+"""Factor by which a figure may exceed a column and still be drawn for one."""

@@ -121,7 +121,7 @@ class EstimateSettings(
     ProbabilityColumns,
     TaughtSettings,
 ):
-    """Settings of estimates and of the claims to label next."""
+    """Estimates, and the claims to label next."""
 
     judge: Annotated[Literal["given", "learn"], USUAL] = "given"
     """Judge by the probabilities as given, or learn a judge too, in folds of responses. None of its

@@ -124,7 +124,7 @@ def _program(choice: ProgramChoice) -> StudyAlgorithm:
     backend = Merlin(choice.i_bound, choice.iterations, choice.seconds)
     lacks = missing_program()
     return StudyAlgorithm(
-        # It stands in no list of backends.
+        # It is in no list of backends.
         choice=-1,
         title=choice.title,
         name=choice.program,

@@ -36,7 +36,7 @@ _LINEAR = 1e-3
 """Nats around the reference that are drawn linearly, and beyond them logarithmically."""
 
 Looks = Mapping[str, Mapping[str, Any]]
-"""How the points of each backend are drawn."""
+"""Styles of the points of each backend."""
 
 
 def frontier_figure(overall: pd.DataFrame) -> Figure:
@@ -94,7 +94,7 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
     }
     if not points:
         return
-    # What is reached at a time stays reached until the next point.
+    # A value reached at a time is kept until the next point.
     axes.step(
         *zip(*pareto(points), strict=True), where="post", color="0.7", linewidth=0.8, zorder=1
     )
@@ -103,7 +103,7 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
 
 
 def _draw_brackets(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
-    """Draw bounds on log Z as vertical lines, and what is reported as markers."""
+    """Draw bounds on log Z as vertical lines, and reported values as markers."""
     axes.set(xscale="log")
     axes.set_yscale("symlog", linthresh=_LINEAR)
     axes.axhline(0.0, color="0.7", linewidth=0.8, zorder=1)

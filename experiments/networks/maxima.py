@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NUMBERS = ("log_potential", "upper", "first_seconds", "seconds")
-"""Numbers of a row; nan where there is none."""
+"""Numbers of a row; nan if there is none."""
 
 
 class SearchAnswer(NamedTuple):
-    """The most probable states that somebody found."""
+    """Most probable states found by a searcher."""
 
     log_potential: float
-    """That of the states."""
+    """Log value of the states."""
 
     upper: float
     """No states have a larger log potential."""
@@ -40,8 +40,8 @@ class SearchAnswer(NamedTuple):
 def measure_maxima(task: NetworkTask) -> list[dict[str, Any]]:
     """A row for each searcher of a task: the states that it found, and its times in rounds.
 
-    Times are from the factor graph to the states; toulbar2 searches in a process of its own, whose
-    start is in them. A batch is refused.
+    Times are from the factor graph to the states; toulbar2 searches in a separate process, whose
+    start is included. A batch is refused.
     """
     graphs, _ = task.loaded
     rows: dict[str, dict[str, Any]] = {}

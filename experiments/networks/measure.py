@@ -27,11 +27,12 @@ _MOST_CALLS = 1000
 """Keeps a call of nanoseconds from looping on a bad guess of its time."""
 
 _FROM_BEST = (Status.EXACT, Status.CONVERGED, Status.NOT_CONVERGED, Status.INTERRUPTED)
-"""Of the answers to a batch the worst is told."""
+"""The worst of the answers to a batch is reported."""
 
 REFUSED, FAILED, ABSENT = "refused", "failed", "absent"
-"""How a call ended that has no answer: the backend said why, it raised what is no refusal, or its
-library is not installed."""
+"""Statuses of a call without an answer: refused with a reason, failed with another error, or absent
+because its library is not installed.
+"""
 
 Answer = TypeVar("Answer")
 
@@ -39,7 +40,7 @@ NUMBERS = (
     *("total_error", "max_error", "log_z", "log_z_error", "lower", "upper", "reference_log_z"),
     *("reference_rounding", "peak_bytes", "first_seconds", "seconds", "induced_width"),
 )
-"""Numbers of a row; nan where there is none."""
+"""Numbers of a row; nan if there is none."""
 
 
 class Clocking(NamedTuple):
@@ -65,16 +66,16 @@ class NetworkTask(NamedTuple):
     """The backends."""
 
     searchers: tuple[tuple[str, Searcher], ...]
-    """Who searches its most probable states."""
+    """Searchers of its most probable states."""
 
     judge: Backend
-    """What computes the reference, if no file has one."""
+    """Backend that computes the reference, if no file has one."""
 
     search_seconds: float
     """Processor time of toulbar2."""
 
     clocking: Clocking
-    """How calls are timed."""
+    """Settings for timing calls."""
 
 
 def measure(task: NetworkTask) -> list[dict[str, Any]]:
@@ -176,7 +177,7 @@ def _as_reference(source: str, answers: Sequence[Posterior]) -> Reference:
     return Reference(
         source,
         flat_marginals(answers),
-        # A bound or an estimate is no reference of log Z, whoever is asked for one.
+        # A bound or an estimate is never a reference of log Z.
         alone.log_z if alone is not None and exact else None,
         alone.stats.get("induced_width", math.nan) if alone else math.nan,
     )

@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 _FORGET_PEAK = "5"
-"""What Linux takes as the order to set a process's peak to what it holds (proc_pid_clear_refs)."""
+"""Value that makes Linux reset a process's peak memory (proc_pid_clear_refs)."""
 
 
 def with_peak(call: Callable[[], Result]) -> tuple[Result, float]:
@@ -37,7 +37,7 @@ def with_peak(call: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def _return_free_memory() -> None:
-    """Have the C library give back what was freed, which a later call would take unseen."""
+    """Return freed memory to the system, which a later call would otherwise reuse unseen."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WritePage = Callable[[Path, str, Artifacts], None]
-"""(file, name of the study, what was found) -> its page, written to the file."""
+"""(file, name of the study, findings) -> None; writes the page to the file."""
 
 _CAPTION = (
     "Accuracy against time of backends. Above: mean errors of marginals, and their frontier. "
@@ -58,7 +58,7 @@ class NetworkResults:
     """Results of a study of networks.
 
     Attributes:
-        artifacts: its tables and figures, and what a reader must know.
+        artifacts: its tables, figures and remarks.
         measured: every measurement, a row each.
         failed: whether a measurement failed, other than that a backend refused the network.
         files: the files, the manifest last.
@@ -77,14 +77,14 @@ def write_networks(
     code: Sequence[str],
     write_page: WritePage | None,
 ) -> NetworkResults:
-    """Write what a study of networks found into a folder, all of it or none.
+    """Write the results of a study of networks into a folder, all of them or none.
 
     Args:
         planned: the study.
         folder: the folder of the results.
         rows: its measurements.
         code: versions of the code that they were made with.
-        write_page: writes the page of what was found; None: there is none.
+        write_page: function that writes the page; None: there is none.
 
     Raises:
         InputError: if the folder cannot be written.

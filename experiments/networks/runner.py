@@ -34,7 +34,7 @@ def run_networks(
     retry_failed: bool = False,
     write_page: WritePage | None = None,
 ) -> NetworkResults:
-    """Measure the backends of a study on its networks, and write what was found.
+    """Measure the backends of a study on its networks, and write the results.
 
     Args:
         planned: the study.
@@ -44,7 +44,7 @@ def run_networks(
         resume: go on with the measurements that the folder holds.
         overwrite: drop whatever run the folder holds.
         retry_failed: with `resume`, do again the measurements that failed.
-        write_page: writes the page of what was found; None: there is none.
+        write_page: function that writes the page; None: there is none.
 
     Raises:
         InputError: if the folder has results that may not be dropped, or cannot be written.
@@ -63,7 +63,7 @@ def run_networks(
         rows = dict(kept.items())
         todo: dict[int, list[Measurement]] = {}
         for each in every:
-            # Who searches the most probable states is no cell that could be chosen by its name.
+            # Searchers of the most probable states are not cells that a name could choose.
             asked = not chosen if isinstance(each.what, str) else each.what in wanted
             before = rows.get(each.key)
             if asked and (before is None or (retry_failed and before["status"] == FAILED)):
@@ -103,7 +103,7 @@ def _measured(
         if (backend := _backend(planned, each)) is not None
     ]
     built = {id(each): each for each in (*backends, planned.judge)}
-    # What compiles at the first call must not be in the first network's time.
+    # Compilation at the first call must not count in the first network's time.
     prepare = partial(warm_up_units, tuple(built.values()))
     several = (workers or 1) > 1 and len(todo) > 1
     with processes(workers or 1) if several else nullcontext() as pool:

@@ -22,7 +22,7 @@ WITHOUT_ANSWER = (REFUSED, FAILED, ABSENT)
 """Statuses of measurements without an answer."""
 
 _OF_LOG_Z = (LogZKind.EXACT, LogZKind.BETHE, LogZKind.ESTIMATE)
-"""What is no bound, and so should lie within a bracket."""
+"""Kinds of log Z that are not bounds, and so should lie within a bracket."""
 
 _TOUCH = 1e-9
 """Relative room between a log Z and a bound that rounding may take."""
@@ -124,7 +124,7 @@ def summarize(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
 
 
 def warnings(measured: pd.DataFrame) -> list[str]:
-    """Sentences on what a reader must know: bounds that do not hold, failures, references.
+    """Remarks on the measurements: bounds that do not hold, failures, references.
 
     Args:
         measured: rows of `with_brackets`.
@@ -151,7 +151,7 @@ def warnings(measured: pd.DataFrame) -> list[str]:
         sentences.append(
             f"{counted(len(without), 'network')} of {len(networks)} "
             f"{'has' if len(without) == 1 else 'have'} no reference log Z: the best certified "
-            "bracket stands in its place."
+            "bracket takes its place."
         )
     return sentences
 
@@ -188,7 +188,7 @@ def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) 
     if not logs:
         return named("ratio", [np.nan] * 3)
     value = np.mean([np.median(log) for log in logs])
-    # One round resamples to itself, and would pretend to be certain.
+    # A single round resamples to itself, which would give a zero-width interval.
     ends = np.full(2, np.nan)
     if min(map(len, logs)) > 1:
         draw = np.random.default_rng(seed)

@@ -45,7 +45,7 @@ def accuracy_table(overall: pd.DataFrame) -> Table:
         overall: rows of `experiments.networks.summary.summarize`.
     """
     outside = " | outside:0" if overall["outside"].any() else ""
-    # Of one network the median is the furthest too.
+    # With one network the median is also the maximum.
     furthest = " | furthest>" if (overall["networks"] > 1).any() else ""
     return Table(
         with_shares(overall),

@@ -27,7 +27,7 @@ class ExploreSettings(Settings):
     writes_several_files = True
 
     response: Annotated[str | None, Option("ID", usual=True)] = None
-    """Which response the page begins with, if the file holds many."""
+    """Response with which the page begins, if the file has several."""
 
     port: Annotated[int, Field(ge=0, le=65535), USUAL] = 0
     """Port on 127.0.0.1; 0 picks a free one."""

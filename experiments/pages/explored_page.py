@@ -32,7 +32,7 @@ from inference import Posterior, entries, infer
 
 @dataclass(frozen=True)
 class Exploration:
-    """A response, with what was changed about it.
+    """Response with the changes made to it.
 
     Attributes:
         graph: the response as it was given.
@@ -111,7 +111,7 @@ def _factor_graph(asked: Exploration) -> tuple[FactGraph, FactorGraph]:
 
 
 def explored(asked: Exploration) -> Explored:
-    """The posteriors of a response with what was changed about it.
+    """Posteriors of a response with its changes.
 
     Raises:
         FactormodelsError: if the backend cannot answer, or a change is out of range.
@@ -128,7 +128,7 @@ for which one that waits for an answer is kept: by itself NiceGUI gives it up af
 all that was chosen on it."""
 
 _SEEN = 5e-4
-"""The least change of a probability that is told."""
+"""Smallest reported change of a probability."""
 
 
 def moved(before: Explored, now: Explored) -> list[tuple[str, float]]:
@@ -296,7 +296,7 @@ class _Page:
             _with(undo, no_caps=True)
             saving = ui.button("Save", on_click=self._save)
             _with(saving, no_caps=True, data_testid="save")
-        # What follows stays in view while one scrolls through what can be changed.
+        # The results stay in view while the user scrolls through the controls.
         with ui.column().classes("w-full gap-0 sticky top-0 z-10 bg-white py-1"):
             self.status = _with(ui.label(), data_testid="status").classes("font-mono")
             self.moves = _with(ui.label(), data_testid="moved")
@@ -309,7 +309,7 @@ class _Page:
                 self.table = ui.table(columns=_columns(start.graph), rows=[], row_key="id")
                 _with(self.table, dense=True, wrap_cells=True, data_testid="claims")
                 self.table.classes("w-full")
-                # One drawing for each kind of screen, so that letters are as large on both.
+                # A drawing for each kind of screen, so that letters have the same size on both.
                 wide = _with(ui.element("img"), data_testid="drawing", alt="graph")
                 narrow = _with(ui.element("img"), data_testid="drawing-narrow", alt="graph")
                 self.drawings = {
@@ -341,7 +341,7 @@ class _Page:
         ui, graph = self.ui, self.asked.graph
         self.controls.clear()
         with self.controls:
-            with ui.expansion("Claims: prior, and what was observed", value=True).classes("w-full"):
+            with ui.expansion("Claims: prior and observed state", value=True).classes("w-full"):
                 self._limit("claims", len(graph.atoms))
                 for atom in graph.atoms[:MOST_CONTROLS]:
                     ui.label(_named(atom.id, atom.text)).classes("text-sm")
@@ -414,7 +414,7 @@ class _Page:
         return take
 
     def _solve(self) -> None:
-        """Ask the backend, and show what it answers, or why it does not."""
+        """Run the backend, and show its answer, or the reason without one."""
         try:
             now = explored(self.asked)
         except FactormodelsError as error:
@@ -484,7 +484,7 @@ def _with(element: Any, **attributes: Any) -> Any:
     """An element with attributes by value.
 
     `element.props("...")` would parse a text, in which a quotation mark begins another attribute
-    and a colon before a name makes JavaScript of a value; here names are those of this module.
+    and a colon before a name makes JavaScript of a value; names here belong to this module.
     """
     for name, value in attributes.items():
         element.props[name.replace("_", "-")] = value

@@ -172,7 +172,7 @@ def _with_files(
 def _found_again(path: str, folder: Path) -> str | None:
     """A file of a run, from the current folder or else from those above the results.
 
-    A manifest names no folder. The hash of what is read says whether it is the file of the run.
+    A manifest names no folder. The hash of the content shows whether it is the file of the run.
     """
     start = folder.resolve()
     places = (Path(), start, *start.parents)
@@ -187,7 +187,7 @@ def _tests(path: Path) -> pd.DataFrame:
         return pd.DataFrame(columns=list(TESTS))
     records = [
         {
-            # Every column is a number or a text for good; pandas would guess from what is there.
+            # Every column has a fixed type, number or text; pandas would guess it from the values.
             name: text if name in _TEXTS else _number(text, path)
             for name, text in record.items()
         }
@@ -267,6 +267,6 @@ def _read(folder: Path, kind: str) -> dict[str, Any]:
     try:
         return read_kept(folder, kind)
     except InputError as error:
-        # What was kept has no part in the results: without it the pages say less.
+        # Kept content is not part of the results: without it the pages show less.
         logger.warning("%s", error)
         return {}

@@ -10,7 +10,7 @@ from experiments.findings.page import findings_page, write_page
 
 
 def write_networks_page(path: Path, study: str, artifacts: Artifacts) -> None:
-    """Write the page of what a study of networks found: its sentences, tables and figure.
+    """Write the page of a study of networks: its sentences, tables and figure.
 
     Args:
         path: the file.

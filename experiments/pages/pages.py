@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 ABSENT = "–"
-"""What a page shows where a number is undefined."""
+"""Text of an undefined number on a page."""
 
 
 class Number(NamedTuple):
@@ -56,7 +56,7 @@ def interval(lower: float, upper: float, digits: int = 3) -> str:
 
 
 def report_templates() -> Environment:
-    """The templates of the page of a study, with what they call."""
+    """Templates of the page of a study, with the functions that they call."""
     templates = environment(resources.files("experiments.pages") / "templates")
     templates.globals |= {"in_sample_remark": in_sample_remark, "absent": ABSENT}
     return templates

@@ -29,10 +29,10 @@ REPORT_SECONDS = 120.0
 """Most seconds that exact removals of one view, and all of a report, may be predicted to take."""
 
 _MEMORY = 2**27
-"""Bytes of the tables: fixed, since what is free differs between machines and moments."""
+"""Bytes of the tables: fixed, since free memory differs between machines and moments."""
 
 _SECONDS_PER_ENTRY = 1e-8
-"""Of a table, in and out of the logarithm, on a current processor."""
+"""Seconds per entry of a table, in and out of the logarithm, on a current processor."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def removals_of(
         # Views under other encodings, priors or strengths have the same relations.
         return related_graph(graph, related, relation_model, variant, conventions)
 
-    # One thread and fixed memory: neither the numbers nor what is left out depend on the machine.
+    # One thread and fixed memory: neither the numbers nor the omissions depend on the machine.
     exact = Exact(memory_limit=_MEMORY, threads=1)
     # Each of these holds this response alone, at position 0.
     by_key = {fit.request.view_key: fit for fit in fits}
@@ -89,8 +89,8 @@ def removals_of(
             # Predicted rather than measured: a clock would make pages differ between runs.
             cost = _predicted_seconds(model, exact) if view_removals.seen.contexts else 0.0
             removals = None
-            # Only what is done is charged, so one large view does not use up the report's budget.
-            # What takes longer is estimated from draws, whose time is no more, and not predicted.
+            # Only completed work is charged, so one large view does not use up the report's budget.
+            # Longer work is estimated from draws, whose time is limited, and not predicted.
             within = cost <= VIEW_SECONDS
             if min(cost, VIEW_SECONDS) <= seconds:
                 seconds -= min(cost, VIEW_SECONDS)
@@ -137,13 +137,13 @@ def _seen(
         seen = graph_of(model, view.variant, view.conventions)
     except NoRelationsError as error:
         return ViewRemovals(None, None, f"{model} found no relations: {error}"), None
-    # Set priors are applied by `factor_graph`, so the view as found is what was inferred from.
+    # `factor_graph` applies set priors, so inference used the view as found.
     if view.prior.learned is None:
         return ViewRemovals(seen, None), seen
     fit = fits.get((view.variant, model, view.encoding, view.prior.title))
     if fit is None:
         # The relations are still worth showing, even if their effects cannot be computed.
-        return ViewRemovals(seen, None, "what was learned for these priors was not kept"), None
+        return ViewRemovals(seen, None, "the learned values of these priors were not kept"), None
     if view.prior.learned.judge:
         reason = "a judge has read all passages at once: no relation with one is left to remove"
         return ViewRemovals(seen, None, reason), None

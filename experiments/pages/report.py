@@ -48,7 +48,7 @@ class ReportSettings(CellSettings):
     """The same as --out."""
 
     data: Annotated[Data, USUAL] = ()
-    """Where to find a data file that the run read; repeatable."""
+    """Path of a data file that the run read; repeatable."""
 
     response: Annotated[Words, Option("ID", usual=True)] = ()
     """List these responses only; repeatable."""
@@ -59,7 +59,7 @@ class ReportSettings(CellSettings):
 
 
 AS_PLANNED = ReportSettings()
-"""What the study says."""
+"""Values as in the study."""
 
 
 @front_door

@@ -22,14 +22,14 @@ from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
 
 WITHOUT_GRAPH = "no graph"
-"""What pages call the view of assessors, which judge texts alone."""
+"""Name on pages for the view of assessors, which judge texts alone."""
 
 MAX_CELLS = 60
 """Cells of one dataset that the list of responses shows; the page says if there are more."""
 
 Step = Callable[[], None]
 Watch = Callable[[int], AbstractContextManager[Step]]
-"""(number of responses) -> a context with what is to be called after each response."""
+"""(number of responses) -> a context whose function is called after each response."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Part:
         answers: by id of the response and cell.
         selections: what tables call the selections; empty where every atom counts.
         kept_by: by id of the response, for each atom the selections that keep it.
-        remarks: what is to be said of selections, by id of the response.
+        remarks: remarks on selections, by id of the response.
     """
 
     data: StudyData
@@ -233,7 +233,7 @@ def _kept_by(
     """The selections that keep each atom of the responses that are listed."""
     kept: dict[str, list[tuple[str, ...]]] = {}
     for cell in cells:
-        # Of a run that is not complete no cell may have every response.
+        # In an incomplete run, possibly no cell has every response.
         if n_atoms.keys() <= kept.keys():
             break
         of_cell: dict[str, list[tuple[str, ...]]] = {}
@@ -242,6 +242,6 @@ def _kept_by(
         for response, names in zip(*columns, strict=True):
             if response in n_atoms:
                 of_cell.setdefault(response, []).append(tuple((names or "").split()))
-        # What an earlier cell said stays: selections are the same in every cell.
+        # The value of an earlier cell stays: selections are the same in every cell.
         kept = of_cell | kept
     return kept

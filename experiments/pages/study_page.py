@@ -1,4 +1,4 @@
-"""The page of a study: what was run, what came of it, and its responses."""
+"""The page of a study: the configuration, the results and the responses."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _study(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def differing(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The datasets of a study, and its keys that are not as they are by default.
+    """Datasets of a study, and its keys that differ from the defaults.
 
     Args:
         study: the study.
@@ -149,7 +149,7 @@ def _summaries(subject: RunContents) -> Iterator[dict[str, Any]]:
             "dataset": str(dataset),
             "size": tables.size_of(group),
             "titles": [column.title for column in columns],
-            # Those that name the cell come first.
+            # Columns that name the cell come first.
             "n_names": len(key_columns),
             "rows": [
                 [_number(column, record) for column in columns]
@@ -174,7 +174,7 @@ def _number(column: Column, record: dict[Any, Any]) -> Number:
         return Number(ABSENT)
     lower, upper = (record.get(f"{column.name}_{end}", np.nan) for end in ("lower", "upper"))
     best = bool(record.get(f"{column.name}_best", False))
-    # 17 digits tell any two floats apart: sorting must not depend on what is shown.
+    # 17 digits distinguish any two floats: sorting must not depend on the shown digits.
     return Number(text, f"{value:.17g}", interval(lower, upper), best)
 
 
@@ -199,7 +199,7 @@ def _scores(
         rows.append(
             {**{str(key): value for key, value in record.items()}, "name": name, "exact": exact}
         )
-    # Of a dataset without differences its one row says everything, unless there is no other.
+    # A dataset without differences needs only its one row, unless there is no other.
     differing = {name: rows for name, rows in by_dataset.items() if len(rows) > 1} or by_dataset
     for dataset, rows in differing.items():
         shown = rows[:MAX_ROWS]
@@ -303,7 +303,7 @@ def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]
             axes.grid(axis="x", color="0.5", alpha=0.25, linewidth=0.5)
         panels[0].set_yticks(height, names)
         for label in panels[0].get_yticklabels():
-            # Names that hold a dollar sign are drawn as they are.
+            # Names with a dollar sign are drawn verbatim.
             label.set_parse_math(False)
         # Upside down, so that the first row is at the top.
         panels[0].set_ylim(sum(lines) + 0.4, -0.4)

@@ -1,4 +1,4 @@
-"""Settings of what a person can ask for, each declared once: types, defaults, limits, meaning.
+"""Settings of commands and functions, each declared once: types, defaults, limits, meaning.
 
 A function of the front door takes one object of a class of settings. Its command, the JSON Schema
 and the keys of a study come from the same class: an option is a field, and its help is the string
@@ -62,14 +62,13 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, defer_build=True)
 
     writes_several_files: ClassVar[bool] = False
-    """Whether `out` of the command is a folder whatever its name: of a study, or of a page that
-    saves in it."""
+    """True if `out` of the command is always a folder, for a study or a page that saves in it."""
 
     unusual: ClassVar[frozenset[str]] = frozenset()
     """Inherited fields that few people need here, so that `--help` leaves them to `--help-all`."""
 
     writes_page: ClassVar[bool] = False
-    """Whether `out` of the command is a page for a browser."""
+    """True if `out` of the command is a page for a browser."""
 
     @classmethod
     def from_given(cls, given: Mapping[str, Any]) -> Self:
@@ -285,7 +284,7 @@ def files_read(settings: Settings, arguments: Sequence[Any]) -> tuple[Path, ...]
 
 
 def _is_file(value: Any) -> bool:
-    # A text that is too long for a path, or holds a null character, is none.
+    # A text that is too long for a path, or has a null character, is not a path.
     with suppress(OSError, ValueError):
         return isinstance(value, str | Path) and Path(value).is_file()
     return False
@@ -342,7 +341,7 @@ def found_by(
 
 
 def _differing(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that are not as they are by default, by the names of their options.
+    """Settings that differ from their defaults, by option name.
 
     Args:
         settings: the settings.

@@ -58,8 +58,9 @@ class AlgorithmSettings(Settings):
     """Inference."""
 
     backend: Annotated[Any, Option("NAME", usual=True), PlainSerializer(_backend_name)] = "auto"
-    """Inference algorithm (`factormodels list backends`). Its settings stand behind it, as in
-    --backend lbp,damping=0.5, or are options of their own: --backend lbp --damping 0.5."""
+    """Inference algorithm (`factormodels list backends`). Settings follow it, as in --backend
+    lbp,damping=0.5, or are separate options: --backend lbp --damping 0.5.
+    """
 
     backend_settings: Annotated[
         dict[str, Any], Option(command_line=False), BeforeValidator(_by_name)
@@ -69,7 +70,7 @@ class AlgorithmSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _behind_the_name(cls, values: Any) -> Any:
-        """Take what stands behind the name of the backend as settings of it."""
+        """Read the words after the backend's name as its settings."""
         backend = values.get("backend")
         if not isinstance(backend, str) or "=" not in backend:
             return values

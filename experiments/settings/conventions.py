@@ -36,7 +36,7 @@ class NamedConventions(Settings):
 
     like: Annotated[PresetName | None, Option("NAME", "as")] = None
     """Declare the conventions of a paper or a tool: paper (FactReasoner's) or fact-reasoner-0.8
-    (its release). Each can be declared by an option of its own too."""
+    (its release). Each also has its own option."""
 
     def declared(self, **more: Any) -> Conventions:
         """The conventions that hold.
@@ -134,7 +134,7 @@ def note_of(conventions: Conventions, names: Sequence[str]) -> str:
 
 
 def own_prior_remarks(graphs: Iterable[FactGraph], conventions: Conventions) -> tuple[str, ...]:
-    """The sentence about passages whose stated priors a declared prior leaves as they are.
+    """Sentence on passages whose stated priors a declared prior does not change.
 
     Args:
         graphs: the responses.

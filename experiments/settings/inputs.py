@@ -62,13 +62,13 @@ class ModelSettings(GraphConventionSettings):
     """Model."""
 
     response: Annotated[str | None, Option("ID", usual=True)] = None
-    """Which response to use, if the file holds many."""
+    """Response to use, if the file has several."""
 
     variant: Annotated[VariantName | None, USUAL] = None
-    """Which relations of fact graphs count: all as given, unless you say otherwise."""
+    """Relations of fact graphs that count; by default all as given."""
 
     encoding: Annotated[EncodingName | None, USUAL] = None
-    """How relations of fact graphs become tables; as implications, unless you say otherwise."""
+    """Encoding of relations of fact graphs as tables; by default implications."""
 
     def load(self, source: Models) -> Iterator[LoadedModel]:
         """Yield models, at least one, each when it is asked for.
@@ -167,7 +167,7 @@ def relation_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str, .
 def read_graphs(source: Path) -> Sequence[FactGraph]:
     """The responses of a file, or of the embedded dataset that `source` names.
 
-    A file goes before a dataset of the same name.
+    A file takes precedence over a dataset of the same name.
 
     Raises:
         InputError: if the file cannot be read or holds no responses.
@@ -187,7 +187,7 @@ Responses = str | os.PathLike[str] | FactGraph | Iterable[FactGraph]
 
 
 def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
-    """The fact graphs that a caller means, at least one, each with an id of its own.
+    """Fact graphs of a caller's input, at least one, each with a distinct id.
 
     Raises:
         InputError: for an unknown dataset, a bad file, something else than fact graphs, none of
@@ -248,7 +248,7 @@ def read_model(source: Path, response: str | None = None) -> FactGraph | FactorG
         graphs = model
     wanted, count = None, 0
     known: list[str] = []
-    # One graph at a time is in memory, however many the file holds.
+    # One graph at a time is in memory, whatever the number in the file.
     for graph in graphs:
         count += 1
         known += [graph.id] if count <= 4 else []
@@ -353,7 +353,7 @@ def _with_typed_evidence(graph: FactorGraph, text: str) -> FactorGraph:
         raise InputError(f"--evidence {text}: {name!r} is observed already; keep one of its states")
     names = () if position is None or graph.state_names is None else graph.state_names[position]
     state: Any = word
-    # A state's own name goes before what the text would be in JSON.
+    # A state's name takes precedence over the text's value in JSON.
     if word not in names:
         with suppress(json.JSONDecodeError):
             state = json.loads(word)
@@ -413,7 +413,7 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
     """The graph with the hard and soft evidence of a JSON object."""
     if not isinstance(data, dict):
         raise InputError("evidence in JSON is one object that maps names to states; write {...}")
-    # A likely slip, with a sentence of its own: every fact graph is a JSON object as well.
+    # A likely mistake, with a separate message: every fact graph is a JSON object as well.
     nodes = data.get("nodes")
     if isinstance(nodes, list) and any(isinstance(node, dict) for node in nodes):
         raise InputError(
@@ -440,7 +440,7 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
             soft[name] = state
         else:
             raise InputError(
-                f"evidence on {name!r}: {_short(state)} is not a list of numbers; mend it"
+                f"evidence on {name!r}: {_short(state)} is not a list of numbers; correct it"
             )
     return graph.with_evidence(hard).with_soft_evidence(soft)
 

@@ -78,7 +78,7 @@ Language = Annotated[
 ]
 """Language of responses and claims, with what it means."""
 
-Encoding = Annotated[EncodingName, Field(description="How relations become tables.")]
+Encoding = Annotated[EncodingName, Field(description="Encoding of relations as tables.")]
 """Name of an encoding, with what it means."""
 
 Least = Annotated[
@@ -94,7 +94,7 @@ Openness = Annotated[
     Field(
         ge=0,
         le=1,
-        description="How far tokens that are not listed may leave a relation's probability open "
+        description="Largest share of a relation's probability that unlisted tokens may leave open "
         "before the model is asked to state its confidence.",
     ),
     Option("WIDTH"),

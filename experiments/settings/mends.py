@@ -73,7 +73,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def _names(error: Mapping[str, Any]) -> list[str]:
-    """The values there are, where an error is that a value is none of them."""
+    """Valid values, for an error about a value that is not one of them."""
     if error["type"] not in ("literal_error", "enum"):
         return []
     return [

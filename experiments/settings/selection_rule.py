@@ -11,7 +11,7 @@ from experiments.settings.limits import FilePath, Probability
 
 Weights = Annotated[
     Literal["informativeness", "uniform"],
-    Field(description="What a claim weighs: as much as it informs, or each the same."),
+    Field(description="Weight of a claim: its information, or equal for all."),
 ]
 """Name of a way to weigh claims, with what it means."""
 

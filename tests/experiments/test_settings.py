@@ -128,7 +128,7 @@ def test_only_what_is_given_is_given() -> None:
         ("--at-most nan", "--at-most nan: give a number"),
         ("--how sharpe", "--how sharpe is unknown (did you mean 'sharp'?)"),
         ("--sede 1", "the option --sede is unknown (did you mean '--seed',"),
-        ("--column", "--column: no value stands behind it; write --column COLUMN"),
+        ("--column", "--column: the value is missing; write --column COLUMN"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(arguments: str, sentence: str) -> None:
@@ -251,7 +251,7 @@ def test_options_and_files_give_fields(
         ("t --top-k 0", "--top-k 0: give 1 or more"),
         ("t --retriever a --retriever b", "--retriever: it is given 2 times; keep one"),
         ("t --seed -1", "--seed is from 0; --no-queries and --retriever stay"),
-        ("t --seed", "--seed: no value stands behind it; write --seed N (see factormodels search"),
+        ("t --seed", "--seed: the value is missing; write --seed N (see factormodels search"),
         ("t --queries=3", "--queries: it takes no value; leave '3' out"),
         ("t --sede 1", "the option --sede is unknown (did you mean '--seed',"),
         ("t --sede", "the option --sede is unknown (did you mean '--seed',"),
@@ -273,7 +273,7 @@ def test_options_and_files_give_fields(
         ("t --rename a", "--rename a: give NAME=TEXT, such as --rename gpt-4o=GPT-4o"),
         (
             "t --backend lbp --damping",
-            "--damping: no value stands behind it; write --damping VALUE",
+            "--damping: the value is missing; write --damping VALUE",
         ),
     ],
 )

@@ -96,7 +96,7 @@ _SHOWN = {
         "Skipped claims that were verified anyway.",
         "skipped:0 | claims:0 | wrong:0 | share:3",
     ),
-    "calls": ("What would be asked at most.", "stage | calls:0"),
+    "calls": ("Upper bound on the calls.", "stage | calls:0"),
 }
 """Caption of each table, and the header of what is shown of it."""
 

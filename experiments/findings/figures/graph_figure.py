@@ -45,7 +45,7 @@ KIND_WORDS: Mapping[RelationKind, str] = {
     RelationKind.EXCLUSIVE: "exclusive: exactly one",
     RelationKind.CO_NECESSITY: "co-necessity: at least one",
 }
-"""What a legend says of each kind."""
+"""Label of each kind in a legend."""
 
 _SENTENCES: Mapping[RelationKind, str] = {
     RelationKind.ENTAILMENT: "{} entails {}",
@@ -86,7 +86,7 @@ _BAR_ROOM = 0.19
 """Height of a row below its text, in inches: the bar and the space around it."""
 
 _EVIDENCE, _CLAIMS = 0.37, 0.63
-"""Where the points of evidence and claims stand, in shares of the width."""
+"""Positions of the points of evidence and claims, as shares of the width."""
 
 _APART = 0.07
 """Inches between a point and its text."""
@@ -186,7 +186,7 @@ def _draw(
         graph: the graph.
         shown: what the bar of each claim shows.
         bar: what the legend says of bars.
-        texts: what stands above and below; empty: nothing.
+        texts: texts above and below; empty: nothing.
         neutral: whether neutral relations are drawn too.
     """
     width = figure.get_figwidth()
@@ -235,7 +235,7 @@ def _draw(
 
 
 _EDGE = 0.06
-"""Inches around what stands above and below a graph."""
+"""Inches around the texts above and below a graph."""
 
 
 def legible(graph: FactGraph) -> tuple[FactGraph, str]:
@@ -358,7 +358,7 @@ def untangled(graph: FactGraph) -> list[Context]:
 
 def _places(names: Sequence[str], x: float, rows: int) -> dict[str, tuple[float, float]]:
     """Vertical positions of nodes, evenly spaced from the top."""
-    # A single node stands in the middle.
+    # A single node is in the middle.
     step = (rows - 1) / (len(names) - 1) if len(names) > 1 else 0.0
     top = rows - 1 if len(names) > 1 else (rows - 1) / 2
     return {name: (x, top - step * row) for row, name in enumerate(names)}

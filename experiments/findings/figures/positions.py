@@ -48,11 +48,11 @@ TITLES: Mapping[str, str] = {
     "sigma": "sigma",
     "rogan_gladen": "Rogan-Gladen",
 }
-"""What a table calls each quantity."""
+"""Name of each quantity in a table."""
 
 
 def position_table(estimates: Mapping[str, PositionTable], caption: str) -> Table:
-    """The estimates of tables by what they are of, one row per quantity and position."""
+    """Estimates of tables by subject, one row per quantity and position."""
     frame = data_frame(
         [{"of": name, **row} for name, table in estimates.items() for row in table.rows()]
     )

@@ -260,7 +260,7 @@ def test_objects_that_name_one_response_are_of_one_response() -> None:
     assert scores["scores"]["brier"][0] == pytest.approx(
         score(JUDGED, **QUICK)["scores"]["brier"][0]
     )
-    message = "'label' stands beside the list of claims: each claim of the list has it."
+    message = "'label' is outside the list of claims: each claim of the list has it."
     assert message in scores.sentences
 
 

@@ -159,7 +159,7 @@ def test_a_row_without_its_documents_is_named(rows: Path, places: list[str], mes
     ("options", "message"),
     [
         ({"documents_of": "palce"}, "there is no such column .did you mean 'place'"),
-        ({"documents": PASSAGES, "documents_of": "place"}, "both name what is searched"),
+        ({"documents": PASSAGES, "documents_of": "place"}, "both name documents to search"),
         ({"documents": {"ada": "x"}, "scope": "own"}, "no document with the title 'grace'"),
         ({"retriever": "wikipedia", "documents_of": "place"}, "is for `retriever` local"),
         ({"retriever": "wikipedia", "scope": "own"}, "is for `retriever` local"),

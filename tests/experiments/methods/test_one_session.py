@@ -38,7 +38,7 @@ def test_a_dry_run_counts_calls_and_asks_nobody(name: str) -> None:
     planned: Any = call([bridge()], model=model, dry_run=True, **options)
     assert model.asked == []
     assert planned["calls"]["calls"].sum() >= least
-    assert planned.sentences == ("Nothing was sent; what is asked of answers is not counted.",)
+    assert planned.sentences == ("Nothing was sent; calls that depend on answers are not counted.",)
 
 
 def test_options_about_answers_that_nobody_gives_are_named(

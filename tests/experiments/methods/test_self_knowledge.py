@@ -168,7 +168,7 @@ def test_positions_are_of_sentences_of_places_or_told() -> None:
     assert number["50-100%"] == 3 / 4
     without = self_knowledge(frame().drop(columns="sentence"), **QUICK)
     assert "positions" not in without.tables
-    assert any("nothing is told by position" in each for each in without.sentences)
+    assert any("nothing is reported by position" in each for each in without.sentences)
     refused("both give a claim's position", self_knowledge, frame(), sentence="sentence",
             in_order=True)  # fmt: skip
 
@@ -268,7 +268,7 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
         ({"response": ""}, {}, "column 'response': the cell is blank"),
         ({}, {"label": "lable"}, "there is no such column (did you mean 'label'?)"),
         ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold', "),
-        ({}, {"confidence": "p", "votes": ["v"]}, "three forms of what the model says"),
+        ({}, {"confidence": "p", "votes": ["v"]}, "forms of the model's judgment"),
     ],
 )
 def test_a_mistake_is_one_sentence(change: Any, options: Any, message: str) -> None:

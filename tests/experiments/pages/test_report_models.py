@@ -258,8 +258,8 @@ def test_without_the_store_it_says_what_was_not_kept(copied: Path) -> None:
     assert entry["unknown"] == [[[2, 3], "the relations that lexical found were not kept"]]
     (note,) = entry["notes"]
     assert note == (
-        "in 1 of 4 views what passages change was not computed, because what was learned for these "
-        "priors was not kept"
+        "in 1 of 4 views what passages change was not computed, because the learned values of "
+        "these priors were not kept"
     )
     effects = [item["effects"] for claim in entry["claims"] for item in claim.get("evidence", ())]
     assert effects
