@@ -1,4 +1,4 @@
-"""What papers and tools fix differently for the same model: priors, passages, K, logarithms.
+"""Conventions in which papers and tools differ for the same model: priors, passages, K, logarithms.
 
 Two tools that implement FactReasoner give different posteriors and measures of the same relations,
 each right by its own conventions. Here they are values with names, so that a result can state them
@@ -33,7 +33,7 @@ them; other priors, such as those that a summarizer scaled, are statements and s
 
 @dataclass(frozen=True)
 class GraphConventions:
-    """How a fact graph becomes a model; posteriors depend on each of them.
+    """Conventions by which a fact graph becomes a model; posteriors depend on each of them.
 
     Attributes:
         context_prior: prior of passages for which none is stated; None leaves those of the data.
@@ -58,7 +58,7 @@ class Conventions(GraphConventions):
     Attributes:
         encoding: how relations become tables, as `factormodels.encodings` names it.
         k: how the K of F1@K is chosen, as `calibration.scores.measures.choose_k` takes it.
-        f1: whether F1 is that of all claims pooled, or the mean over responses.
+        f1: whether F1 is computed from all claims pooled, or as the mean over responses.
         logarithm: base of the logarithms of E and of surprisal.
         irrelevant_claims: what claims that people call irrelevant are: counted in the measures
             without labels and left out of the others, left out of all, or false.
@@ -154,7 +154,7 @@ _MEANINGS: Mapping[str, Mapping[object, str]] = MappingProxyType(
 
 
 def meaning_of(name: str, value: object) -> str:
-    """What a value of a convention means, in the words of a table's note."""
+    """Description of a convention's value for a table's note."""
     if name == "context_prior":
         return "priors of passages as in the data" if value is None else f"passages at {value:g}"
     if name == "encoding":
@@ -174,7 +174,7 @@ def stated(
     """Conventions that are not as they are by default, by name.
 
     Args:
-        conventions: those that hold.
+        conventions: conventions in force.
         kind: which of them: those of this class.
     """
     values = {each.name: getattr(conventions, each.name) for each in fields(kind)}

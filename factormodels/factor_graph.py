@@ -192,7 +192,7 @@ class FactorGraph(Previewed):
 
     @property
     def has_evidence(self) -> bool:
-        """Whether any variable is observed."""
+        """True if any variable is observed."""
         # Comparing bytes is ten times as fast as comparing arrays.
         return self.evidence.tobytes() != _UNOBSERVED_BYTES * len(self.evidence)
 

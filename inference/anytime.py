@@ -9,8 +9,8 @@ Marginals are chosen by estimates of their errors:
 - A sampler whose groups agree is nearly unbiased, and the spread of its draws measures its error,
   unless all groups miss the same states. The mean square of the difference between its marginals
   and those of another algorithm, minus the mean square of its own errors by that spread,
-  therefore estimates the other algorithm's mean square error. The smallest is chosen; that of the
-  sampler itself is the mean square of its own errors.
+  therefore estimates the other algorithm's mean square error. The smallest is chosen; the sampler's
+  own is the mean square of its errors.
 - Bounds that nearly meet bound the error of the distribution that gave the lower one: for mean
   field by Pinsker's inequality, for a sum over some assignments by the omitted mass.
 - Without either, errors are unknown. Then the marginals nearest to those of the other algorithms
@@ -237,7 +237,7 @@ class _Best:
 
     @property
     def closed(self) -> bool:
-        """Whether the bounds cannot improve further."""
+        """True if the bounds cannot improve further."""
         exact = self.posterior is not None and self.posterior.status is Status.EXACT
         gap = self.upper - self.lower
         return exact or (gap < np.inf and gap <= _CLOSED * max(1.0, abs(self.upper)))

@@ -53,12 +53,12 @@ class Stop:
 
     @property
     def over(self) -> bool:
-        """Whether no time is left."""
+        """True if no time is left."""
         return self.remaining <= 0.0
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was stopped before its time."""
+        """True if it was stopped before its time."""
         return self._interrupted
 
     def interrupt(self) -> None:

@@ -32,9 +32,9 @@ def ece(
 ) -> CalibrationError:
     """Expected calibration error over bins of equal width; other arguments as those of `share`.
 
-    How many claims each bin holds is known of all; how far the probabilities are off in a bin is
-    the mean of label less probability there, so that probabilities have the weight 1. Of a bin
-    without a label it is not known: the upper end of the interval has the worst that it may be.
+    The number of claims in each bin is known. The error of the probabilities in a bin is the mean
+    of label minus probability there, so that probabilities have the weight 1. In a bin without a
+    label the error is unknown: the upper end of the interval assumes the largest possible error.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or a bad number of bins.
@@ -61,7 +61,7 @@ class CalibrationError(Inverted):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """Which claims are labeled, bool (n,)."""
+        """True for labeled claims, bool (n,)."""
         return self.claims.labeled
 
     @property

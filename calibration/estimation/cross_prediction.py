@@ -1,9 +1,10 @@
 """Predictions of judges that the labels themselves taught, in folds of responses.
 
-Source: cross-prediction-powered inference, Zrnic and Candès 2024. Each labeled item is predicted
-by the judge of the folds without it. What that judge says of the item is held against what the same
-judge says of all items: judges of different folds have different levels, for a fold of many true
-claims lacks them in what it is taught, and these levels are no surprise of the items.
+Source: cross-prediction-powered inference, Zrnic and Candès 2024. Each labeled item is predicted by
+the judge of the folds without it. The judge's prediction for the item is compared with the same
+judge's predictions for all items: judges of different folds have different levels, since a fold of
+many true claims removes them from its judge's training data, and these levels are not surprises of
+the items.
 """
 
 from __future__ import annotations

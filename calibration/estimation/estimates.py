@@ -3,12 +3,12 @@
 Source: prediction-powered inference, Angelopoulos, Duchi and Zrnic 2023 (PPI++), for ratios and
 clusters; the regression estimator of survey sampling (Särndal, Swensson and Wretman 1992, chapter
 6) is the same thing. With S and F the labeled and predicted ratio of the labeled items, and F*
-the predicted one of all, the estimate is S - w (F - F*). The weight w is that of least squares of
-labels on predictions. It costs a degree of freedom and its leverage, and is 0, labels alone, where
-predictions would not make the interval narrower. Degrees of freedom are those of the influences of
-responses, by which a long response counts for more than one (`_freedom`). Nor is the variance less
-than what the predictions themselves leave open: ten labels without a surprise do not say that there
-is none.
+the predicted one of all, the estimate is S - w (F - F*). The weight w is the least-squares
+coefficient of labels on predictions. It costs a degree of freedom and its leverage, and is 0,
+labels alone, if predictions would not narrow the interval. Degrees of freedom come from the
+influences of responses, by which a long response counts for more than one (`_freedom`). The
+variance is at least the variance that the predictions themselves leave open: ten labels without a
+surprise do not show that there is none.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class EstimateInterval:
 
 
 class Inverted(ABC):
-    """A quantity whose interval is that of the values which a test does not refuse.
+    """A quantity whose interval consists of the values that a test does not reject.
 
     Attributes:
         title: what it is called.
@@ -98,7 +98,7 @@ class Inverted(ABC):
     @property
     @abstractmethod
     def labeled(self) -> NDArray[np.bool_]:
-        """Which items are labeled, bool (n,)."""
+        """True for labeled items, bool (n,)."""
 
     @abstractmethod
     def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
@@ -116,7 +116,7 @@ class PoweredEstimate:
         predictions_value: what the predictions alone say.
         power: weight of the predictions; 0: labels alone.
         n_items: number of items.
-        n_labeled: number of those that are labeled.
+        n_labeled: number of labeled ones.
         n_responses: number of responses with a labeled item.
         effective: number of responses of equal size that say as much; see `effective_responses`.
         grouping: the quantity's.
@@ -168,14 +168,15 @@ class PoweredEstimate:
     def unseen_share(self) -> float:
         """Share of all responses of which the labeled may lack a kind altogether.
 
-        Of n independent responses none is of a kind that has a larger share with a probability
-        below 1 less the level: 1 - (1 - level)^(1/n), n the effective number of responses.
+        A kind of response with a larger share would be absent from n independent responses with a
+            probability below 1 minus the level: 1 - (1 - level)^(1/n), n the effective number of
+            responses.
         """
         return -math.expm1(math.log1p(-self.level) / self.effective)
 
     @property
     def may_lack_kinds(self) -> bool:
-        """Whether that is more than `RARE_KIND`, so that the interval may not hold."""
+        """True if that exceeds `RARE_KIND`, so that the interval may not cover."""
         return self.unseen_share > RARE_KIND
 
     @property
@@ -195,7 +196,7 @@ class PoweredEstimate:
 
     @property
     def labels_saved(self) -> float:
-        """How many times as many labels would give the same interval without predictions."""
+        """Factor by which labels alone would need more labels for the same interval."""
         return (
             (self.alone.width / self.interval.width) ** 2 if self.interval.width > 0 else math.nan
         )
@@ -210,9 +211,9 @@ def estimate(
 ) -> PoweredEstimate:
     """PoweredEstimate of a quantity from its labeled items and the predictions of all.
 
-    The labeled items must be a random sample, of items or of whole responses, or one whose
-    probabilities the weights undo. Predictions may be anything: poor ones only make the interval
-    as wide as that of labels alone.
+    The labeled items must be a random sample of items or of whole responses, or a sample whose
+    selection probabilities the weights correct. Predictions may be arbitrary: poor ones only widen
+    the interval to the width from labels alone.
 
     Args:
         quantity: what is estimated.
@@ -314,9 +315,9 @@ def intervals_of(
 def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstimate:
     """An estimate less another, of models whose responses have some ids in common, or none.
 
-    What the same response adds to both is paired, of labels alone as of the estimates. Labels alone
-    stand in where they are narrower, which they are where two judges err on the same claims.
-    Degrees of freedom are the fewer of the two where responses are shared, else Welch's.
+    Contributions of the same response to both are paired, for labels alone and for the estimates.
+    Labels alone are used if their interval is narrower, as when two judges err on the same claims.
+    Degrees of freedom are the fewer of the two if responses are shared, otherwise Welch's.
 
     Raises:
         InputError: if their levels differ.
@@ -362,7 +363,7 @@ def _less(
     ends: tuple[float, float],
     same: bool,
 ) -> EstimateInterval:
-    """One interval less another, of whose responses those of the rows of `shared` are the same.
+    """Difference of two intervals, whose common responses are the rows of `shared`.
 
     Where `same` is false, and labeled claims do not differ, others may.
 
@@ -397,17 +398,18 @@ def _less(
 
 @dataclass(frozen=True, eq=False)
 class _Linearized:
-    """What each response, and each sampled unit, adds to a quantity to first order.
+    """First-order contributions of each response, and of each sampled unit, to a quantity.
 
     Attributes:
         items: the quantity, and what each item adds to it.
         labels: float64 (n_responses,), what each response's labels add to the value of the labels.
-        predictions: what its labeled items' predictions add to that of the same items.
-        everywhere: what its predictions add to that of all.
+        predictions: contribution of its labeled items' predictions to the predicted quantity of
+            these items.
+        everywhere: contribution of its predictions to the predicted quantity of all items.
         touched: bool (n_responses,), whether a response has a labeled item.
         shares: float64 (n_responses,), the part of the labels' value that its labels decide.
-        units: how labels and predictions add by sampled unit, the part of the value that is its,
-            and the share of units not sampled that it stands for: four arrays (n_units,).
+        units: contributions of labels and of predictions by sampled unit, the unit's part of the
+            value, and the share of unsampled units that it represents: four arrays (n_units,).
         effective: number of labeled responses of equal size that say as much.
     """
 
@@ -587,7 +589,7 @@ def _ends(
 
 
 def _reach_of_none(n_responses: float, level: float, ends: tuple[float, float]) -> float:
-    """How far off a value may be where no response differs: as far as so many could by chance.
+    """Possible error of a value if no response differs, as far as chance allows for their number.
 
     It is nan of what has no ends, of which a response that differs may change as much as it likes.
     """

@@ -1,4 +1,4 @@
-"""What a quantity is to an estimate: its values, and what each labeled or predicted item adds."""
+"""Interface of a quantity: its values, and the contributions of labeled and predicted items."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Linear:
 
     Attributes:
         observed: the value of the labels, of labeled items.
-        sampled: that of the predictions of the same items.
-        predicted: that of the predictions of all items.
+        sampled: value of the predictions of the same items.
+        predicted: value of the predictions of all items.
         labels: float64 (n,), what the label of each item adds to `observed`; sums to 0.
         predictions: what its prediction adds to `sampled`.
         everywhere: what its prediction adds to `predicted`.
@@ -56,12 +56,13 @@ class Linearized(ABC):
     Attributes:
         title: what it is called.
         grouping: the response of every item.
-        weights: float64 (n,), how many items each labeled one stands for, up to a factor if all
-            have the same; what those of the others are does not matter.
+        weights: float64 (n,), number of items that each labeled one represents, up to a factor if
+            all are equal; weights of unlabeled items are ignored.
         lowest: the least value there can be.
         highest: the largest.
-        by_left_out: whether its error is that of responses left out: of a mean of losses, most of
-            them small and a few large, of which few labels often hold none, and of a fit.
+        by_left_out: whether its error is estimated by leaving responses out: for a mean of losses,
+            most of them small and a few large, so that few labels often include no large one, and
+            for a fit.
     """
 
     title: str
@@ -74,16 +75,16 @@ class Linearized(ABC):
     @property
     @abstractmethod
     def labeled(self) -> NDArray[np.bool_]:
-        """Which items are labeled, bool (n,)."""
+        """True for labeled items, bool (n,)."""
 
     @property
     def sizes(self) -> Floats:
-        """What each item adds to the size of its response, labeled or not, float64 (n,)."""
+        """Contribution of each item to the size of its response, labeled or not, float64 (n,)."""
         return np.ones(self.labeled.size)
 
     @abstractmethod
     def linear(self, power: float) -> Linear:
-        """What each item adds, at a weight of the predictions.
+        """Contribution of each item, at a weight of the predictions.
 
         Raises:
             InputError: if the labels leave it undefined.

@@ -49,9 +49,9 @@ def quantile(
         y: the numbers (n,) that labels tell; None or nan where there is no label.
         responses: response ids (n,).
         q: the share, in (0, 1).
-        weights: how many items each labeled one stands for, (n,), or None for one each.
-        exact: whether every number may be the quantile or an end of its interval; else, of more
-            than four hundred, so many that are evenly spread in rank.
+        weights: number of items that each labeled one represents, (n,), or None for one each.
+        exact: whether every number may be the quantile or an end of its interval; otherwise, among
+            more than four hundred, only four hundred that are evenly spread in rank.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or a share out of range.
@@ -104,8 +104,8 @@ class Quantile(Inverted):
         title: what it is called.
         grouping: the response of every item.
         predicted: float64 (n,), the predicted numbers.
-        observed: float64 (n,), those that labels tell; nan without one.
-        weights: float64 (n,), how many items each labeled one stands for.
+        observed: float64 (n,), numbers from labels; nan without one.
+        weights: float64 (n,), number of items that each labeled one represents.
         q: the share of items that it is not exceeded by.
         lowest: the least value there can be.
         highest: the largest.
@@ -124,7 +124,7 @@ class Quantile(Inverted):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """Which items are labeled, bool (n,)."""
+        """True for labeled items, bool (n,)."""
         return ~np.isnan(self.observed)
 
     def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:

@@ -1,4 +1,4 @@
-"""What is estimated: ratios of sums over claims, of which a few are labeled and all predicted.
+"""Estimated quantities: ratios of sums over claims, a few labeled and all predicted.
 
 A share of true claims is a sum over claims divided by another. Labels tell the parts of some
 claims, probabilities predict those of all.
@@ -38,12 +38,13 @@ class Quantity(Linearized):
         predicted: float64 (n,), the numerator that is expected of each.
         variance: float64 (n,), the variance of that numerator, if probabilities mean what they say.
         predicted_size: float64 (n,), the denominator, as if every item counted.
-        weights: float64 (n,), how many items each labeled one stands for, up to a factor if all
-            have the same; what those of the others are does not matter.
+        weights: float64 (n,), number of items that each labeled one represents, up to a factor if
+            all are equal; weights of unlabeled items are ignored.
         lowest: the least value there can be.
         highest: the largest.
-        by_left_out: whether its error is that of responses left out: of a mean of losses, most of
-            them small and a few large, of which few labels often hold none, and of a fit.
+        by_left_out: whether its error is estimated by leaving responses out: for a mean of losses,
+            most of them small and a few large, so that few labels often include no large one, and
+            for a fit.
         numerators: two float64 (n,), the numerator of each claim that is true, and of one that is
             false; None of items that are no claims.
     """
@@ -63,7 +64,7 @@ class Quantity(Linearized):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """Which items are labeled, bool (n,)."""
+        """True for labeled items, bool (n,)."""
         return ~np.isnan(self.observed)
 
     @property
@@ -72,7 +73,7 @@ class Quantity(Linearized):
         return self.predicted_size
 
     def linear(self, power: float) -> Linear:
-        """What each item adds, whatever the weight of the predictions.
+        """Contribution of each item, at any weight of the predictions.
 
         Raises:
             InputError: if every label says that a claim does not count.
@@ -108,8 +109,8 @@ def share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
         p: probabilities (n,) that claims are true.
         y: labels (n,), True or False, None where unlabeled.
         responses: response ids (n,).
-        given: `irrelevant`, bool (n,): claims that a label says do not count; and `weights`, (n,),
-            how many claims each labeled one stands for, as `batch_weights` gives them.
+        given: `irrelevant`, bool (n,): claims that their label excludes; and `weights`, (n,),
+            number of claims that each labeled one represents, as `batch_weights` gives them.
 
     Raises:
         InputError: for bad arrays, or lengths that differ.
@@ -248,7 +249,7 @@ class GivenClaims:
         y: float64 (n,), labels; nan where there is none that counts.
         irrelevant: bool (n,), whether a label says that a claim does not count.
         grouping: their responses.
-        weights: float64 (n,), how many claims each labeled one stands for.
+        weights: float64 (n,), number of claims that each labeled one represents.
     """
 
     p: Floats
@@ -259,7 +260,7 @@ class GivenClaims:
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """Which have a label that counts, bool (n,)."""
+        """True for claims with a label that counts, bool (n,)."""
         return ~np.isnan(self.y)
 
     def shares(self, part: Floats | float = 1.0) -> tuple[Floats, Floats]:

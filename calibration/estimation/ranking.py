@@ -19,7 +19,7 @@ from factormodels.errors import InputError
 def auroc(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Auroc:
     """Area under the ROC curve of all claims; arguments as those of `share`.
 
-    What probabilities predict of it is the area if each claim were true with its probability.
+    Its predicted value is the area if each claim were true with its probability.
     """
     claims = given_claims(p, y, responses, **given)
     return Auroc(claims, claims.grouping, claims.weights)
@@ -30,7 +30,7 @@ class Auroc(Linearized):
     """An area under the ROC curve.
 
     Attributes:
-        claims: the claims, of which those that do not count are left out.
+        claims: the claims that count.
         grouping: their responses.
         weights: float64 (n,), as those of `Linearized`.
     """
@@ -45,11 +45,11 @@ class Auroc(Linearized):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """Which claims are labeled, bool (n,)."""
+        """True for labeled claims, bool (n,)."""
         return self.claims.labeled
 
     def linear(self, power: float) -> Linear:
-        """What each claim adds, whatever the weight of the predictions (Obuchowski 1997).
+        """Contribution of each claim, at any weight of the predictions (Obuchowski 1997).
 
         Raises:
             InputError: if the labels are all the same.

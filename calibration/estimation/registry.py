@@ -1,4 +1,4 @@
-"""What can be estimated, by the name that a command has for it."""
+"""Quantities that can be estimated, by their names in commands."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def quantity_by_judges(
 ) -> Linearized | Inverted:
     """Return a quantity of `QUANTITIES` by the judges of folds, so that no label counts twice.
 
-    Judges of folds differ in their levels, which are told apart from their surprises about claims:
-    by `cross_predicted`, and in the AUROC by one scale. In the ECE and in what a threshold keeps,
+    Judges of folds differ in their levels. `cross_predicted` separates the levels from surprises
+    about claims, and the AUROC uses one scale. In the ECE and in the claims that a threshold keeps,
     levels count.
 
     Args:

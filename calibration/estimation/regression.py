@@ -1,8 +1,8 @@
 """Regression coefficients from few labels: of truth, or of a number, on columns of all claims.
 
-Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023), sections 3 and 4. Of all claims the columns and
-predictions f are known, of some the labels y. With S(t; b) the mean over claims of x (t - m(x b)),
-m the identity or the logistic function, the coefficients solve
+Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023), sections 3 and 4. The columns and predictions f
+are known for all claims, the labels y for some. With S(t; b) the mean over claims of x (t - m(x
+b)), m the identity or the logistic function, the coefficients solve
 
     S(y; b) - w (S(f; b) - S*(f; b)) = 0,
 
@@ -65,7 +65,7 @@ def mean(
         p: predicted numbers (n,), of any size.
         y: the numbers (n,) that labels tell; None or nan where there is no label.
         responses: response ids (n,).
-        weights: how many items each labeled one stands for, (n,), or None for one each.
+        weights: number of items that each labeled one represents, (n,), or None for one each.
 
     Raises:
         InputError: for bad arrays, or lengths that differ.
@@ -85,7 +85,7 @@ def logistic(
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What is predicted of every claim, and what labels say of some, (n,) each."""
+    """Predictions of every claim, and labels of some, (n,) each."""
 
     predicted: Floats
     observed: Floats
@@ -136,7 +136,7 @@ class Regression:
         design: float64 (n, d), a one and the columns of every claim.
         predicted: float64 (n,), what is predicted of every claim.
         observed: float64 (n,), what labels say; nan without one.
-        weights: float64 (n,), how many claims each labeled one stands for.
+        weights: float64 (n,), number of claims that each labeled one represents.
     """
 
     kind: str
@@ -196,11 +196,11 @@ class Regression:
         )
 
     def residuals(self, part: _Part, outcomes: Floats, coefficients: Floats) -> Floats:
-        """What is told of each claim less its mean by the coefficients, times its weight."""
+        """Outcome of each claim minus its mean under the coefficients, times its weight."""
         return part.weights * (outcomes - self._mean(part, coefficients))
 
     def hessian(self, part: _Part, coefficients: Floats) -> Floats:
-        """How the gradient falls as coefficients rise, (d, d)."""
+        """Decrease of the gradient as coefficients increase, (d, d)."""
         slope = np.ones_like(part.weights)
         if self.kind == "logistic":
             mean = self._mean(part, coefficients)
@@ -236,7 +236,7 @@ class Regression:
 
 @dataclass(frozen=True, eq=False)
 class Coefficient(Linearized):
-    """One coefficient of a regression.
+    """Coefficient of a regression.
 
     Attributes:
         title: what it is called.
@@ -261,7 +261,7 @@ class Coefficient(Linearized):
         return self.regression.labeled
 
     def linear(self, power: float) -> Linear:
-        """What each claim adds at the coefficients that solve the equations at this weight.
+        """Contribution of each claim at the coefficients that solve the equations at this weight.
 
         Raises:
             InputError: if there are too few labels, or columns tell true claims from false ones.

@@ -1,4 +1,4 @@
-"""Which claims or responses to label next, and what each label then counts as.
+"""Choice of claims or responses to label next, and the weights of their labels.
 
 Source: active statistical inference, Zrnic and Candès 2024. Probabilities of being drawn are in
 proportion to what a label is expected to tell, the residual's standard deviation, by the root of
@@ -25,7 +25,7 @@ from factormodels.errors import InputError
 
 
 class Unit(StrEnum):
-    """What is drawn to be labeled."""
+    """Unit of the draw for labeling."""
 
     CLAIM = "claim"
     RESPONSE = "response"
@@ -138,7 +138,7 @@ def planned_freedom(probabilities: Floats, grouping: Grouping) -> float:
 
 
 def draw(probabilities: Floats, seed: int, order: Integers | None = None) -> NDArray[np.bool_]:
-    """Which units are drawn, bool (n_units,): as many as the probabilities sum to.
+    """Draw units, bool (n_units,), as many as the probabilities sum to.
 
     Systematic sampling: each unit has exactly its probability, in any order.
 
@@ -180,7 +180,7 @@ def stratified_order(sizes: Floats, p: Floats, n: int) -> Integers:
 
 
 class Balance(NamedTuple):
-    """How labeled units differ from all units in something that is known of all.
+    """Difference between labeled units and all units in a known covariate.
 
     Attributes:
         labeled: mean of the labeled units.
@@ -212,7 +212,7 @@ def balance(values: Floats, labeled: NDArray[np.bool_]) -> Balance:
 
 
 def batch_weights(probabilities: Floats, batch: Sequence[int] | NDArray[np.int64]) -> Floats:
-    """How many units each labeled one stands for, (n,).
+    """Number of units that each labeled one represents, (n,).
 
     A batch gives an unbiased estimate: labels of earlier batches as they are, its own divided by
     their probabilities. The average of these, by the number of labels, is what the weights make.

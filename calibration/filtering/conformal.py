@@ -136,7 +136,7 @@ class ConformalFilter:
 
     @property
     def promise(self) -> Promise:
-        """What is guaranteed."""
+        """Statement of the guarantee."""
         return Promise(self.precision, self.confidence, self.guarantee)
 
     def keep(self, p: ArrayLike) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@
     estimands           ratios of sums over responses and functions of them, of known influences
     estimand_intervals  their intervals, many at once
 
-Which method a score's interval has is said in `calibration.scores.registry`.
+`calibration.scores.registry` assigns each score its method.
 """
 
 from __future__ import annotations

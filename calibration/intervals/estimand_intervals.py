@@ -37,7 +37,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class IntervalSettings:
-    """How intervals are made.
+    """Settings of intervals.
 
     Attributes:
         method: ``bootstrap`` for percentiles of replicates that redraw whole responses, expanded

@@ -20,7 +20,7 @@ from calibration.validation import Floats, Integers
 
 
 class Estimand(ABC):
-    """What intervals need to know of an estimand, in every cell.
+    """Interface of an estimand for intervals, in every cell.
 
     Attributes:
         name: what it is called.

@@ -103,7 +103,7 @@ def inverted_intervals(
 def redraw_noise(
     scores: DeviationScores, weights: Iterable[Floats], *, leverage: bool = True
 ) -> Floats:
-    """What redrawing responses adds to the deviations, (n_replicates, n_cells).
+    """Contribution of resampling responses to the deviations, (n_replicates, n_cells).
 
     A response that is a share h of the weight pulls the mean towards itself: its residual is too
     small by a factor of the root of 1 - h on average (Bell and McCaffrey 2002), which is corrected.

@@ -17,7 +17,7 @@ from calibration.validation import Floats, Integers
 
 
 class Scale(StrEnum):
-    """What values an estimand can take, which decides on what scale its interval is symmetric."""
+    """Range of an estimand, which determines the scale on which its interval is symmetric."""
 
     PROBABILITY = "probability"
     """Shares of what is counted: symmetric in the logit, Wilson's where no redraw moves them."""
@@ -30,7 +30,7 @@ class Scale(StrEnum):
 
 
 class IntervalMethod(StrEnum):
-    """How an interval over responses is made."""
+    """Method for an interval over responses."""
 
     DELTA = "delta"
     """The linearized standard error and Student's t (`delta_interval`)."""
@@ -90,8 +90,8 @@ def delta_interval(
     Args:
         estimate: (k,).
         error: (k,), the standard errors, as `clustered_standard_error` gives them.
-        effective: (k,), number of responses of equal size that say as much as those that bear on
-            each estimate, as `effective_number` gives it.
+        effective: (k,), number of responses of equal size with the same information as the
+            responses behind each estimate, as `effective_number` gives it.
         level: nominal coverage.
         scale: what values the estimates can take.
     """

@@ -200,7 +200,7 @@ def of_samples(
 
 
 def _block_sizes(n_rows: int, n_responses: int) -> Iterator[int]:
-    """Yield into how many rows at a time so many replicates are cut, lest they fill the memory."""
+    """Yield the numbers of rows into which replicates are split to limit memory."""
     block = max(1, _DRAWS_AT_ONCE // n_responses)
     for start in range(0, n_rows, block):
         yield min(block, n_rows - start)

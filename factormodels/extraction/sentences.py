@@ -136,7 +136,7 @@ class Chunk:
 
     @property
     def can_be_halved(self) -> bool:
-        """Whether it has more than one sentence."""
+        """True if it has more than one sentence."""
         return len(self.sentences) > 1
 
     def halves(self) -> tuple[Chunk, Chunk]:

@@ -95,7 +95,7 @@ class UnusedKey:
 
     @property
     def matters(self) -> bool:
-        """Whether it has contents that a command could have used."""
+        """True if it has contents that a command could have used."""
         return bool(self.kind or self.inner)
 
 

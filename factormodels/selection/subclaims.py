@@ -11,7 +11,7 @@ from factormodels.fact_graph import FactGraph
 
 @dataclass(frozen=True, slots=True)
 class Subclaim:
-    """One claim of a decomposition.
+    """Claim of a decomposition.
 
     Attributes:
         text: the claim.

@@ -45,7 +45,7 @@ class Exactness:
 
     @property
     def forests(self) -> bool:
-        """Whether the backend is exact on every forest."""
+        """True if the backend is exact on every forest."""
         return self.graphs == "forests"
 
     def graph(self, seed: int) -> FactorGraph:

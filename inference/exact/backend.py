@@ -137,8 +137,8 @@ class Exact(Planner, Backend):
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
         """Return the calibrated cluster tree of a graph, with its evidence absorbed.
 
-        The cost is that of `infer`. The tables are kept for factor beliefs, joint distributions,
-        samples and other results.
+        The cost is the same as for `infer`. The tables are kept for factor beliefs, joint
+        distributions, samples and other results.
 
         Raises:
             TooLargeError: if the tables would exceed the memory limit.

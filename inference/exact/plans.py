@@ -119,7 +119,7 @@ class Plan:
 
     @property
     def small(self) -> bool:
-        """Whether tables are so small that a run is not shared between threads."""
+        """True if tables are too small to share a run between threads."""
         return self.cost.log2_largest_table < LOG2_CHUNKED_TABLE
 
     @property

@@ -15,7 +15,7 @@ from inference.thread_team import call_in_thread
 
 
 class _Mode(local):
-    """How kernels run in this thread.
+    """Mode in which kernels run in this thread.
 
     Attributes:
         interprets: whether as Python.
@@ -77,7 +77,7 @@ class Kernel:
         return self.dispatcher(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        """What Numba's dispatcher has; asked for `dispatcher` first, it is made here."""
+        """Attribute of Numba's dispatcher, which is made on first use."""
         if name.startswith("__"):
             raise AttributeError(name)
         if name != "dispatcher":
@@ -94,7 +94,7 @@ class Kernel:
 
     @property
     def has_machine_code(self) -> bool:
-        """Whether this process has compiled it, or read it from disk."""
+        """True if this process has compiled the kernel, or read it from disk."""
         return "dispatcher" in vars(self) and bool(self.dispatcher.overloads)
 
     def _interpret(self, arguments: tuple[Any, ...]) -> Any:
@@ -134,7 +134,7 @@ def _nothing() -> None:
 
 
 def _as_python(result: Any) -> Any:
-    """What compiled kernels return to Python: numbers are Python's, alone and in tuples."""
+    """Convert a kernel's result as compiled code does: Python numbers, alone and in tuples."""
     if isinstance(result, np.generic):
         return result.item()
     if isinstance(result, tuple):
@@ -146,17 +146,16 @@ def _as_python(result: Any) -> Any:
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` on its first call, and keep the machine code on disk.
 
-    Kernels release the interpreter lock and follow NumPy's rules for division. Numba keeps code
-    by the file of the function alone, though it holds whatever that function calls; here a change
-    to any file that the function's file imports, and on from there, makes it stale, so that no old
-    callee survives in a caller.
-    Kernels call a long one by its address and are linked with a short one:
-    `inference.kernels.symbols`. One whose name begins with an underscore is an `inner_kernel`.
-    A compilation that takes long is announced by a warning of this module's logger, once a process;
-    each that is done is told at level INFO, with `seconds` in its record.
-    An interrupt that comes while a kernel runs is raised when it returns, and one that comes amid a
-    callback of its compilation when that is done. So that none is lost,
-    what Python calls returns no named tuple within another tuple: its class would run Python code.
+    Kernels release the interpreter lock and follow NumPy's rules for division. Numba caches code by
+    the file of the function alone, although the code includes all called functions. Here a change
+    to any file that the function's file imports, directly or indirectly, makes the code stale, so
+    that no old callee survives in a caller. Kernels call long kernels by address and are linked
+    with short ones: `inference.kernels.symbols`. A kernel whose name begins with an underscore is
+    an `inner_kernel`. A long compilation is announced by a warning of this module's logger, once
+    per process; each finished compilation is logged at level INFO, with `seconds` in its record. An
+    interrupt during a kernel is raised when the kernel returns, and one during a callback of its
+    compilation when the compilation is done. To lose no interrupt, kernels called from Python
+    return no named tuple within another tuple, whose class would run Python code.
     """
     return Kernel(function)
 
@@ -164,7 +163,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inner_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does what kernels alone call, and Python does not.
 
-    What turns Python's objects into arguments took a tenth of its compilation.
+    The conversion of Python objects to arguments would take a tenth of its compilation.
     """
     return Kernel(function, inner=True)
 

@@ -1,4 +1,4 @@
-"""How kernels are compiled and how their machine code is kept between runs.
+"""Compilation of kernels, and the cache of their machine code between runs.
 
 This loads Numba, and is loaded when the first kernel is called.
 """
@@ -55,7 +55,7 @@ def dispatcher_of(
     inline: Literal["never", "always"],
     inner: bool,
 ) -> Any:
-    """What Numba compiles a kernel by, the machine code kept on disk.
+    """Numba's dispatcher of a kernel, with machine code cached on disk.
 
     Args:
         function: the kernel as it is written.
@@ -167,7 +167,7 @@ def _announced(dispatcher: Any, kept: bool) -> Iterator[None]:
 
 
 class _Announcement(Listener):  # type: ignore[misc] # a class of Numba's, or `object`
-    """What one compilation is announced by, of all that Numba tells of."""
+    """Announcement of one compilation among all events of Numba."""
 
     def __init__(self, dispatcher: Any, kept: bool) -> None:
         self._kernel = dispatcher
@@ -232,9 +232,9 @@ def _garbage_kept() -> Iterator[None]:
 def _interrupts_raised() -> Iterator[None]:
     """Raise after the block what was raised amid a callback in it, where nobody could catch it.
 
-    LLVM calls Python for each object that it has made, and Python calls finalizers. What a handler
-    of signals raises there is printed with a traceback and forgotten, so that an interrupt would
-    come to nothing. Signals are handled in the main thread alone.
+    LLVM calls Python for each object that it has made, and Python calls finalizers. An exception of
+    a signal handler there is printed with a traceback and dropped, so that an interrupt would be
+    lost. Signals are handled in the main thread alone.
     """
     if current_thread() is not main_thread():
         yield

@@ -39,7 +39,7 @@ def group(keys, n_groups):
 
 @inner_kernel
 def append_unmarked(items, marked, members, count):
-    """Mark items, and append those that were not marked to `members`; return how many it has then.
+    """Mark items, append the newly marked ones to `members`, and return its new length.
 
     Args:
         items: whole numbers.

@@ -9,7 +9,7 @@ from threading import Lock, local
 
 
 class _OfThread(local):
-    """What a thread has spent: processor time in seconds, and blocks that run within each other."""
+    """Use of a thread: processor time in seconds, and depth of nested blocks."""
 
     seconds = 0.0
     depth = 0

@@ -1,4 +1,4 @@
-"""How Numba types and compiles the functions of `inference.kernels.views`."""
+"""Numba's typing and lowering of the functions of `inference.kernels.views`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How machine code of kernels is kept on disk, and read again only if it is that of today.
+"""Disk cache of kernels' machine code, read only if it is current.
 
-Numba offers `cache=True`, but keeps code by the file of the function alone, though it holds
-whatever that function calls. What is mended here are private parts of Numba. Where a release has
-renamed one, nothing is kept: each process compiles its kernels anew, and says so.
+Numba offers `cache=True`, but caches code by the file of the function alone, although the code
+includes all called functions. This module patches private parts of Numba. If a release has renamed
+one, nothing is cached: each process recompiles its kernels, with a warning.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def _without_rules(
 ) -> Callable[[Any, Any], Any]:
     """Reading of machine code from disk without what Numba needs to compile.
 
-    Before it looks on disk, Numba loads all the rules by which it types and compiles, and with them
-    SciPy's linear algebra: a third of the time of a first answer. What is on disk needs none of
-    them, and what is not is given to Numba's compiler, which loads them itself.
+    Before it looks on disk, Numba loads all its rules for typing and compiling, and with them
+    SciPy's linear algebra: a third of the time of a first answer. Code on disk needs none of them,
+    and other code goes to Numba's compiler, which loads them itself.
     """
 
     def load(signature: Any, context: Any) -> Any:

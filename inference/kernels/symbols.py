@@ -28,7 +28,7 @@ _PREFIX = "kernel:"
 
 
 class _Callee(NamedTuple):
-    """What code on disk calls by symbol: where it is found, and for which types of arguments."""
+    """Callee of code on disk by symbol: its location, and the types of its arguments."""
 
     symbol: str
     module: str

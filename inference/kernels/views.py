@@ -14,7 +14,7 @@ Lent = TypeVar("Lent")
 def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
     """An array as one that cannot be written to.
 
-    What a graph holds is that already: so one compiled form of a kernel serves both.
+    A graph's arrays are read-only already, so one compiled form of a kernel serves both.
     """
     view = array.view()
     view.flags.writeable = False

@@ -90,7 +90,7 @@ class Merlin(Backend):
         )
 
     def _run(self, graph: FactorGraph) -> Any:
-        """What the program answers about a graph, as JSON."""
+        """Answer of the program for a graph, as JSON."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             with within_doubles(PROGRAM):

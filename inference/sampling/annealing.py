@@ -60,11 +60,11 @@ class AnnealedImportance(JudgedSampler):
     The run is converged if the groups' estimates of Z agree (an effective number of more than
     half of them), the weights of all particles have an effective number of `min_effective`, and
     draws from mini-buckets, which know nothing of the particles, leave no doubt
-    (`inference.sampling.judge`); `why_not_converged` says what else. The standard errors that are
-    stated reach what both may have missed; `log_z_spread` is that of the groups alone. Where
-    groups disagree, or have less than five effective particles each, their spread says nothing of
-    the error, and none is stated. Where every particle ends in a zero, or the time does not
-    suffice for a few of them, log Z is a lower bound, the potential of one assignment.
+    (`inference.sampling.judge`); `why_not_converged` says what else. The reported standard errors
+    include mass that both may have missed; `log_z_spread` is the spread of the groups alone. If
+    groups disagree, or have fewer than five effective particles each, their spread is uninformative
+    and no error is reported. If every particle ends in a zero, or the time does not suffice for a
+    few of them, log Z is a lower bound, the potential of one assignment.
 
     A limit of time changes how many particles a group has, and never the powers: few particles
     choose these, and as many then go through all of them as that took time for.

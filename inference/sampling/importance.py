@@ -74,8 +74,8 @@ class MiniBucketSampling(Backend):
     at all numbers of draws at once. Without a split bucket the answer is exact.
 
     `stats` has upper and lower, with `confidence`; `certain_upper`, the bound of the mini-buckets,
-    and `certain_lower`, that of mean field, hold for certain. The standard error of log Z reaches
-    what the draws may have missed, as those of marginals do (`unseen_share`); the run is converged
+    and `certain_lower`, the bound of mean field, hold for certain. The standard errors of log Z and
+    of marginals include mass that the draws may have missed (`unseen_share`); the run is converged
     if the weights have an effective number of `min_effective` and that error is small
     (`inference.sampling.judge`). `log_z_spread` is the error by the spread of the draws alone.
 

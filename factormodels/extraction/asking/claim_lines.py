@@ -39,7 +39,7 @@ class PreLabel(StrEnum):
 
     @property
     def definite(self) -> bool:
-        """Whether the label may exempt a claim from search."""
+        """True if the label may exempt a claim from search."""
         return self in (PreLabel.SUPPORTED, PreLabel.NON_SUPPORTED, PreLabel.IRRELEVANT)
 
 

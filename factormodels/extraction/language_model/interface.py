@@ -11,7 +11,7 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation.
+    """Turn of a conversation.
 
     Attributes:
         role: role of the speaker.

@@ -67,7 +67,7 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Probed:
-    """What a model answered to the questions of a probe.
+    """Answers of a model to the questions of a probe.
 
     Attributes:
         probe: the probe.
@@ -125,7 +125,7 @@ def probe_stage(model: LanguageModel, probe: Probe) -> Probed:
         probe: the probe of a stage.
 
     Raises:
-        InputError: if it is that of a relation model.
+        InputError: if it is a relation model's stage.
     """
     asked, seen = watched(model)
     if (stage := probe.stage) is None:
@@ -167,7 +167,7 @@ def probe_relations(
 
 
 def judged_answer(answer: Judgement | Missing) -> ProbeAnswer:
-    """What an answer of a relation model says, as an answer of the probe."""
+    """Turn an answer of a relation model into an answer of the probe."""
     if isinstance(answer, Missing):
         return ProbeAnswer("", missing=answer.reason)
     distribution = answer.distribution

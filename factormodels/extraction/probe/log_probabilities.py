@@ -1,4 +1,4 @@
-"""What the log-probabilities of a probe's answers are worth."""
+"""Quality of the log-probabilities of a probe's answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROUNDING = 0.01
 
 @dataclass(frozen=True)
 class LogProbabilityFacts:
-    """What was seen of the log-probabilities of some answers.
+    """Facts on the log-probabilities of some answers.
 
     Attributes:
         answers: number of answers that log-probabilities were asked of.
@@ -49,7 +49,7 @@ class LogProbabilityFacts:
 
 
 def log_probability_facts(probed: Probed, words: Sequence[str]) -> LogProbabilityFacts:
-    """What was seen of the log-probabilities of the answers to a probe.
+    """Collect facts on the log-probabilities of the answers to a probe.
 
     Args:
         probed: the answers.

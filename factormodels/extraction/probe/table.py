@@ -1,4 +1,4 @@
-"""What the probe asks of each stage whose answer is one of several labels, a row each."""
+"""Probes of the stages whose answer is one of several labels, a row each."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ProbeQuestion:
 
 @dataclass(frozen=True)
 class ProbeAnswer:
-    """What a model answered to a question of the probe.
+    """Answer of a model to a question of the probe.
 
     Attributes:
         label: the label; empty where the answer could not be read.
@@ -89,7 +89,7 @@ class ProbeAnswer:
 
 @dataclass(frozen=True)
 class Probe:
-    """What a stage is asked, and how its answers are compared.
+    """Questions to a stage, and the comparison of its answers.
 
     Attributes:
         name: its name in tables: relations, an assessor, a setting of self-judgement, relevance.

@@ -55,7 +55,7 @@ class OwnDocuments:
         It is built anew at each call, so that memory holds one index at a time.
 
         Raises:
-            InputError: if the response is not among those that documents are of.
+            InputError: if the documents have no such response.
         """
         if graph.id not in self.documents:
             raise InputError(f"response {graph.id!r} is not among those that documents are of")

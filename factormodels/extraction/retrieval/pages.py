@@ -33,7 +33,7 @@ _META_CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?\s*([\w-]+)", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result of a search.
+    """Result of a search.
 
     Attributes:
         title: title of the page.

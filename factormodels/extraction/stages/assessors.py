@@ -1,7 +1,7 @@
 """Assessors that judge atoms by prompting alone: the baselines that graph models are compared with.
 
-The same atoms and contexts go in as into a graph model, and a probability of being true comes out
-for each atom, so that both stand in the same table. The assessors are rows of
+The input is the atoms and contexts of a graph model, and the output is a probability of being true
+for each atom, so that both appear in the same table. The assessors are rows of
 `factormodels.extraction.asking.table.ASSESSORS`.
 """
 
@@ -36,14 +36,14 @@ _SHOWN_CHARACTERS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an assessor says of an atom.
+    """Verdict of an assessor on an atom.
 
     Attributes:
         atom: id of the atom.
         label: the label; "" where there is none.
         probability: of the label among the labels; None if log-probabilities give none.
-        p_true: P(true) that the label stands for, or, with log-probabilities, that all labels
-            stand for on average; None where the atom is dropped or missing.
+        p_true: P(true) of the label or, with log-probabilities, its mean over all labels; None if
+            the atom is dropped or missing.
         missing: why there is no label; "" where there is one.
         unusable: why the label has no probability; "" where it has one, or there is no label.
         text: the claim as it was judged, where steps before the verdict may have rewritten it.
@@ -61,7 +61,7 @@ class Verdict:
 
     @property
     def dropped(self) -> bool:
-        """Whether the label takes the atom out of the score."""
+        """True if the label takes the atom out of the score."""
         return bool(self.label) and self.p_true is None
 
 
@@ -87,7 +87,7 @@ class _Case:
 
     @property
     def open(self) -> bool:
-        """Whether a verdict on it is still to be asked for."""
+        """True if a verdict on it is still missing."""
         return not (self.label or self.missing)
 
     def shown(self) -> dict[str, str]:
@@ -117,8 +117,8 @@ def assess(
         model: the language model that judges.
         retriever: what is searched by an assessor that searches; others judge by the contexts.
         all_contexts: whether every atom is shown every context, in place of those retrieved for it.
-        expected: whether P(true) is averaged over the labels by their probabilities, where there
-            are log-probabilities that can be used; otherwise it is that of the label alone, as the
+        expected: whether P(true) is averaged over the labels by their probabilities, if
+            log-probabilities are usable; otherwise it is the value of the label alone, as the
             papers count.
         concurrency: most atoms that wait for the model at a time.
 
@@ -248,7 +248,7 @@ def _expected(assessor: Assessor, distribution: tuple[float, ...]) -> float:
 def assessor_facts(
     assessor: Assessor, model: LanguageModel, verdicts: Iterable[Verdict]
 ) -> dict[str, Any]:
-    """What the metadata of a graph hold of an assessor: who said what of its atoms, by id.
+    """Metadata of a graph on an assessor: its verdicts on atoms, by id.
 
     `fallbacks` counts the verdicts that have a label alone, by why log-probabilities give it no
     probability. An assessor of several steps has `prompts`, and `claims`: by id of atom its text

@@ -16,11 +16,11 @@ from factormodels.extraction.sentences import Chunk, split_chunks, split_sentenc
 
 @dataclass(frozen=True, slots=True)
 class Atomized:
-    """What a language model made of a response.
+    """Atoms that a language model extracted from a response.
 
     Attributes:
         atoms: its claims in order, each with its sentence; repeated claims are kept.
-        chunks: number of chunks that were asked about, those that were cut in two as two.
+        chunks: number of chunks asked about; a chunk split in two counts twice.
         calls: number of questions, also about chunks that were then cut in two.
         failures: (first sentence of the chunk, reason) of chunks without an answer: the claims of
             these sentences are missing, which is not the same as having none.
@@ -33,7 +33,7 @@ class Atomized:
 
 
 def sentence_atoms(response: str, language: str | None = None) -> tuple[Atom, ...]:
-    """One atom per sentence of a response, as it stands there: the path without a model.
+    """Make an atom of each sentence of a response, verbatim; no model is needed.
 
     A sentence is no atomic claim: it may hold several, and pronouns stay unresolved, so that one
     wrong detail is not told apart from what is right beside it. Judge results accordingly.

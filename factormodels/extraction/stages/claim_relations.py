@@ -58,7 +58,7 @@ def n_claim_pairs(n: int, window: int | None = None) -> int:
 
 
 def lexical_shares(pairs: Pairs) -> NDArray[np.float64]:
-    """What the lexical model says of pairs in both orders, (n, 2, 3): it costs nothing.
+    """Probabilities of the lexical model for pairs in both orders, (n, 2, 3), at no cost.
 
     Probabilities of entailment, contradiction and neutral.
     """
@@ -75,8 +75,8 @@ def lexical_shares(pairs: Pairs) -> NDArray[np.float64]:
 def likeliest_related(pairs: Pairs, most: int) -> list[tuple[Atom, Atom]]:
     """The pairs whose words say that they are likeliest related at all, in the order of `pairs`.
 
-    What they say is the lexical model's probability that either order is not neutral, so that calls
-    are spent where an answer is likeliest to make a factor.
+    The score is the lexical model's probability that either order is not neutral, so that calls are
+    spent on the pairs most likely to give a factor.
     """
     return most_valuable(pairs, 1.0 - lexical_shares(pairs)[:, :, 2].min(axis=1), most)
 
@@ -138,8 +138,8 @@ def with_senses(
 ) -> FactGraph:
     """Graph with the relations that discourse senses between claims compile to.
 
-    The language model is asked once about each pair, and shown the response. What is less probable
-    than `least` makes no relation, nor does an order of events. Relations with passages stay, and
+    The language model is asked once about each pair, and shown the response. A sense less probable
+    than `least` gives no relation, nor does an order of events. Relations with passages stay, and
     `metadata["claim_relations"]` is as of `with_judged_claims`, with the number of each sense.
 
     Raises:

@@ -22,10 +22,10 @@ MOST_PASSAGES = 3
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """What claims are corrected to.
+    """Corrected texts of claims.
 
     Attributes:
-        texts: the new text of a claim by id, of those that have one.
+        texts: the new text of each corrected claim, by id.
         failures: (id of the claim, reason) of those without an answer.
     """
 

@@ -63,7 +63,7 @@ def merge_duplicate_atoms(graph: FactGraph) -> FactGraph:
 
 
 def every_atom(graph: FactGraph) -> list[tuple[Atom, str]]:
-    """Every atom of the response and the id of the one that stands for it, merged ones at the end.
+    """Yield every atom of the response with the id of its representative, merged atoms last.
 
     Measures count these: a claim that is made twice is two of the response's claims.
     """

@@ -14,10 +14,10 @@ from factormodels.extraction.language_model import LanguageModel
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """One query per atom.
+    """Queries, one per atom.
 
     Attributes:
-        texts: the queries, in order of the atoms; that of `build_query` where there was no answer.
+        texts: the queries, in order of the atoms; from `build_query` if there was no answer.
         failures: (id of the atom, reason) of those without an answer.
     """
 

@@ -73,8 +73,8 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
 def only_asked(graph: FactGraph, variant: str) -> FactGraph:
     """Graph with those of its relations, and of what is missing, that `relation_pairs` asks for.
 
-    What a variant sees, and what it lacks, is then the same whether or not a wider one was asked
-    for beside it.
+    The relations of a variant, and the missing ones, are then the same with or without a wider
+    variant.
     """
     retrieved_for = {context.id: context.retrieved_for for context in graph.contexts}
     atoms = set(graph.atom_ids)
@@ -140,7 +140,7 @@ def with_relations(
         least: the least probability of an entailment or contradiction that is kept.
         both_orders: whether FR3 asks about every two contexts in both orders; else the second is
             asked where it can make them equivalent, or where the first has no answer.
-        unite: whether two contexts have one relation; else that of each order stays, for
+        unite: whether two contexts have one relation; otherwise both orders stay, for
             `with_corrected_relations`, which unites them.
 
     Raises:
@@ -219,7 +219,7 @@ def with_corrected_relations(
         correct: from probabilities of entailment, contradiction and neutral to corrected ones.
         least: the least probability of an entailment or contradiction that is kept.
         facts: what else the answers depend on, for `metadata["relations"]`.
-        unite: whether two contexts have one relation; else that of each order stays.
+        unite: whether two contexts have one relation; otherwise both orders stay.
     """
     claims = set(between_claims(graph))
     evidence = [relation for relation in graph.relations if relation not in claims]

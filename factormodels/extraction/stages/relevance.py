@@ -1,4 +1,4 @@
-"""Which claims bear on the question of a response, as SAFE asks it."""
+"""Relevance of claims to the question of a response, as SAFE asks it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from factormodels.fact_graph import FactGraph
 def relevances(
     model: LanguageModel, graph: FactGraph, texts: Sequence[str], stage: ModelStage[str]
 ) -> list[bool | None]:
-    """Whether claims bear on the question of a response, in order; None: nobody says.
+    """Relevance of claims to the question of a response, in order; None if unknown.
 
     Args:
         model: the language model.

@@ -66,7 +66,7 @@ class _CheckWorthiness(TypedDict, total=False):
 
 
 class FactcheckClaim(_CheckWorthiness):
-    """One claim of a response, without its text.
+    """Claim of a response, without its text.
 
     Attributes:
         id: name of the claim in its response, the atom of the fact graph: a1, a2, ...
@@ -85,7 +85,7 @@ class FactcheckClaim(_CheckWorthiness):
 
 
 class FactcheckRecord(TypedDict):
-    """One response of Factcheck-Bench without texts, as on a line of the embedded file.
+    """Response of Factcheck-Bench without texts, as on a line of the embedded file.
 
     Attributes:
         id: name of the response: fcb-001, fcb-002, ... by line.

@@ -43,11 +43,11 @@ class _Counts(ToolRecord):
 
 @dataclass(frozen=True)
 class AnnotationCounts:
-    """What annotators did to the claims of some responses.
+    """Counts of annotators' actions on the claims of some responses.
 
     Attributes:
         n_responses: number of the responses.
-        labels: claims by the label that annotators gave them, those that they took out too.
+        labels: claims by annotators' label, including claims that they removed.
         operations: claims that they left unchanged, revised, removed or added, by these words.
         agreements: verdicts of the pipeline that they agreed with, corrected or left pending.
         tokens: mean tokens of a response by stage of the pipeline.
@@ -76,7 +76,7 @@ class GroupedCounts:
 
 
 def recognize(record: object) -> bool:
-    """Whether a JSON value has counts of annotations."""
+    """Return True if a JSON value has counts of annotations."""
     return isinstance(record, dict) and all(isinstance(record.get(key), dict) for key in KEYS)
 
 

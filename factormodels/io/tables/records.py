@@ -42,7 +42,7 @@ _SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[\r\n]', re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a file.
+    """Record of a file.
 
     Attributes:
         value: the JSON value, or the row of a table by column (texts, or typed values for binary

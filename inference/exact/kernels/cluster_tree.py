@@ -23,7 +23,7 @@ from inference.kernels.grouping import group, sort_descending
 class ClusterTree(NamedTuple):
     """A bucket tree in flat arrays, children before parents.
 
-    Within a cluster, variables stand in reverse order of elimination: first those shared with the
+    Within a cluster, variables are in reverse order of elimination: first those shared with the
     parent (the separator), then those eliminated here. So a message is a sum over the last axes.
 
     Attributes:

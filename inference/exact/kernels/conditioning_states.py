@@ -3,7 +3,7 @@
 A state of the cover is a word of bits: variable j of the cover is bit j. The bits of an inner part
 change fastest, so that the products of the other variables over these are rows of numbers that fit
 vector instructions, and the middle and outer parts enter them as two factors for each variable.
-The sum is that of `conditioning_model.py` (Pearl 1988, "Probabilistic reasoning in intelligent
+`conditioning_model.py` defines the sum (Pearl 1988, "Probabilistic reasoning in intelligent
 systems", section 4.4), and marginals are the shares of its terms.
 """
 

@@ -43,7 +43,7 @@ SUM, MAXIMUM = range(2)
 
 
 class LogWalk(NamedTuple):
-    """What a walk up in log space writes.
+    """Output arrays of an upward pass in log space.
 
     Attributes:
         values: float64, the log tables, then the messages to the parents.

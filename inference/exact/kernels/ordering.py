@@ -1,13 +1,13 @@
 """Elimination orders: leaves first, then greedy with seeded restarts, component by component.
 
 Leaves (and isolated variables) are eliminated first in linear time: that is always optimal and
-solves forests outright. What remains is ordered greedily on rows of bits. Two criteria take turns
-over the restarts: fewest fill edges, and smallest resulting table (Kjaerulff 1990, "Triangulation
-of graphs: algorithms giving small total state space"). Ties are broken at random, and the order of
-the smallest total table size wins (Kask, Gelfand, Otten & Dechter 2011, "Pushing the power of
-stochastic greedy ordering schemes for inference in graphical models"). The search ends by its
-effort, counted in steps of about a nanosecond, and not by the clock, so that the order is the same
-on every run; no memory limit plays a part.
+solves forests outright. The remaining variables are ordered greedily on rows of bits. Two criteria
+alternate over the restarts: fewest fill edges, and smallest resulting table (Kjaerulff 1990,
+"Triangulation of graphs: algorithms giving small total state space"). Ties are broken at random,
+and the order of the smallest total table size wins (Kask, Gelfand, Otten & Dechter 2011, "Pushing
+the power of stochastic greedy ordering schemes for inference in graphical models"). The search ends
+after an effort counted in steps of about a nanosecond, not by the clock, so that the order is the
+same on every run; memory limits have no effect.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Clusters of few variables with many states, summed as products of matrices (compiled).
 
 A cluster of two inputs that eliminates one variable e sends the sum over e of one[b, l, e]
-two[b, e, r], where b stands for the variables that both have, l and r for those that one has.
-Nothing but these sums is needed of its table, which is not written then: three products of
-matrices, one on the way up and two down, take the place of some ten walks through as many entries.
-They are loops of our own: libraries bring threads of their own, which on a machine where others
-compute wait for one another far longer than such a product takes. The equations are those of
-`propagation.py`, for two inputs.
+two[b, e, r], with b the variables in both inputs, and l and r the variables in one. Only these sums
+of its table are needed, so the table is not written: three products of matrices, one on the way up
+and two down, replace some ten passes over as many entries. They are explicit loops, because
+libraries start threads, which on a busy machine wait for one another far longer than such a product
+takes. The equations are those of `propagation.py`, for two inputs.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _are_equal(ours, others):
 
 
 class Planning(NamedTuple):
-    """How graphs are planned, and which are left to be solved apart.
+    """Settings of planning, and of the graphs to solve separately.
 
     Attributes:
         seed, restarts, effort: of the search for an order, as `order_components` takes them.
@@ -150,7 +150,7 @@ class Planning(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """What the runs of many graphs give.
+    """Results of the runs of many graphs.
 
     Attributes:
         codes: int64 (n_graphs,), DONE, ZERO, or APART for a graph that is left: too large, or one

@@ -1,8 +1,8 @@
 """Arc consistency: states that no assignment of positive potential can have (compiled).
 
 A state of a variable is dropped if some factor gives zero to every combination of remaining states
-that contains it (generalized arc consistency, Mackworth 1977, "On reading sketch maps"). What is
-dropped is impossible; what remains may still be, except on forests of factors.
+that contains it (generalized arc consistency, Mackworth 1977, "On reading sketch maps"). Dropped
+states are impossible; remaining states may be impossible too, except on forests of factors.
 """
 
 from __future__ import annotations

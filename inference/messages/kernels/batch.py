@@ -1,7 +1,7 @@
 """Many graphs, or many settings of the tables of one, in one call (compiled).
 
-What is computed of each is that of `solve.py`; the loop is here, so that nothing passes between
-compiled code and Python from graph to graph.
+`solve.py` computes each graph; the loop is compiled here, so that nothing passes between compiled
+code and Python from graph to graph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, 
 
 
 class Answers(NamedTuple):
-    """What belief propagation says of many graphs.
+    """Answers of belief propagation for many graphs.
 
     Attributes:
         codes: int64 (n_graphs,), CONVERGED, NOT_CONVERGED or ZERO.

@@ -1,6 +1,6 @@
 """Orders in which messages take their turn: breadth first, or by a heap (compiled).
 
-The heap is that of residual belief propagation: the message that changed most goes first (Elidan,
+The heap implements residual belief propagation: the message that changed most goes first (Elidan,
 McGraw & Koller 2006, "Residual belief propagation").
 """
 

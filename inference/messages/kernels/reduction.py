@@ -1,13 +1,12 @@
 """Reduction: the graph that messages are passed on (compiled).
 
-Tables are natural logarithms, the last variable of a scope fastest. What propagation would find out
-about zeros is found before: states that some factor excludes are
-struck out until nothing follows any more, and variables left with one state leave every scope.
-Then every factor is multiplied into one whose scope holds its own. Two factors on the same pair
-of variables would form a cycle that the model does not have, and count each other's evidence
-twice; one factor on that pair is treated exactly. The product of all tables, and so log Z, stays
-what it is: states are struck out by generalized arc consistency (Mackworth 1977, "On reading sketch
-maps"), and no equation of belief propagation is used here.
+Tables are natural logarithms, the last variable of a scope fastest. Zeros are propagated first:
+states that some factor excludes are removed until none is left to remove, and variables left with
+one state leave every scope. Then every factor is multiplied into one whose scope contains its own.
+Two factors on the same pair of variables would form a cycle that the model does not have, and count
+each other's evidence twice; one factor on that pair is treated exactly. The product of all tables,
+and so log Z, is unchanged: states are removed by generalized arc consistency (Mackworth 1977, "On
+reading sketch maps"), and no equation of belief propagation is used here.
 """
 
 from __future__ import annotations

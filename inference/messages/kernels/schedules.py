@@ -1,10 +1,9 @@
 """Schedules: in which order the messages of belief propagation are renewed (compiled).
 
-The messages are those of `state.py`. SWEEP takes them in breadth-first order and back, FLOODING all
-from the messages of the iteration before, RANDOM in a new order in every iteration, and RESIDUAL
-first those that are expected to change most (Elidan, McGraw & Koller 2006, "Residual belief
-propagation"; expected by the bounds of Sutton & McCallum 2007, "Improved dynamic schedules for
-belief propagation").
+`state.py` defines the messages. SWEEP sends them in breadth-first order and back, FLOODING all from
+the previous iteration's messages, RANDOM in a new order in every iteration, and RESIDUAL by
+decreasing expected change (Elidan, McGraw & Koller 2006, "Residual belief propagation"; expected by
+the bounds of Sutton & McCallum 2007, "Improved dynamic schedules for belief propagation").
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ EASE = 0.97
 
 
 class Passing(NamedTuple):
-    """How messages are passed, and when that ends.
+    """Settings of message passing and its end.
 
     Attributes:
         schedule: SWEEP, FLOODING, RESIDUAL or RANDOM.
@@ -100,9 +99,9 @@ def run(cardinalities, graph, weights, passing):
 def _raise_around(v, starts, around, factor, weight, damping, residual, heap):
     """Raise the priorities of the factors at a variable by what a message to it changed.
 
-    The sum is a bound on what is left to do in others (Sutton & McCallum 2007, "Improved dynamic
+    The sum bounds the remaining work in other factors (Sutton & McCallum 2007, "Improved dynamic
     schedules for belief propagation"). In the factor that sent the message, damping and a weight
-    below 1 leave a share of it to be done.
+    below 1 leave a share of the work.
 
     Args:
         starts, around: int64, the factors at every variable; `v` the variable.

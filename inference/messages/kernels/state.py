@@ -1,6 +1,6 @@
 """The messages of belief propagation, and the update of one factor's messages (compiled).
 
-With m(f, x) the message of factor f to variable x, and m(x, f) that of x to f,
+With m(f, x) the message of factor f to variable x, and m(x, f) the message of x to f,
 
     m(x, f) = prod_{g != f on x} m(g, x)     m(f, x) = sum over all but x of f prod_{y != x} m(y, f)
 
@@ -10,9 +10,10 @@ f^{1 / w_f} (Wainwright, Jaakkola & Willsky 2005, "A new class of upper bounds o
 function").
 
 A message from a factor to a variable is kept as logarithms, shifted so that the largest is 0; each
-variable keeps the weighted sum of what reaches it. What a variable sends to a factor is that sum
-less what the factor sent: infinite terms are counted apart, so zeros never meet in a subtraction.
-Weights are 1 in belief propagation and probabilities of factors in its tree-reweighted form.
+variable keeps the weighted sum of its incoming messages. A variable's message to a factor is that
+sum minus the factor's own message: infinite terms are counted separately, so zeros never meet in a
+subtraction. Weights are 1 in belief propagation and probabilities of factors in its tree-reweighted
+form.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The bound on log Z that spanning forests of factors certify (compiled).
 
 log Z <= sum_T rho(T) log Z(theta(T)) for forests T of probabilities rho(T) and tables theta(T) with
-sum_T rho(T) theta(T) = theta, by convexity; the best such tables are those that the fixed point of
-the messages gives (Wainwright, Jaakkola & Willsky 2005, "A new class of upper bounds on the log
-partition function"). The bound holds for any messages, since the product of the reparametrized
-tables is that of the graph.
+sum_T rho(T) theta(T) = theta, by convexity; the fixed point of the messages gives the best such
+tables (Wainwright, Jaakkola & Willsky 2005, "A new class of upper bounds on the log partition
+function"). The bound holds for any messages, since the product of the reparametrized tables equals
+the graph's.
 """
 
 from __future__ import annotations

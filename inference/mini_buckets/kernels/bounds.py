@@ -49,7 +49,7 @@ class Layouts(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What a pass over mini-buckets reads, and the arrays that it writes to.
+    """Inputs and output arrays of a pass over mini-buckets.
 
     Attributes:
         order: int64 (n_variables,), the elimination order.

@@ -152,7 +152,7 @@ def _write_shares(values, total, out):
 
 
 class Propagation(NamedTuple):
-    """How a join graph is made, and messages are passed on it.
+    """Settings of a join graph and of message passing on it.
 
     Attributes:
         i_bound: most variables of a message.

@@ -86,7 +86,7 @@ def _united_entries(a, entries, b, counts):
 
 @kernel
 def _home_of(scope, opened, contents, lengths, entries, counts, i_bound, table_limit, heuristic):
-    """Mini-bucket that a function joins; -1 if it fits none of those that are open.
+    """Mini-bucket that a function joins; -1 if it fits no open one.
 
     Args:
         scope: int64, its places, descending.

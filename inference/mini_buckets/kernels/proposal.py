@@ -105,7 +105,7 @@ def _chosen(shares, remaining):
 
 
 class DrawnWeights(NamedTuple):
-    """What draws and their weights are written to.
+    """Output arrays of draws and their weights.
 
     Attributes:
         log_weights: float64 (n_draws,), logarithms of f / q.

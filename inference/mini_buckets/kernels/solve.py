@@ -47,7 +47,7 @@ def _first_weights(mini, sign):
 
 
 class Tightening(NamedTuple):
-    """How mini-buckets are made, and their bound tightened.
+    """Settings of mini-buckets and of tightening their bound.
 
     Attributes:
         i_bound: most variables of a message.
@@ -91,8 +91,8 @@ def tighten(graph, order, tightening, stop):
 def tighten_for_draws(graph, order, tightening, stop):
     """Tighten as `tighten` does, and return the mini-buckets as the last pass upwards left them.
 
-    The bound is that of this pass, and there are no marginals. Once `stop` is not 0, the pass under
-    way is the last.
+    This pass gives the bound, and there are no marginals. Once `stop` is not 0, the current pass is
+    the last.
 
     Returns:
         bound, marginals, trace, splits, settled: as of `tighten`.

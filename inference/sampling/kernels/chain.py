@@ -54,7 +54,7 @@ class BlockedGraph(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Where a chain stands; every array is moved along in place.
+    """State of a chain; every array is updated in place.
 
     Attributes:
         states: int64 (n_variables,), an assignment of positive potential.

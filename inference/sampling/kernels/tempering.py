@@ -58,7 +58,7 @@ def _scale(log_values, inverse, tables):
 
 
 class ChainDraws(NamedTuple):
-    """What a chain draws, and how its copies exchanged temperatures.
+    """Draws of a chain, and exchanges of temperatures between its copies.
 
     Attributes:
         states: (draws, n_variables), the states after every sweep after the burn-in.

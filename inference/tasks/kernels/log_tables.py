@@ -1,11 +1,10 @@
 """Products of the inputs of a cluster in log space, with any of them left out (compiled).
 
-The inputs of a cluster stand in slots: its factors and the messages of its children, as its program
-has them, then the message of its parent, then one variable of it by itself. A product is kept as
-the sum of the finite logarithms and the number of zeros, so that an input can be left out of it
-exactly, also where that input is zero: the message along input k is the sum of prod_{j != k} f_j
-(Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation"), of which all k are
-had for one product.
+The inputs of a cluster are in slots: its factors and the messages of its children, as in its
+program, then the message of its parent, then one variable by itself. A product is kept as the sum
+of the finite logarithms and the number of zeros, so that an input can be left out of it exactly,
+also where that input is zero: the message along input k is the sum of prod_{j != k} f_j (Shenoy &
+Shafer 1990, "Axioms for probability and belief-function propagation"), and one product gives all k.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def send(program, c, slot, shift, length, values, work):
     A slot that is not in the product is not left out of it either.
 
     Args:
-        shift: distance among the values from what stands in the slot to what is written.
+        shift: distance among the values from the slot's content to the output.
         length: number of values in the slot.
     """
     program, work = lent((program, work))

@@ -1,11 +1,11 @@
 """Posteriors under removal of groups of factors, from the messages of one propagation (compiled).
 
 Removing factors changes messages only within the smallest part of the tree that holds them. There
-they are sent anew, from clusters and messages that are kept, so that nothing is divided out and
-factors with zeros are removed exactly. What lies outside is read through the part's borders. It is
-the propagation of Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation",
-of the model without the factors; fast retraction (Cowell & Dawid 1992, "Fast retraction of evidence
-in a probabilistic expert system") is its case of one piece of evidence a variable.
+they are recomputed from kept clusters and messages, so that nothing is divided out and factors with
+zeros are removed exactly. The rest is read through the part's borders. It is the propagation of
+Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation", of the model without
+the factors; fast retraction (Cowell & Dawid 1992, "Fast retraction of evidence in a probabilistic
+expert system") is its case of one piece of evidence a variable.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
     """Scratch for the smallest part of a tree that holds some factors, one entry per cluster.
 
     Attributes:
-        clusters: int64, those that wait to be put into the part.
+        clusters: int64, clusters waiting to join the part.
         part: int64, the clusters of the part, children first.
         inside: int64, the last group whose part held each cluster; -1 for none.
         is_top: bool, whether a cluster is the last of the part in its component.
@@ -56,7 +56,7 @@ class Parts(NamedTuple):
 
 
 class Removals(NamedTuple):
-    """What is removed, and whose posteriors are wanted then.
+    """Removed factors, and the variables whose posteriors are requested.
 
     Attributes:
         group_starts, groups: int64, the factors of every group that is removed by itself.

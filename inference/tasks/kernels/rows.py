@@ -1,9 +1,9 @@
 """Rows of numbers that pass up a calibrated cluster tree, one per state of a separator (compiled).
 
-A row says what is asked of the targets at and below a cluster, given that state. An entry of a
-table joins the rows of its children, which are independent given the entry, with the cluster's own
-targets; its row is shared out to its separator by the entry's probability given that. Rows are
-probabilities, so that nothing needs to be scaled. With s a state of the separator, r one of the
+A row has the requested quantity of the targets at and below a cluster, given that state. An entry
+of a table joins the rows of its children, which are independent given the entry, with the cluster's
+own targets; its row is distributed over its separator by the entry's probability given the
+separator. Rows are probabilities and need no scaling. With s a state of the separator, r one of the
 variables eliminated and s_k what child k sees of both,
 
     row(s) = sum_r P(r | s) (own(s, r) * row_1(s_1) * ... * row_m(s_m))
@@ -107,7 +107,7 @@ def pass_rows(operation, walk, result):
 
 @inner_kernel
 def _join_rows(operation, walk, c, totals, stack, scratch, result):
-    """Add to the rows of cluster `c` those that its children and targets make, entry by entry.
+    """Add the contributions of its children and targets to the rows of cluster `c`, entry by entry.
 
     Args:
         totals: float64, the sum of the table for each state of the separator.
@@ -172,7 +172,7 @@ def _convolve_children(walk, c, rows, stack, row, other):
 
 @inlined_kernel
 def _counted(walk, c, entry):
-    """How many of the targets eliminated in cluster `c` are in their counted state in an entry."""
+    """Number of targets eliminated in cluster `c` that are in their counted state in an entry."""
     tree = walk.tree
     counted = 0
     inner = 1
