@@ -36,7 +36,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "factormodels.io": (
         *(("file_report",), ("reading", "taught_responses", "writing")),
-        *(("formats", "networks"), ("relation_table",), ("claim_rows", "labels")),
+        *(("formats", "networks"), ("relation_record", "relation_table"), ("claim_rows", "labels")),
         ("claim_records", "fact_graph_json", "learned_files", "store"),
         *(("tables",), ("json", "yaml"), ("not_used", "source")),
     ),

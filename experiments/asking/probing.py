@@ -33,6 +33,7 @@ from experiments.asking.relation_settings import RelationSettings
 from experiments.asking.session import Session
 from factormodels.claims import likeliest_kind
 from factormodels.errors import FactormodelsError, InputError
+from factormodels.extraction.asking.table import RELATION
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.accounting import Account, charged_to
 from factormodels.extraction.language_model.cache import NotRecordedError
@@ -211,13 +212,13 @@ def probe_model(model: LanguageModel, name: str) -> ProbeResult | None:
     except NotRecordedError:
         return None
     _refuse_outage(probed, account, model.name)
-    words = _words(model, probe)
+    words = _words(model, probe, RELATION.prompt if probe.stage is None else probe.stage.prompt)
     return _result(probed, model.name, log_probability_facts(probed, words))
 
 
-def _words(model: LanguageModel, probe: Probe) -> Sequence[str]:
-    """The words of the labels of a stage's probe, lower case."""
-    prompt = prompts_of(model)[probe.stage.prompt if probe.stage is not None else "relation"]
+def _words(model: LanguageModel, probe: Probe, name: str) -> Sequence[str]:
+    """The words of a probe's labels in the prompt of a name, lower case."""
+    prompt = prompts_of(model)[name]
     return prompt.words(probe.labels) if set(prompt.labels) <= {*probe.labels} else probe.labels
 
 
@@ -245,13 +246,15 @@ def probe_language_model_relations(
     """
     probe = probe_named(RELATIONS)
     asked, seen = watched(model)
+    judge = judging(asked)
     try:
         with charged_to(account := Account()):
-            probed = probe_relations(judging(asked), probe, seen)
+            probed = probe_relations(judge, probe, seen)
     except NotRecordedError:
         return None
     _refuse_outage(probed, account, model.name)
-    return _result(probed, model.name, log_probability_facts(probed, _words(model, probe)))
+    words = _words(model, probe, getattr(judge, "prompt", RELATION.prompt))
+    return _result(probed, model.name, log_probability_facts(probed, words))
 
 
 def _refuse_outage(probed: Probed, account: Account, name: str) -> None:
@@ -428,6 +431,7 @@ def probe_in_session(session: Session, settings: RelationSettings, name: str) ->
             method=settings.method,
             window=settings.window,
             openness=settings.openness,
+            prompt=settings.relation_prompt,
         )[0]
 
     if chosen != "model":

@@ -14,10 +14,10 @@ from pydantic import BeforeValidator, PlainSerializer
 from experiments.settings import Option
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, MissingDependencyError, unknown_name
-from factormodels.extraction.asking.table import STATED_RELATION
+from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS, STATED_RELATION
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
-from factormodels.extraction.prompts.replaced import OURS, Prompts
+from factormodels.extraction.prompts.replaced import OURS, Prompts, prompts_of
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
@@ -100,6 +100,7 @@ def relation_model(
     method: str = "automatic",
     window: int | None = None,
     openness: float = OPENNESS,
+    prompt: str = RELATION.prompt,
     option: str = "--relations",
 ) -> tuple[RelationModel, dict[str, Any]]:
     """Build the relation model of a name in `RELATIONS`, with the facts that results depend on.
@@ -111,6 +112,7 @@ def relation_model(
         method: where the language model's probabilities come from: one of `Method`.
         window: tokens that it takes; None for what is known of it.
         openness: how far a probability from log-probabilities may be open.
+        prompt: words that the language model is asked in, one of `RELATION_PROMPTS`.
         option: what gives the name, for errors.
 
     Raises:
@@ -123,6 +125,7 @@ def relation_model(
     if name == "model":
         if model is None:
             raise InputError(f"{option} model needs a language model; name one with --model")
+        refuse_unasked_prompts(prompts_of(model), prompt)
         # It has no further facts: `_model_facts` has its name, method and prompts.
         built = build_relation_model(
             "prompted",
@@ -130,16 +133,37 @@ def relation_model(
             method=method_named(method),
             window=window,
             openness=openness,
+            prompt=prompt,
         )
-        return built, {} if window is None else {"window": window}
+        facts: dict[str, Any] = {} if window is None else {"window": window}
+        # The default is no fact, so that a batch of an earlier version goes on.
+        return built, facts if prompt == RELATION.prompt else facts | {"relation_prompt": prompt}
     if name == "lexical":
         return build_relation_model(name), {}
     if kind in ("recorded", *LOCAL) and named_path:
         path = Path(named_path)
-        facts = relation_model_facts(kind, path=path)
+        path_facts = relation_model_facts(kind, path=path)
         built = build_relation_model(kind, path=path, labels=labels)
-        return built, {f"{kind}_sha256": facts["sha256"]}
+        return built, {f"{kind}_sha256": path_facts["sha256"]}
     raise InputError(f"{option} {name!r} is unknown; use one of {', '.join(RELATIONS)}")
+
+
+def refuse_unasked_prompts(prompts: Prompts, asked: str) -> None:
+    """Refuse a user's prompts for relations if none of them is the one that is asked.
+
+    Args:
+        prompts: the prompts.
+        asked: name of the prompt for relations that is asked.
+
+    Raises:
+        InputError: if they replace other prompts for relations alone.
+    """
+    replaced = [name for name in RELATION_PROMPTS if name in prompts.replaced]
+    if replaced and asked not in replaced:
+        raise InputError(
+            f"--prompts replaces the prompt {replaced[0]!r}, and relations are asked for by "
+            f"{asked!r}; give --relation-prompt {replaced[0]}, or name the file {asked}.yaml"
+        )
 
 
 def method_named(method: str) -> Method:
@@ -164,6 +188,7 @@ def build_relation_model(
     window: int | None = None,
     labels: Mapping[str, str] | None = None,
     openness: float = OPENNESS,
+    prompt: str = RELATION.prompt,
 ) -> RelationModel:
     """A relation model, loaded and ready.
 
@@ -175,6 +200,7 @@ def build_relation_model(
         samples: its answers per pair, for the method "samples"; None for what is usual.
         window: tokens that it takes; None for what litellm knows of it.
         openness: how far its probabilities from log-probabilities may be open.
+        prompt: words that it is asked in, one of `RELATION_PROMPTS`.
 
     Raises:
         InputError: for a model that is not there.
@@ -187,7 +213,7 @@ def build_relation_model(
         )
 
         known = window or known_window(model.name) or WINDOW
-        options: dict[str, Any] = {"openness": openness}
+        options: dict[str, Any] = {"openness": openness, "prompt": prompt}
         if samples is not None:
             options["samples"] = samples
         return PromptedRelationModel(model, method, window=known, **options)
@@ -210,6 +236,7 @@ def relation_model_facts(
     method: Method = "automatic",
     samples: int | None = None,
     openness: float = OPENNESS,
+    prompt: str = RELATION.prompt,
     prompts: Prompts = OURS,
 ) -> dict[str, Any]:
     """Facts that a relation model's answers depend on, as JSON values; nothing is loaded.
@@ -225,7 +252,7 @@ def relation_model_facts(
     path_facts = {} if path is None else {"sha256": content_hash(path)}
     if kind != "prompted":
         return path_facts
-    names = [stage_of_method(method).prompt]
+    names = [stage_of_method(method, prompt).prompt]
     if method in _BY_TOKENS:
         names.append(STATED_RELATION.prompt)  # where log-probabilities cannot be used
     asked: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,24 @@ from experiments.asking.relation_correction import AUTOMATIC, CorrectionName
 from experiments.asking.relation_models import Relations
 from experiments.settings import USUAL, Option, Settings
 from experiments.settings.limits import Openness
+from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
+
+if TYPE_CHECKING:
+    RelationPromptName = str
+else:
+    # From the table, so that one more prompt there is one more that may be given.
+    RelationPromptName = Literal[RELATION_PROMPTS]
+
+RelationPrompt = Annotated[
+    RelationPromptName,
+    Field(
+        description="Prompt that asks for the relation of a passage to a claim; `factormodels list "
+        "prompts` lists them."
+    ),
+    Option("NAME"),
+]
+"""Prompt that asks for a relation, with what it means."""
 
 
 class RelationMethodSettings(Settings):
@@ -24,6 +41,8 @@ class RelationMethodSettings(Settings):
     """How much the language model reads at once; longer passages are read in overlapping parts."""
 
     openness: Openness = OPENNESS
+
+    relation_prompt: RelationPrompt = RELATION.prompt
 
 
 class RelationSettings(RelationMethodSettings):

@@ -202,7 +202,7 @@ def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEst
     """
     number = questions = answers = 0
     for probe in map(probe_named, names):
-        stage = stage_of_method(plan.method) if probe.stage is None else probe.stage
+        stage = _relation_stage(plan) if probe.stage is None else probe.stage
         repeated = getattr(plan.judge, "answers_per_pair", 1) if probe.stage is None else 1
         template = prompts_of(plan.model)[stage.prompt]
         texts = [
@@ -314,8 +314,13 @@ def _relations(
         wide = _windows(variant, size, plan)
         extents[index] = replace(extents[index], windows=wide, overlap=OVERLAP if wide > 1 else 0.0)
     repeated = getattr(plan.judge, "answers_per_pair", 1)
-    row = _row(stage_of_method(plan.method), extents, exact, plan, repeated)
+    row = _row(_relation_stage(plan), extents, exact, plan, repeated)
     return replace(row, stage=stage, chosen=chosen, inference=inference)
+
+
+def _relation_stage(plan: AssessmentPlan) -> ModelStage[Any]:
+    """The stage that asks for relations, with the prompt of the relation model."""
+    return stage_of_method(plan.method, getattr(plan.judge, "prompt", table.RELATION.prompt))
 
 
 def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:

@@ -243,6 +243,7 @@ def make_plan(
         method=settings.method,
         window=settings.window,
         openness=settings.openness,
+        prompt=settings.relation_prompt,
     )
     facts |= chosen_facts
     widest = max(settings.variant, key=EXTRACTED_VARIANTS.index)
@@ -252,7 +253,11 @@ def make_plan(
         method = method_named(settings.method)
         asked = prompts_of(session.model)
         relation_facts = chosen_facts | relation_model_facts(
-            "prompted", method=method, openness=settings.openness, prompts=asked
+            "prompted",
+            method=method,
+            openness=settings.openness,
+            prompt=settings.relation_prompt,
+            prompts=asked,
         )
     relation_place = len(stages)
     both = settings.orders == "both"

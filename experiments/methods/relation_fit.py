@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration.intervals import IntervalSettings
 from calibration.label_bias import (
     VectorScaling,
     compare_corrections,
     cross_fit_scaling,
-    estimate_label_scores,
     fit_vector_scaling,
     label_scores,
     smoothed_mean,
     without_bias,
 )
-from calibration.scoring import score
 from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_correction import (
     BATCH,
@@ -37,6 +34,7 @@ from experiments.columns.labeled_relations import (
     judged_responses,
     read_labeled_relations,
 )
+from experiments.evaluators.recorded_relations import LEARNED, relation_score_row
 from experiments.evaluators.relation_quality import in_sample, labeled_pairs
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
@@ -57,8 +55,6 @@ if TYPE_CHECKING:
 
 GIVEN = "given"
 """The relation model of a table that has its probabilities."""
-
-LEARNED = "learned"
 
 
 def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
@@ -144,6 +140,7 @@ def _answered_pairs(
         method=settings.method,
         window=settings.window,
         openness=settings.openness,
+        prompt=settings.relation_prompt,
     )
     answers = ask(judge, [each.pair for each in labeled])
     kept = [
@@ -177,16 +174,8 @@ def _in_sample(relations: str, graphs: Sequence[FactGraph]) -> Iterator[str]:
 
 def _row(name: str, p: Floats, pairs: LabeledRelations, seed: int) -> dict[str, Any]:
     """Scores of probabilities, with intervals over responses."""
-    row: dict[str, Any] = {"correction": name, "n": len(pairs.y)}
-    for quantity, estimate in estimate_label_scores(p, pairs.y, pairs.responses).items():
-        row |= named(quantity, (estimate.value, *estimate.interval))
-    confidence, right = p.max(axis=1), p.argmax(axis=1) == pairs.y
-    intervals = IntervalSettings(n_bootstrap=500, seed=seed)
-    scored = score(
-        confidence, right, list(pairs.responses), scores=("ece",), intervals=intervals, test=None
-    )
-    ece = scored.models[0].scores["ece"]
-    row |= named("ece", (ece.value, *ece.interval))
+    scores = relation_score_row(p, pairs.y, pairs.responses, seed)
+    row: dict[str, Any] = {"correction": name, **scores}
     difference = (math.nan,) * 3
     if name != NONE and len(set(pairs.responses)) > 1:
         compared = compare_corrections(p, pairs.p, pairs.y, pairs.responses, seed=seed)

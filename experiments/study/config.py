@@ -32,6 +32,7 @@ from calibration.learned_potentials.graph_potentials import LEARNABLE, OF_RELATI
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
 from experiments.asking.relation_correction import NONE
+from experiments.asking.relation_settings import RelationPrompt
 from experiments.asking.settings import AnswerSettings
 from experiments.columns.cell_names import NO_GRAPH, RECORDED
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
@@ -56,7 +57,7 @@ from factormodels.claims import LEAST_PROBABILITY
 from factormodels.conventions import Conventions, GraphConventions, stated
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
-from factormodels.extraction.asking.table import ASSESSORS
+from factormodels.extraction.asking.table import ASSESSORS, RELATION
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.prompted import Method
 from factormodels.io.json import plain_hash
@@ -330,6 +331,8 @@ class RelationModelChoice(Asking):
 
     openness: Openness = OPENNESS
 
+    prompt: RelationPrompt = RELATION.prompt
+
     least: Least = LEAST_PROBABILITY
 
     @model_validator(mode="after")
@@ -340,7 +343,7 @@ class RelationModelChoice(Asking):
             )
         if self.path is not None and self.model not in (*LOCAL_MODELS, RECORDED):
             raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
-        options = self.given("method", "samples", "openness", "language_model", *ACCESS)
+        options = self.given("method", "samples", "openness", "prompt", "language_model", *ACCESS)
         if options and self.model != "prompted":
             raise ValueError(f"{options[0]} is for the relation model 'prompted'; leave it out")
         if self.as_recorded and self.label:

@@ -18,8 +18,18 @@ from typing import Any
 
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
+from factormodels.io.relation_record import RelationRecord, parse_relation_record
 
-__all__ = ["Card", "Dataset", "card", "load", "names", "with_claim_relations"]
+__all__ = [
+    "Card",
+    "Dataset",
+    "card",
+    "load",
+    "names",
+    "relation_record",
+    "relation_records",
+    "with_claim_relations",
+]
 
 # Options of each dataset's loader.
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -160,6 +170,32 @@ def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
         )
         for graph in dataset.graphs
     )
+
+
+_RECORD = ".relations.jsonl"
+
+
+def relation_records() -> tuple[str, ...]:
+    """Return the names of the embedded records of models' answers about relations.
+
+    A name is DATASET.MODEL, or DATASET.MODEL.prompts for answers to several prompts.
+    """
+    files = resources.files(__name__).joinpath("data").iterdir()
+    return tuple(
+        sorted(file.name.removesuffix(_RECORD) for file in files if file.name.endswith(_RECORD))
+    )
+
+
+def relation_record(name: str) -> RelationRecord:
+    """Return recorded answers of a model about the relations of a dataset.
+
+    Raises:
+        InputError: if no record has that name.
+    """
+    if name not in relation_records():
+        raise InputError(unknown_name(f"the record {name!r}", name, relation_records()))
+    file = resources.files(__name__).joinpath("data", name + _RECORD)
+    return parse_relation_record(file.read_text(encoding="utf-8"), f"record {name}")
 
 
 def _check(name: str, options: Mapping[str, Any]) -> None:

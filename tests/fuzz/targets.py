@@ -68,6 +68,13 @@ from factormodels.io.fact_graph_json import looks_like_fact_graph
 from factormodels.io.formats.factscore_passages import with_passages
 from factormodels.io.networks.uai import parse_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
+from factormodels.io.relation_record import (
+    RecordedAnswer,
+    RecordedPrompt,
+    RecordOrigin,
+    read_relation_record,
+    record_text,
+)
 from factormodels.io.source.files import read_text
 from factormodels.io.store.results import STORE, open_store
 from factormodels.io.tables.data_table import read_table
@@ -180,6 +187,13 @@ _OVERRIDES = (
     *(b"datasets=[{name: demonstration, limit: 2}]", b"reliability={bins: 3}", b"seeds=[1, 2]"),
     *(b"significance.resamples=100", b"variants=[given, FR1]", b"outputs=[]", b"study=name"),
 )
+_RELATION_RECORD = record_text(
+    RecordOrigin("factcheck-bench", "m", 2, prompts=(RecordedPrompt("relation", 2, "ab"),)),
+    (
+        RecordedAnswer("r1", "c1", "a1", "relation", (-0.5, -1.5, -2.0), "", (40, 20, 2), 0.5),
+        RecordedAnswer("r1", "c2", "a1", "relation", None, "it says nothing"),
+    ),
+).encode()
 _CORRECTION = _json(
     {
         **{"format": "factormodels/relation-correction", "version": 1},
@@ -585,6 +599,7 @@ TARGETS = (
     Target("study", "study.yaml", (STUDY, b"base: compare\nseed: 2\n"), _study, 60),
     Target("override", "override.txt", _OVERRIDES, _override, 60),
     Target("correction", "c.json", (_CORRECTION,), _correction, 20),
+    Target("relation record", "r.jsonl", (_RELATION_RECORD,), read_relation_record, 20),
     Target("labeled relations", "pairs.csv", (_PAIRS,), read_labeled_relations, 20),
     Target("user data", "data.yaml", (_USER_DATA,), _user_data, 20),
     Target(

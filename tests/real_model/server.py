@@ -23,10 +23,12 @@ class RealModel:
     Attributes:
         name: the model, as `--model` takes it.
         api_base: address of the server, as `--api-base` takes it.
+        pid: id of the server's process.
     """
 
     name: str
     api_base: str
+    pid: int
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -63,7 +65,9 @@ def serving(model: str, *options: str) -> Iterator[RealModel]:
             if not address:
                 raise RuntimeError(f"the server did not start: {process.stderr.read()[-2000:]}")
             yield RealModel(
-                f"openai/{Path(model).name.removesuffix('.gguf')}", f"{address.strip()}/v1"
+                f"openai/{Path(model).name.removesuffix('.gguf')}",
+                f"{address.strip()}/v1",
+                process.pid,
             )
         finally:
             process.kill()

@@ -396,6 +396,7 @@ def open_models(
                     method=choice.method,
                     samples=choice.samples,
                     openness=choice.openness,
+                    prompt=choice.prompt,
                 )
 
             asked = None if consumption is None else WithPrompts(consumption, prompts)
@@ -579,6 +580,7 @@ def _relation_facts(
             method=choice.method,
             samples=choice.samples,
             openness=choice.openness,
+            prompt=choice.prompt,
             prompts=prompts,
         )
     except InputError as error:

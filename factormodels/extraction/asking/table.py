@@ -134,9 +134,19 @@ def _each_window(extent: Extent, _slots: Mapping[str, str]) -> Calls:
     )
 
 
+RELATION_PROMPTS = (
+    "relation",
+    "relation_reordered",
+    "relation_bare",
+    "relation_question",
+    "relation_question_examples",
+    "relation_support",
+)
+"""Prompts that ask for the relation of a passage to a claim as a label, the default first."""
+
 RELATION = ModelStage(
     "relations",
-    "relation",
+    RELATION_PROMPTS[0],
     label_reading(tuple(map(str, JUDGED_KINDS))),
     tokens=16,
     top_logprobs=5,
@@ -352,7 +362,8 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
 
 STAGES: tuple[ModelStage[Any], ...] = (
     *(ATOMIZER, REVISER, QUERIES, SUMMARIZER, PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE),
-    *(RELATION, STATED_RELATION, CLAIM_RELATION, CORRECTION, RELEVANCE, FACT_RELEVANCE),
+    *(replace(RELATION, prompt=name) for name in RELATION_PROMPTS),
+    *(STATED_RELATION, CLAIM_RELATION, CORRECTION, RELEVANCE, FACT_RELEVANCE),
     *(CLAIM_FAILURES, MISSING_CLAIMS, REFUSAL, PADDING, CLAIM_AS_QUESTION),
     *(setting.stage for setting in SELF_SETTINGS.values()),
     *(step.stage for assessor in ASSESSORS.values() for step in assessor.steps),

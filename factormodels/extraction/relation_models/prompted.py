@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 from factormodels.claims import JUDGED_KINDS, likeliest_kind
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.asking.loop import ask_one, request_of
 from factormodels.extraction.asking.readings import label_reading
 from factormodels.extraction.asking.stage import ModelStage, Question
-from factormodels.extraction.asking.table import RELATION, STATED_RELATION
+from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS, STATED_RELATION
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import (
     Failure,
@@ -81,6 +81,8 @@ class PromptedRelationModel:
             passage is read in overlapping windows.
         openness: maximum width of the interval of a relation's probability due to tokens that are
             missing from the list, in [0, 1]; beyond it, the fallback is used.
+        prompt: name of the prompt of the methods "logprobs" and "samples", one of
+            `RELATION_PROMPTS`.
     """
 
     model: LanguageModel
@@ -93,6 +95,7 @@ class PromptedRelationModel:
     concurrency: int = MOST_WAITING
     window: int = WINDOW
     openness: float = OPENNESS
+    prompt: str = RELATION.prompt
 
     def __post_init__(self) -> None:
         known = get_args(Method)
@@ -111,6 +114,9 @@ class PromptedRelationModel:
             raise InputError(
                 f"the openness of a relation model is {self.openness}; give a number from 0 to 1"
             )
+        if self.prompt not in RELATION_PROMPTS:
+            subject = f"the prompt {self.prompt!r} of relations"
+            raise InputError(unknown_name(subject, self.prompt, RELATION_PROMPTS))
         if not 1 <= self.top_logprobs <= _MOST_ALTERNATIVES:
             raise InputError(f"top_logprobs is {self.top_logprobs}; give 1 to {_MOST_ALTERNATIVES}")
 
@@ -173,7 +179,9 @@ class PromptedRelationModel:
 
     def _around(self, method: Method) -> int:
         """Return the tokens of a question without its texts, and of its answer."""
-        request = request_of(self.model, self._question(TextPair("", ""), stage_of_method(method)))
+        request = request_of(
+            self.model, self._question(TextPair("", ""), stage_of_method(method, self.prompt))
+        )
         asked = sum(tokens_at_most(message.content) for message in request.messages)
         return asked + request.max_tokens
 
@@ -227,6 +235,7 @@ class PromptedRelationModel:
         by_tokens = method == "logprobs"
         return replace(
             RELATION,
+            prompt=self.prompt,
             read=label_reading(_NAMES, openness=self.openness),
             temperature=self.temperature if method == "samples" else 0.0,
             top_logprobs=self.top_logprobs if by_tokens else 0,
@@ -256,9 +265,14 @@ def _by_passage(pairs: Sequence[TextPair]) -> list[int]:
     return [number for group in groups.values() for number in group]
 
 
-def stage_of_method(method: str) -> ModelStage[Any]:
-    """Return the stage that a method uses."""
-    return STATED_RELATION if method == "verbalised" else RELATION
+def stage_of_method(method: str, prompt: str = RELATION.prompt) -> ModelStage[Any]:
+    """Return the stage that a method uses.
+
+    Args:
+        method: one of `Method`.
+        prompt: name of the prompt of methods that ask for a label, one of `RELATION_PROMPTS`.
+    """
+    return STATED_RELATION if method == "verbalised" else replace(RELATION, prompt=prompt)
 
 
 def tokens_at_most(text: str) -> int:

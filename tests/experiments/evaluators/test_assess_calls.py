@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from factormodels import read_many
+from factormodels.extraction.asking.table import RELATION, STATED_RELATION
 from factormodels.extraction.prompts.replaced import OURS
 from tests.experiments.conftest import invoke
 from tests.experiments.evaluators.test_assess_model import (
@@ -120,7 +121,7 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
     graph = read_many(notes / "o/graphs.jsonl")[0]
     relations = graph.metadata["relations"]
     assert (relations["method"], relations["origins"]) == ("automatic", {"verbalised": 2})
-    prompts = ("relation", "relation_verbalised")
+    prompts = (RELATION.prompt, STATED_RELATION.prompt)
     assert relations["prompts"] == [OURS.identity_of(name) for name in prompts]
     assert graph.metadata["consumption"]["relations"]["not_sent"] == [
         "logprobs",

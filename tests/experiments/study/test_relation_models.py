@@ -10,17 +10,24 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pydantic import ValidationError
 
-from experiments.asking.relation_models import relation_model_facts
+from experiments.asking.relation_models import relation_model, relation_model_facts
+from experiments.methods.probe import ProbeSettings
 from experiments.study.config import LanguageModelChoice
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import StudyDesign, design, run_study
 from factormodels import read_many
+from factormodels.claims import RelationKind
 from factormodels.datasets import load
 from factormodels.errors import InputError
+from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS
+from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.prompts.replaced import Prompts, WithPrompts
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.io import write_many
@@ -28,6 +35,7 @@ from factormodels.io.store.results import STORE, read_store
 from factormodels.variants import merge_duplicate_contexts
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
 from tests.experiments.study.test_runner import assert_same_files
+from tests.factormodels.extraction.models import AnsweringModel
 from tests.refusals import refused
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]
@@ -339,3 +347,42 @@ def test_the_openness_of_log_probabilities_is_part_of_what_answers_depend_on() -
     assert relation_model_facts("prompted") != relation_model_facts("prompted", openness=0.1)
     # Whoever states a confidence has none.
     assert "openness" not in relation_model_facts("prompted", method="verbalised")
+
+
+def test_the_prompt_for_relations_is_chosen_by_name() -> None:
+    model = AnsweringModel(lambda _: "unknown")
+    judge, facts = relation_model(
+        "model", model, method="samples", prompt="relation_question_examples"
+    )
+    assert facts == {"relation_prompt": "relation_question_examples"}
+    assert relation_model("model", model)[1] == {}
+    (answer,) = judge.judge([TextPair("It rained.", "It was cold.")])
+    assert isinstance(answer, Judgement)
+    assert answer.kind is RelationKind.NEUTRAL
+    assert {request.prompt.name for request in model.asked} == {"relation_question_examples"}
+    asked = relation_model_facts("prompted", prompt="relation_support")["prompts"]
+    assert [prompt["name"] for prompt in asked] == ["relation_support", "relation_verbalised"]
+    refused(
+        "'relation_suport' .*did you mean 'relation_support'",
+        PromptedRelationModel,
+        model,
+        prompt="relation_suport",
+    )
+
+
+def test_a_users_prompt_that_is_not_asked_is_refused() -> None:
+    prompts = Prompts({"relation_bare": load_prompt("relation_bare")})
+    model = WithPrompts(AnsweringModel(lambda _: "neutral"), prompts)
+    refused(
+        f"--prompts replaces the prompt 'relation_bare', .* by '{RELATION.prompt}'; "
+        "give --relation-prompt relation_bare",
+        *(relation_model, "model", model),
+    )
+    assert relation_model("model", model, prompt="relation_bare")[1]
+
+
+def test_every_prompt_for_relations_may_be_given() -> None:
+    for name in RELATION_PROMPTS:
+        assert ProbeSettings(relation_prompt=name).relation_prompt == name
+    with pytest.raises(ValidationError, match="relation_prompt"):
+        ProbeSettings(relation_prompt="atomizer")

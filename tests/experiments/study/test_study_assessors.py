@@ -16,6 +16,7 @@ import pytest
 
 from experiments.study.rows import RowsFile, read_rows
 from factormodels.datasets import load
+from factormodels.extraction.asking.table import RELATION
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.stages.assessors import assess, posteriors
 from tests.experiments.conftest import KEY, begin, invoke
@@ -116,7 +117,10 @@ def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
     assert facts["prompt_tokens"] == 20 * (facts["answers"] + missing)
     assert [prompt["name"] for prompt in facts["prompts"]] == ["assess_factscore"]
     asked = manifest["models"]["relation_models"]["asked"]
-    assert [prompt["name"] for prompt in asked["prompts"]] == ["relation", "relation_verbalised"]
+    assert [prompt["name"] for prompt in asked["prompts"]] == [
+        RELATION.prompt,
+        "relation_verbalised",
+    ]
     written = [path.read_bytes() for path in keyed.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in content for content in written)
     assert server.url not in (keyed / "out" / "manifest.json").read_text()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from factormodels import Atom, Context, FactGraph
+from factormodels.extraction.asking.table import RELATION
 from factormodels.extraction.language_model import Completion, Request, Token
 from factormodels.extraction.language_model.cache import cache_key
 from factormodels.extraction.prompts import load_prompt, prompt_names, prompt_text
@@ -145,7 +146,9 @@ def test_the_relation_prompt_shows_the_question_and_the_title(tmp_path: Path) ->
     known, unknown = asked(model)
     assert "<question>\nHow large is the hut?\n</question>\n<title>\nThe hut\n</title>" in known
     assert "<question>\n(none)\n</question>\n<title>\n(none)\n</title>" in unknown
-    folder = replaced(tmp_path, relation="question: '{{title}}|{{premise}}|{{hypothesis}}'")
+    folder = replaced(
+        tmp_path, **{RELATION.prompt: "question: '{{title}}|{{premise}}|{{hypothesis}}'"}
+    )
     ask(
         PromptedRelationModel(WithPrompts(model, read_prompts(folder))),
         relation_pairs(GRAPH, "FR2"),

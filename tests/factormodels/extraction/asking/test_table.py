@@ -19,6 +19,7 @@ from factormodels.extraction.asking.table import (
     PADDING,
     QUERIES,
     REFUSAL,
+    RELATION,
     STAGES,
 )
 from factormodels.extraction.language_model import Completion, Failure, Request
@@ -137,7 +138,9 @@ def test_rows_state_their_calls() -> None:
     assert numbers["summarizer", "summary"] == 6
     assert numbers["claim failures", "claim_failures"] == 2
     assert numbers["claim failures", "missing_claims"] == numbers["refusals", "refusal"] == 1
-    assert numbers["relations", "relation"] == numbers["claim relations", "claim_relation"] == 300
+    assert (
+        numbers["relations", RELATION.prompt] == numbers["claim relations", "claim_relation"] == 300
+    )
     assert numbers["safe-search", "safe_query"] == 250
     assert [key[0] for key, call in calls.items() if call.at_most] == ["safe-search"]
     # A verdict is shown the claim, and its own passages.

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
+from factormodels.extraction.asking.table import RELATION
 from factormodels.extraction.language_model import Completion, Request, Token
 from factormodels.extraction.probe.questions import probe_pairs
 from factormodels.extraction.probe.table import (
@@ -28,7 +29,7 @@ def right_answers() -> Mapping[str, str]:
     """The right answer to each question of each probe, by the texts of its conversation."""
     answers: dict[str, str] = {}
     for probe in probes().values():
-        prompt = load_prompt("relation" if probe.stage is None else probe.stage.prompt)
+        prompt = load_prompt(RELATION.prompt if probe.stage is None else probe.stage.prompt)
         for question in probe.questions:
             fields = {slot: question.fields.get(slot) or "(none)" for slot in prompt.slots}
             asked = (message.content for message in prompt.render(**fields))
@@ -50,7 +51,7 @@ def answer_meaning(name: str, question: ProbeQuestion) -> str:
     if name == REFUSALS:
         return json.dumps({"declines": question.label == "declines"})
     stage = probe_named(name).stage
-    prompt = load_prompt("relation" if stage is None else stage.prompt)
+    prompt = load_prompt(RELATION.prompt if stage is None else stage.prompt)
     return f"{prompt.after} {prompt.labels.get(question.label, question.label)}".strip()
 
 

@@ -1,0 +1,210 @@
+"""Recording of a language model's answers about the relations of a dataset, pair by pair."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    LanguageModel,
+    Request,
+    Usage,
+    WrappedModel,
+)
+from factormodels.extraction.probe.questions import CONTENT_FREE
+from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
+from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+from factormodels.io.relation_record import (
+    ORDERS,
+    RecordedAnswer,
+    RecordOrigin,
+    answer_line,
+    origin_line,
+    parse_relation_record,
+)
+from factormodels.io.source.files import read_text, write_text
+from factormodels.io.source.opening import exists
+
+ALTERNATIVES = 20
+"""Number of alternatives per token that are requested, the most that servers give."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairOfResponse:
+    """A pair of texts to be recorded.
+
+    Attributes:
+        response: id of its response.
+        pair: the texts, with the ids of passage and claim.
+    """
+
+    response: str
+    pair: TextPair
+
+
+def recording_order(pairs: Sequence[PairOfResponse], order: str, seed: int) -> list[PairOfResponse]:
+    """Return pairs in a random order, so that the first ones are a sample at any time.
+
+    By "responses", whole responses follow each other, and within a response the pairs of one
+    passage, which a server's prefix cache makes cheap. By "pairs", one random pair of each response
+    follows another, so that the sample has pairs of all responses.
+
+    Args:
+        pairs: the pairs.
+        order: one of `ORDERS`.
+        seed: seed of the order.
+
+    Raises:
+        InputError: for another order.
+    """
+    if order not in ORDERS:
+        raise InputError(f"the order {order!r} is unknown; use one of {', '.join(ORDERS)}")
+    generator = np.random.default_rng(seed)
+    by_response: dict[str, list[PairOfResponse]] = {}
+    for each in pairs:
+        by_response.setdefault(each.response, []).append(each)
+    names = [sorted(by_response)[at] for at in generator.permutation(len(by_response))]
+    if order == "responses":
+        return [
+            each
+            for name in names
+            for each in sorted(by_response[name], key=lambda each: _number(each.pair.source))
+        ]
+    drawn = {
+        name: [by_response[name][at] for at in generator.permutation(len(by_response[name]))]
+        for name in names
+    }
+    longest = max(map(len, drawn.values()), default=0)
+    return [drawn[name][at] for at in range(longest) for name in names if at < len(drawn[name])]
+
+
+def _number(name: str) -> tuple[int, str]:
+    digits = name.lstrip("ac")
+    return (int(digits), name) if digits.isdecimal() else (0, name)
+
+
+def record_relations(
+    path: str | os.PathLike[str],
+    origin: RecordOrigin,
+    pairs: Sequence[PairOfResponse],
+    model: LanguageModel,
+    *,
+    most: int | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Ask a language model about pairs, and append its answers to a file as they come.
+
+    A file that exists is continued: questions with a recorded answer are not asked again, and the
+    remains of a line that a kill cut off are removed. Pairs without content are asked first, since
+    the correction "probe" needs them.
+
+    Args:
+        path: the file.
+        origin: origin of the answers; its order and seed determine the order of `pairs`.
+        pairs: the pairs.
+        model: the language model, which gives log-probabilities.
+        most: maximum number of pairs; None for all.
+        clock: returns seconds, of which the difference is recorded.
+
+    Returns:
+        Number of questions that were asked.
+
+    Raises:
+        InputError: if the file is of another origin, or cannot be read.
+        OSError: if it cannot be written.
+    """
+    target = Path(path)
+    known = _continued(target, origin)
+    counted = _Counted(model)
+    asked_model = WithPrompts(counted, prompts_of(model))
+    judges = {
+        prompt.name: PromptedRelationModel(
+            asked_model, "logprobs", fallback=None, top_logprobs=ALTERNATIVES, prompt=prompt.name
+        )
+        for prompt in origin.prompts
+    }
+    order = recording_order(pairs, origin.order, origin.seed)[:most]
+    empty = [PairOfResponse("", TextPair(text, text, text, text)) for text in CONTENT_FREE]
+    questions = [(each, name) for each in (*empty, *order) for name in judges]
+    asked = 0
+    with target.open("a", encoding="utf-8") as file:
+        for each, name in questions:
+            if (each.response, each.pair.source, each.pair.target, name) in known:
+                continue
+            counted.usage, began = Usage(), clock()
+            (answer,) = judges[name].judge([each.pair])
+            usage, seconds = counted.usage, clock() - began
+            file.write(
+                answer_line(
+                    RecordedAnswer(
+                        *(each.response, each.pair.source, each.pair.target, name),
+                        *_log_p(answer),
+                        (usage.prompt_tokens, usage.prefix_tokens, usage.completion_tokens),
+                        max(0.0, seconds),
+                    )
+                )
+            )
+            file.flush()
+            asked += 1
+    return asked
+
+
+class _Counted(WrappedModel):
+    """A language model that is asked once, and adds up the usage of its calls.
+
+    An answer that cannot be read is not asked for again: servers whose slots take turns then keep
+    the beginning of each prompt in the slot of that prompt.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self.usage = Usage()
+
+    async def complete(self, request: Request) -> Completion | Failure:
+        """Return the model's answer."""
+        answer = await super().complete(replace(request, fault=None))
+        self.usage += answer.usage
+        return answer
+
+
+def _log_p(answer: Judgement | Missing) -> tuple[tuple[float, float, float] | None, str]:
+    """Return the log-probabilities of an answer, and the reason if it has none."""
+    if isinstance(answer, Missing):
+        return None, answer.reason
+    if answer.distribution is None:
+        return None, "it has the probability of one relation alone"
+    entails, contradicts, neutral = map(math.log, answer.distribution)
+    return (entails, contradicts, neutral), ""
+
+
+def _continued(path: Path, origin: RecordOrigin) -> frozenset[tuple[str, str, str, str]]:
+    """Begin a file, or check one that exists and cut off an unfinished line; return its answers."""
+    text = read_text(path) if exists(path) and path.stat().st_size else ""
+    whole = text[: text.rfind("\n") + 1]
+    if not whole:
+        write_text(path, origin_line(origin))
+        return frozenset()
+    record = parse_relation_record(whole, path)
+    if record.origin != origin:
+        names = [
+            name
+            for name in RecordOrigin.__dataclass_fields__
+            if getattr(record.origin, name) != getattr(origin, name)
+        ]
+        raise InputError(
+            f"{path}: it was recorded with another {' and '.join(names)}; name another file, or "
+            "record as before"
+        )
+    if whole != text:
+        write_text(path, whole)
+    return frozenset(answer.key for answer in record.answers)

@@ -1,0 +1,188 @@
+"""Record what a model on this machine says of the relations of a dataset, pair by pair.
+
+    python -m tests.real_model.record qwen2.5-coder-1.5b-instruct factcheck-bench \
+        ../shared/data/factcheck_bench/factcheck-GPT-benchmark.jsonl --out FILE
+
+An interrupted run goes on where it ended. The server runs with one thread and low priority, and the
+seconds of an answer are those of its processor time, which other work on the machine hardly
+changes. The datasets that are embedded have no texts: their files are those of their owners.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import signal
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+
+from experiments.asking.relation_models import content_hash
+from experiments.columns.labeled_relations import judged_responses
+from experiments.evaluators.relation_quality import fit_lexical, labeled_pairs
+from experiments.evaluators.relation_recording import (
+    ALTERNATIVES,
+    PairOfResponse,
+    record_relations,
+)
+from factormodels import datasets, read_many
+from factormodels.errors import FactormodelsError, InputError
+from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.stages.relations import relation_pairs
+from factormodels.io.formats.factscore_passages import with_passages
+from factormodels.io.relation_record import (
+    ORDERS,
+    RecordedAnswer,
+    RecordedPrompt,
+    RecordOrigin,
+    record_text,
+)
+from factormodels.io.source.files import write_text
+from tests.real_model.serve import QUANTIZATION, QWEN, SMOLLM2, model_file
+from tests.real_model.server import MODEL_ENVIRONMENT, serving
+
+BENCH, BIOGRAPHIES = "factcheck-bench", "factscore"
+
+LEXICAL = "lexical"
+"""The lexical model, which asks nobody; its record is written at once."""
+
+_CONTEXT = 2048
+_LONGEST = 1200.0
+_NICE = 10
+
+
+def main() -> int:
+    """Record what the command line asks for; 2 if it cannot be done."""
+    parser = argparse.ArgumentParser(prog="record", description=__doc__)
+    parser.add_argument("model", help=f"{SMOLLM2}, {QWEN}, or {LEXICAL} of Factcheck-Bench")
+    parser.add_argument("dataset", choices=(BENCH, BIOGRAPHIES))
+    parser.add_argument("texts", type=Path, help="the dataset's file, with texts")
+    parser.add_argument("--passages", type=Path, help="passages of the biographies")
+    parser.add_argument("--out", type=Path, required=True, help="file of recorded answers")
+    parser.add_argument("--prompts", default=RELATION.prompt, help=", ".join(RELATION_PROMPTS))
+    parser.add_argument("--order", choices=ORDERS, default=ORDERS[0])
+    parser.add_argument("--most", type=int, help="largest number of pairs")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    # Whatever ends this process ends the server too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        if given.model == LEXICAL:
+            write_text(given.out, lexical_record(given.texts))
+            return 0
+        pairs = pairs_of(given.dataset, given.texts, given.passages)
+        return _record(given, pairs)
+    except (FactormodelsError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+
+
+def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[PairOfResponse]:
+    """Return the pairs of a dataset, with texts from its owner's file.
+
+    Of Factcheck-Bench these are the pairs with a human stance, of the biographies those of each
+    claim and the passages that were retrieved for it.
+
+    Args:
+        dataset: name of the embedded dataset.
+        texts: file with the responses.
+        passages: file with passages of the biographies.
+
+    Raises:
+        InputError: if a file cannot be read, or is not that of the dataset.
+    """
+    embedded = {graph.id: graph for graph in datasets.load(dataset).graphs}
+    if dataset == BENCH:
+        pairs = [
+            PairOfResponse(each.response, each.pair)
+            for each in labeled_pairs(judged_responses(texts))
+        ]
+    else:
+        if passages is None:
+            raise InputError(f"{texts}: its passages are in a file beside it; give --passages")
+        graphs = with_passages(read_many(texts), passages)
+        pairs = [
+            PairOfResponse(graph.id, pair)
+            for graph in graphs
+            if graph.id in embedded
+            for pair in relation_pairs(graph, "FR1")
+        ]
+    for each in pairs:
+        graph = embedded.get(each.response)
+        ids = () if graph is None else {*graph.context_ids, *graph.atom_ids}
+        if each.pair.source not in ids or each.pair.target not in ids:
+            raise InputError(f"{texts}: this is not the file that {dataset} was made from")
+    return pairs
+
+
+def lexical_record(texts: Path) -> str:
+    """Return a record of the lexical model on Factcheck-Bench, of fits to other responses.
+
+    Args:
+        texts: file of Factcheck-Bench.
+
+    Raises:
+        InputError: as `judged_responses` and `fit_lexical`.
+    """
+    labeled = labeled_pairs(judged_responses(texts))
+    shares = fit_lexical(labeled).cross_validated
+    origin = RecordOrigin(BENCH, LEXICAL, len(labeled), method="fits to other responses")
+    return record_text(
+        origin,
+        (
+            RecordedAnswer(
+                *(each.response, each.pair.source, each.pair.target, LEXICAL),
+                (math.log(row[0]), math.log(row[1]), math.log(row[2])),
+            )
+            for each, row in zip(labeled, shares.tolist(), strict=True)
+        ),
+    )
+
+
+def _record(given: argparse.Namespace, pairs: list[PairOfResponse]) -> int:
+    prompts = tuple(load_prompt(name).identity for name in given.prompts.split(","))
+    origin = RecordOrigin(
+        given.dataset,
+        Path(given.model).name.removesuffix(".gguf"),
+        len(pairs),
+        content_hash(model_file(given.model, MODEL_ENVIRONMENT)),
+        QUANTIZATION.get(given.model, ""),
+        f"xllamacpp {_server_version()}",
+        tuple(RecordedPrompt(each.name, each.version, each.digest) for each in prompts),
+        alternatives=ALTERNATIVES,
+        order=given.order,
+        seed=given.seed,
+        clock="processor time of the server",
+    )
+    # A slot for each prompt: instructions and examples stay in its cache.
+    options = ("--slots", str(len(prompts)), "--context", str(_CONTEXT), "--in-turn")
+    with serving(given.model, *options) as real:
+        os.setpriority(os.PRIO_PROCESS, real.pid, _NICE)
+        model = LitellmModel(LitellmSettings(real.name, real.api_base, timeout=_LONGEST))
+        asked = record_relations(
+            *(given.out, origin, pairs, model),
+            most=given.most,
+            clock=lambda: processor_seconds(real.pid),
+        )
+    sys.stdout.write(f"{asked:,} questions asked\n")
+    return 0
+
+
+def processor_seconds(pid: int) -> float:
+    """Return the processor time that a process has taken, from Linux's /proc."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    user, system = map(int, fields[11:13])
+    return (user + system) / os.sysconf("SC_CLK_TCK")
+
+
+def _server_version() -> str:
+    packages = next((MODEL_ENVIRONMENT / "lib").glob("python*/site-packages"))
+    installed = distributions(name="xllamacpp", path=[str(packages)])
+    return next(iter(installed)).version
+
+
+if __name__ == "__main__":
+    sys.exit(main())
