@@ -1,4 +1,4 @@
-"""Analyses: what a study can ask besides a comparison of posteriors.
+"""Analyses: requests of a study other than comparing posteriors.
 
 A study with the key `analysis` names one of the modules of `papers` or `measuring`, which are there
 for the studies of `experiments/configs`. Each has a frozen dataclass `Settings`, whose fields are

@@ -13,7 +13,7 @@ from experiments.study.data import StudyData, load_dataset
 from experiments.study.manifest import data_facts
 
 Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
-"""(what is being done, steps) -> a context with what is to be called after every step."""
+"""(name of the work, steps) -> a context whose function is called after every step."""
 
 
 def untracked(_what: str, _steps: int) -> AbstractContextManager[Callable[[], None]]:

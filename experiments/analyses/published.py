@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OTHER_DATA = "other data"
-"""What stands in the place of a number of other data than the paper's."""
+"""Text in place of a number from data other than the paper's."""
 
 STEM = "published"
 """The files of the comparison are published.csv, published.md and published.tex."""
@@ -96,7 +96,7 @@ def compare_published(
     return Table(data_frame(rows), columns, caption)
 
 
-_STAND_IN = "embedded data stand in for the paper's"
+_STAND_IN = "embedded data replace the paper's"
 
 
 _TABLED = ("factscore", "biographies-wikipedia")
@@ -147,7 +147,7 @@ def factreasoner_tables(means: pd.DataFrame, variants: Collection[str]) -> Table
         f"We get {OTHER_DATA} where the study has no cell of the dataset, the relation model and "
         f"the variant. Other tables need datasets called {', '.join(others)}."
     )
-    caption = "What the paper prints, means over responses ± standard deviations, and what we get."
+    caption = "The paper's numbers, means over responses ± standard deviations, and ours."
     return Table(data_frame(rows), columns, caption, "of", note)
 
 

@@ -99,7 +99,7 @@ def row_schema() -> Schema:
         "$schema": DIALECT,
         "$id": "urn:factormodels:row:1",
         "title": "Row of a run",
-        "description": "One atom, judged by one cell of a study.",
+        "description": "Atom judged by a cell of a study.",
         "type": "object",
         "required": list(properties),
         "properties": properties,
@@ -115,7 +115,7 @@ def manifest_schema() -> Schema:
         "$id": "urn:factormodels:manifest:2",
         **json_schema,
         "title": "Manifest of a run",
-        # What may be lost when it is read, a run still writes.
+        # A run writes these keys, although a reader accepts their absence.
         "required": [
             key for key in json_schema["properties"] if key not in (*OF_UNITS, *OF_ANALYSES)
         ],

@@ -38,11 +38,11 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "generations": "demonstration",
         # FaStfact-Bench with its labels, or Factcheck-Bench's own file.
         "fastfact-bench": "factcheck-bench",
-        # By name of a model, claims with labels and what it says of them.
+        # Claims with labels and a model's judgments, by name of the model.
         "self-judged": "selfcheck",
     }
 )
-"""What a user's file can name, and the embedded dataset that stands for it."""
+"""Names in a user's file, with the embedded dataset used in their place."""
 
 SAME_DATA = ("factscore-labelled",)
 """Sources of which an embedded dataset holds the same responses and labels."""

@@ -102,8 +102,9 @@ class EvidenceSettings(Settings):
     the table's folder."""
 
     scope: Scope = None
-    """Which documents a claim is searched for in: all, or own, those of its response: named by
-    --documents-of (own is then the default), under its id in --documents, or its own passages."""
+    """Documents to search for a claim: all, or own, the documents of its response: named by
+    --documents-of (own is then the default), under its id in --documents, or its own passages.
+    """
 
     queries: bool = False
     """Let the language model write the searches."""
@@ -115,8 +116,9 @@ class EvidenceSettings(Settings):
     """Passages per claim; 3 by default, 5 with Google."""
 
     reading: Annotated[str, Option("NAME")] = "head"
-    """What to read of a web page: snippet, head (its first 4,000 characters) or chunks (the best
-    parts)."""
+    """Part of a web page to read: snippet, head (its first 4,000 characters) or chunks (the best
+    parts).
+    """
 
     summarize: bool = False
     """Let the language model cut each passage down to what matters for its claims; its confidence

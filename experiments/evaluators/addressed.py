@@ -115,7 +115,7 @@ def address_sentences(
     tell = "addresses its reader" if len(marked) == 1 else "address their reader"
     yield f"{counted(len(marked), 'passage')} {tell}, the first in {first.id}: {shortened(text)!r}."
     if not verdicts:
-        yield "Nobody was asked what they say without that."
+        yield "Verdicts without these sentences were not requested."
         return
     hanging = [verdict for verdict in verdicts if verdict.hangs]
     where = f", the first that of {hanging[0].response}, {hanging[0].atom}" if hanging else ""
@@ -143,7 +143,7 @@ def address_tables(
         "addressed": Table(
             data_frame(rows, ["response", "context", "sentence"]),
             columns_as("response | context | sentence", sentence=shortened),
-            "Sentences that address whoever reads the passage.",
+            "Sentences that address the reader of the passage.",
         )
     }
     hanging = [

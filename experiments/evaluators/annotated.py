@@ -64,7 +64,7 @@ VERDICTS: Mapping[str, str] = MappingProxyType(
         "unsupported": "non-supported",
     }
 )
-"""What FaStfact's table 2 calls the verdicts of assessors."""
+"""Names of assessors' verdicts in FaStfact's table 2."""
 
 OVERALL = "Overall"
 
@@ -86,10 +86,10 @@ _STATISTICS = {
     "f1_human": "F1@K' of people",
     "f1_pipeline": "F1@K' of the pipeline",
 }
-"""What table 2 prints, and what it calls each: columns of the frame of responses."""
+"""Columns of the frame of responses in table 2, with their titles there."""
 
 _SHARES = {"agreement_exact": "judged", "agreement_type": "judged", "agreement_said": "said"}
-"""Of which claims an agreement is a share, in percent; all else is a mean over responses."""
+"""Denominators of agreements, in percent; other numbers are means over responses."""
 
 _SCORES = ("f1_human", "f1_pipeline")
 """Means over responses of F1@K'."""
@@ -368,7 +368,7 @@ def _by_response(counts: pd.DataFrame) -> Table:
     done = [each.value for each in Operation]
     names = ["response", "model", "benchmark", "extracted", *done, "k", "k_human"]
     frame = counts[names].rename(columns={"extracted": "claims"})
-    # What nobody did is not known of responses that nobody annotated.
+    # Counts of zero are unknown for responses that were not annotated.
     frame.loc[~counts["annotated"], [*done, "k_human"]] = np.nan
     columns = (
         *columns_as("response | model | benchmark | claims:0 extracted"),

@@ -45,7 +45,7 @@ def read_counts(file: str | os.PathLike[str]) -> GroupedCounts | None:
         InputError: if the file cannot be read, or its counts are malformed.
     """
     text = read_text(file)
-    # A file of a record a line is none, and is not decoded as one value.
+    # A file with a record per line has no counts, and is not decoded as one value.
     if not text.lstrip().startswith("{") or text.partition("\n")[0].rstrip().endswith("}"):
         return None
     value = decode(text, file)
@@ -83,7 +83,7 @@ def counts_tables(counts: GroupedCounts) -> dict[str, Table]:
 
 
 def counts_sentences(counts: GroupedCounts) -> Iterator[str]:
-    """Yield what a reader must know of counts without claims."""
+    """Yield remarks on counts without claims."""
     overall = counts.overall
     done = ", ".join(f"{overall.operations.get(name, 0):,} {name}" for name in _OPERATIONS)
     yield f"{counted(overall.n_responses, 'annotated response')}: {done} claims."
@@ -110,7 +110,7 @@ def _table(overall: AnnotationCounts, parts: Mapping[str, AnnotationCounts], by:
     return Table(
         rows,
         (*columns_as("statistic"), *(Column(name, name, digits=2) for name in groups)),
-        f"What annotators did by {by}, pooled over responses (FaStfact, tables 2 and 7).",
+        f"Annotators' actions by {by}, pooled over responses (FaStfact, tables 2 and 7).",
         note=f"Responses: {sizes}. Kinds of claims in percent of the supported, unsupported and "
         "irrelevant ones; operations per response.",
     )

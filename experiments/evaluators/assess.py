@@ -127,7 +127,7 @@ class JudgementSettings(RelationSettings, AlgorithmSettings):
     few_calls: bool = False
     """Ask about the passages found for a claim first, then by the share of the claim's words that
     the passage has, and stop at the first relation that decides the claim. At --max-calls or
-    --max-cost the assessment ends with what was answered."""
+    --max-cost the assessment ends with the answers so far."""
 
     decisive: Annotated[float, Field(ge=DECISIVE, le=1), Option("P")] = DECISIVE
     """With --few-calls, the smallest probability of an entailment or contradiction that decides a
@@ -228,7 +228,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
-        LimitReachedError: if no more may be asked; what was answered is kept. With `few_calls` the
+        LimitReachedError: if no more may be asked; answers so far are kept. With `few_calls` the
             findings are of what was answered instead, and `limit_reached` is True.
         MissingDependencyError: if a library that is needed is not installed.
     """
@@ -260,7 +260,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
         batch = assess_responses(
             graphs,
             plan.stages,
-            # What is known when all is answered is judged then.
+            # Results that depend on all answers are computed at the end.
             () if together else plan.views,
             plan.facts,
             settings,
@@ -273,7 +273,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
         )
         agreeing = None
         if settings.coherence and any(graph.atoms for graph in batch.graphs):
-            # Relations that the responses have are taken as they are: no pairs are chosen.
+            # Relations of the responses are used unchanged: no pairs are chosen.
             has_relations = any(between_claims(graph) for graph in batch.graphs)
             agreeing = coherence(
                 [graph for graph in batch.graphs if graph.atoms],
@@ -308,7 +308,7 @@ def _findings(
         compared = summarize_judged(batch.responses, settings.names, conventions)
     alone = len(loaded.graphs) == 1
     how = {view.variant: (view.encoding, view.backend.name) for view in plan.views}
-    # Of responses one by one, and of claims that count, the same is not to be said again.
+    # Do not repeat the remarks for single responses and for claims that count.
     with entropy_warnings():
         tables = {
             "claims": claim_table(batch.graphs),
@@ -418,14 +418,15 @@ def _of_measures(
             f"Core: {sum(sum(response.counts or ()) for response in kept):,} of "
             f"{sum(len(response.labels) for response in every):,} claims count; "
             f"{counted(len(every) - len(kept), 'response')} keep none and are left out of the rows "
-            f"with Core, whose K is that of {'the claims that count' if share else 'all claims'}."
+            "with Core, whose K is computed from "
+            f"{'the claims that count' if share else 'all claims'}."
         )
 
 
 def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> Iterator[str]:
     """Remarks on the calls: number, models, and calls of earlier runs."""
     if plan.relations == "model" and plan.model is not None:
-        # Where they are from is known only now: a server may refuse log-probabilities.
+        # Their origin is known only now: a server may refuse log-probabilities.
         origins: Counter[str] = sum(
             (Counter(response.origins) for response in batch.responses), Counter()
         )
@@ -469,7 +470,7 @@ def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
         seen = (variant(graph, plan.widest, conventions) for graph in batch.graphs)
         yield from relation_remarks(seen, encoding)
     yield from own_prior_remarks(batch.graphs, conventions)
-    # Without a distribution nothing of what was answered is left in the relation.
+    # Without a distribution the relation retains nothing of the answer.
     lost = sum(map(made_neutral, batch.graphs))
     if lost:
         yield (
@@ -479,7 +480,7 @@ def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
 
 
 def _of_few_calls(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
-    """Yield what was not asked since few calls are wanted."""
+    """Yield remarks on calls saved by `few_calls`."""
     if plan.settings.few_calls:
         yield from few_calls_sentences(batch.graphs, plan.facts["decisive"])
 
@@ -503,7 +504,7 @@ def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterato
         local = plan.asks_nobody
         again = "" if local else "; with --retry-failed the same command asks for it again"
         yield (
-            f"More than {MOST_MISSING:.0%} of what was asked for is missing: the assessment is "
+            f"More than {MOST_MISSING:.0%} of the requested answers are missing: the assessment is "
             f"incomplete{again}."
         )
     for view in plan.views:

@@ -61,14 +61,15 @@ class ClaimCoherenceSettings(Settings):
     """Also say how well the claims of each response agree with each other, as `coherence` does."""
 
     claim_window: Annotated[int | None, Field(ge=1), Option("CLAIMS")] = None
-    """With --coherence: relate only claims that are at most so many apart, unless the responses
-    have relations between claims."""
+    """With --coherence: relate only claims at most this far apart, unless the responses have
+    relations between claims.
+    """
 
 
 GIVEN, SENSES = "given", "senses"
 
 ASSERTED = 0.99
-"""Prior of a claim that is taken at its word: that of a passage (docs/how-to/coherence.md)."""
+"""Prior of a claim accepted as stated, the same as for a passage (docs/how-to/coherence.md)."""
 
 
 class CoherenceSettings(
@@ -78,20 +79,22 @@ class CoherenceSettings(
     """Settings of the relations between claims."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Where the relations between claims come from: given (those of the graphs), lexical, model or
-    senses (by --model; senses knows exclusive and co-necessary claims too), recorded:FILE or
-    nli:FOLDER. By default given where there are any, else senses with --model, else lexical."""
+    """Source of the relations between claims: given (from the graphs), lexical, model or senses (by
+    --model; senses also finds exclusive and co-necessary claims), recorded:FILE or nli:FOLDER. By
+    default given if there are any, otherwise senses with --model, otherwise lexical.
+    """
 
     window: Annotated[int | None, Field(ge=1), Option("CLAIMS", usual=True)] = None
-    """Ask only about claims that are at most so many apart."""
+    """Largest distance between two claims that are asked about."""
 
     most: Annotated[int | None, Field(ge=1), Option("PAIRS", usual=True)] = None
-    """Ask only about so many pairs of each response."""
+    """Largest number of pairs to ask about in each response."""
 
     by: Annotated[str, Option("NAME")] = "related"
-    """Which pairs these are: those whose words say that they are likeliest related (related), those
-    whose conflict would lower the consistency most, by their words and the posteriors (value), or
-    those most alike by embeddings of a local model (meaning:FOLDER)."""
+    """Choice of these pairs: most likely related by their words (related), largest loss of
+    consistency in a conflict, by words and posteriors (value), or most similar by embeddings of a
+    local model (meaning:FOLDER).
+    """
 
     openness: Openness = OPENNESS
 
@@ -327,7 +330,7 @@ def _responses(readings: Sequence[_Found]) -> Table:
     return Table(
         data_frame(rows),
         columns_as(f"response | claims:0 | relations:0 | conflicts:0 | {_READOUTS}"),
-        "How well the claims of each response agree with each other.",
+        "Agreement among the claims of each response.",
         note=(
             "Agreement: the consistency per claim, its root of degree n; 1 without a conflict. It "
             "stands first because conflicts alone move it, whatever a response's size; the other "

@@ -25,7 +25,7 @@ EXPLAINED = 0.1
 """The largest share of a difference that may remain where conventions explain it."""
 
 REPRODUCED = 1e-6
-"""How far posteriors may be from what conventions give: tools write six decimals."""
+"""Tolerance between posteriors and the result of conventions: tools write six decimals."""
 
 TOGETHER = "several together"
 
@@ -35,7 +35,7 @@ _MOST_SETS = 4
 _SINGULAR = ("context_prior", "encoding", "k", "f1", "logarithm")
 
 MOST_SHOWN = 20
-"""Claims that a table shows, those that differ most."""
+"""Number of claims in a table, by decreasing difference."""
 
 Posteriors = Mapping[tuple[str, str], float]
 """P(true) by response and claim."""
@@ -105,7 +105,7 @@ def claim_effects(
     if not moved:
         return [], {}
     ends = solve(first), solve(second)
-    # Tools round, and conventions that give something else than a result explain nothing of it.
+    # Tools round, and conventions that do not reproduce a result do not explain it.
     known = [
         key
         for key in moved

@@ -57,7 +57,7 @@ def core_stage(
     """Stage that says which claims count and drops none, and the facts that results depend on.
 
     ``metadata["core"]`` holds `kept`, ids of the claims that count, `status`, `missing`
-    (judgments) and what was asked for.
+    (judgments) and the settings.
 
     Args:
         graphs: the responses, for what cannot be done with them.
@@ -66,7 +66,7 @@ def core_stage(
         given: whether claims are those of the input.
 
     Raises:
-        InputError: for an unknown name, or a response without what is needed.
+        InputError: for an unknown name, or a response that lacks required content.
     """
     bare = [graph for graph in graphs if not graph.response.strip()]
     if settings.faithfulness and bare:

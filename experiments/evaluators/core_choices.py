@@ -126,7 +126,8 @@ class CoreChoices:
         if self.weights == "informativeness":
             informing = cached if self.graded is None else CachedRelations(self.graded)
             domain = self.domain or subject_of(graph).domain
-            # Who excludes whom also says what a bleached claim entails, beside a graded model.
+            # The judge of exclusion also judges the entailments of a bleached claim, beside a
+            # graded model.
             capping = self.cap or (None if self.graded is None else cached)
             weighting = Informativeness(
                 informing, self.bleached(domain), cap=capping, epsilon=self.epsilon
@@ -173,7 +174,7 @@ def selected(graph: FactGraph, core: Core) -> FactGraph:
 
 
 KEPT = MappingProxyType({"kept": "kept", "true": "true of all", "true_kept": "true of kept"})
-"""Shares of `kept_by_sentence`, and what a figure calls them."""
+"""Shares of `kept_by_sentence`, with their names in a figure."""
 
 KEPT_COLUMNS = "sentence | claims:0 | kept:2± | true:3± | true_kept:3± true of kept | change:3±"
 KEPT_NOTE = "Intervals: 95 % over responses, the change's paired. True: of claims with a label."

@@ -49,11 +49,13 @@ SAFE_CHARACTERS = 300
 """Characters of a snippet that SAFE is shown, about."""
 
 RELATED_SHARE = 0.1
-"""Share of the pairs of a claim or passage with a passage that are taken to be related, beside
-those of a claim with what was retrieved for it."""
+"""Share of pairs of a claim or passage with a passage assumed to be related, beside the pairs of a
+claim with its retrieved passages.
+"""
 
 _MOST_VARIABLES = 1_000
-"""Of a response whose elimination is planned: of more, a dry run would take seconds."""
+"""Largest size of a response whose elimination is planned; beyond it, a dry run would take seconds.
+"""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
         exact = False  # how many passages turn out to be irrelevant is not known
     rows += [_relations(name, sizes, exact, plan) for name in EXTRACTED_VARIANTS]
     for assessor in map(get_assessor, wanted.assessors):
-        # If every claim takes all its steps: what it searches by itself needs no passages.
+        # As if every claim took all its steps: its own searches need no passages.
         sure = known if assessor.searches else exact
         rows += [_row(step.stage, extents, known, plan) for step in assessor.steps]
         rows.append(_row(assessor.verdict, extents, sure, plan))
@@ -257,7 +259,7 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
         searched = search(bare)
         contexts = searched.contexts
     if contexts is None:
-        # What is on this disk is all that can be found; the web has no end.
+        # A local search is bounded by the files on disk; the web is not.
         searcher = plan.searcher
         inner = searcher.of(graph).inner if isinstance(searcher, OwnDocuments) else searcher
         there = {passage.text for passage in getattr(inner, "passages", ())}
@@ -301,7 +303,7 @@ def _relations(
         )
         for size in sizes
     ]
-    # How soon a relation settles a claim is not known.
+    # The number of relations that settle a claim is unknown.
     exact = exact and not plan.settings.few_calls
     stage = f"relations {variant}"
     chosen = variant == plan.widest
@@ -360,7 +362,7 @@ def _embeddings(searcher: DenseRetriever, extents: Sequence[Extent]) -> list[Sta
 
 
 def _with_thoughts(row: StageEstimate, plan: AssessmentPlan) -> StageEstimate:
-    """The row of a stage that a language model answers, with what it may think before."""
+    """Row of a stage answered by a language model, including its reasoning tokens."""
     if plan.model is None or not row.completion_tokens:
         return row
     try:
@@ -426,6 +428,6 @@ def _row(
 
 
 def _empty(template: PromptTemplate) -> int:
-    """The characters of a prompt without what it is filled with."""
+    """Characters of a prompt without its slots' contents."""
     messages = template.render(**dict.fromkeys(template.slots, ""))
     return sum(len(message.content) for message in messages)

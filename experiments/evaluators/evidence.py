@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from inference.sampling.annealing import AnnealedImportance
 
 DRAWING_SECONDS = 60.0
-"""What draws may take for a view, of thousands of passages say, beside the 5 s of its posterior.
-Those of 31 claims and 90 passages take 2.4 s of processor time."""
+"""Seconds of draws for a view, such as one with thousands of passages, beside the 5 s of its
+posterior. Draws for 31 claims and 90 passages take 2.4 s of processor time.
+"""
 
 
 class Removal(NamedTuple):
@@ -143,8 +144,8 @@ def context_removals(
             of_change,
             strict=True,
         )
-        # Variables are the atoms first, then the contexts; what a context does to others is left
-        # out.
+        # Variables are the atoms first, then the contexts; effects of a context on other contexts
+        # are left out.
         if target < len(seen.atoms)
     }
     return removals | _without_factors(seen, factor_graph, removals, exact)

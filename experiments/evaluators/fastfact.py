@@ -1,4 +1,4 @@
-"""FaStfact on one's own responses: durable, counted by stage, scored against people's counts.
+"""FaStfact on a user's responses: durable, counted by stage, scored against people's counts.
 
 Source: FaStfact, sections 4 and 5.
 """
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from experiments.columns.responses import ResponsesIn
 
 VERDICTS = ASSESSORS["fastfact"]
-"""What judges a claim by the pieces that were found for it."""
+"""Judge of a claim by the pieces found for it."""
 
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
 """Names of the retrievers that find the pages of which the best pieces are read."""
@@ -111,8 +111,7 @@ class FastFactRun(
     stride: Annotated[Stride, USUAL] = "all"
 
     context: Literal["chunk", "response"] = "chunk"
-    """What such a call sees beside the question: only its chunk of sentences, or the whole response
-    too."""
+    """Context of such a call: only its chunk of sentences, or the whole response too."""
 
     theta: Annotated[float, Field(ge=0, le=1), USUAL] = 0.995
     """Confidence above which a claim is skipped."""
@@ -137,8 +136,9 @@ class FastFactRun(
     the table's folder."""
 
     scope: Scope = None
-    """Which documents a claim is searched for in: all, or own, those of its response: named by
-    --documents-of (own is then the default), under its id in --documents, or its own passages."""
+    """Documents to search for a claim: all, or own, the documents of its response: named by
+    --documents-of (own is then the default), under its id in --documents, or its own passages.
+    """
 
     pages: Annotated[int, Field(ge=1)] = 5
     """Pages read per claim."""
@@ -153,11 +153,12 @@ class FastFactRun(
     """Words shared by neighboring pieces."""
 
     k_prime: Annotated[Any, Option("K", usual=True)] = None
-    """How many claims people find in a response: a number, or the column that holds it (k_prime by
-    default, if there is one)."""
+    """Human count of claims in a response: a number, or its column (k_prime by default, if there is
+    one).
+    """
 
     gamma: Annotated[float, Field(gt=0)] = 0.1
-    """How fast recall falls off from K'."""
+    """Rate at which recall decreases away from K'."""
 
     by: ColumnNames = ("model", "benchmark")
     """Column to group by; repeatable."""
@@ -209,7 +210,7 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
-        LimitReachedError: if no more may be asked; what was answered is kept.
+        LimitReachedError: if no more may be asked; answers so far are kept.
         MissingDependencyError: if a library that is needed is not installed.
     """
     if settings.annotated:
@@ -414,7 +415,7 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
         sentences=(
             *loaded.remarks,
             f"Nothing was sent. Claims are not yet known: {CLAIMS_PER_SENTENCE:g} per sentence are "
-            "taken, and those that are skipped are neither searched nor verified.",
+            "taken, and skipped ones are neither searched nor verified.",
         ),
         tables={
             "calls": shown_table("calls", frame),

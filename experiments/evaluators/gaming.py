@@ -55,8 +55,9 @@ NO_GUARD = "no guard"
 """The guard of the rows in which every claim counts."""
 
 VERSIONS = ("clean", "corrupted", "swapped", "alone")
-"""What is padded: a response as it is; one with half of its true claims denied, or with names and
-numbers in them exchanged; or nothing, so that the response is padding alone."""
+"""Padded text: a response unchanged; a response with half of its true claims denied, or with names
+and numbers in them exchanged; or nothing, so that the response is padding alone.
+"""
 
 GAMMA = 0.1
 """Gamma of F1@K': four claims too many or too few leave a recall of 0.80."""
@@ -93,7 +94,7 @@ class Guard:
 class CanonicalRelations:
     """Relation model that ignores the templates and judges the content alone.
 
-    Texts that say the same entail each other; of others the model judges what they say.
+    Texts that say the same entail each other; for other texts the model judges their content.
 
     Attributes:
         model: the relation model.
@@ -122,7 +123,7 @@ class CanonicalRelations:
         return [entailed if alike else next(answers) for alike in same]
 
     def _said(self, pair: TextPair) -> TextPair:
-        """A pair with what its texts say in the place of what they are."""
+        """Pair with the canonical content in place of its texts."""
         premise = self.canonical.get(pair.premise, pair.premise)
         hypothesis = self.canonical.get(pair.hypothesis, pair.hypothesis)
         if premise is pair.premise and hypothesis is pair.hypothesis:
@@ -148,8 +149,7 @@ def by_inference(variant: str, relations: RelationModel | None = None) -> Assess
             return []
         related = graph
         if relations is not None:
-            # Predicted anew for each version of a response, as it would be for one never seen
-            # before.
+            # Predicted separately for each version of a response, as for a new response.
             related = with_relations(merge_duplicate_contexts(graph), relations, variant)
         return _supported(variant_of(related, variant))
 
@@ -169,7 +169,7 @@ def by_related_atoms(variant: str, relations: RelationModel) -> Assessor:
             return []
         related = relate_atoms(variant_of(graph, variant), relations)
         supported = _supported(related.graph)
-        # Of atoms that say the same, the one that represents them is its own representative.
+        # Among equal atoms, the representative represents itself.
         return [supported[k] for k, atom in enumerate(related.representative) if atom == k]
 
     return assessor
@@ -189,7 +189,7 @@ def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = No
         if missing is not None:
             missing[name] += sum(bool(verdict.missing) for verdict in judged)
         p = posteriors(judged)
-        # The tolerance is that of the other assessors, so that 1/2 counts alike in all.
+        # The tolerance is the same as for other assessors, so that 1/2 counts alike in all.
         return [p.get(atom, 0.0) > 0.5 + DECISION_TOLERANCE for atom in graph.atom_ids]
 
     return assessor
@@ -413,7 +413,7 @@ def _check(
     if len({graph.id for graph in graphs}) < len(graphs):
         raise InputError("two responses have the same id; name each differently")
     if NO_GUARD in guards:
-        raise InputError(f"the guard {NO_GUARD!r} is what is always there; name it otherwise")
+        raise InputError(f"the guard {NO_GUARD!r} is reserved; choose another name")
     for count in counts:
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise InputError(f"the number of appended sentences is {count!r}; give one from 0")

@@ -327,7 +327,7 @@ def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) ->
 
 
 def _with_truisms(graph: FactGraph, texts: Sequence[str]) -> FactGraph:
-    """The response with claims appended, each borne out by a passage of its own."""
+    """Response with claims appended, each supported by a separate passage."""
     fresh = _atoms(graph, texts)
     # A passage for each, so that an assessor which retrieves finds its evidence too.
     passages = tuple(

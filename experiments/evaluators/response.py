@@ -187,8 +187,7 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     factor_graph = seen.to_factor_graph(view.encoding)
     try:
         posterior = view.backend.infer(factor_graph)
-    # An encoding or setting that does not fit is for the user to mend; other errors are this
-    # view's.
+    # The user must correct an invalid encoding or setting; other errors belong to this view.
     except InputError:
         raise
     except FactormodelsError as error:
@@ -352,7 +351,7 @@ def _ranges(graph: FactGraph, atoms: Sequence[str]) -> dict[str, tuple[Range | N
     ranges: dict[str, tuple[Range | None, ...]] = {}
     for name, view in graph.metadata[METADATA_KEY].items():
         if "atoms" in view:
-            # A graph that was written before has no bounds: nothing is known of what is missing.
+            # A graph of an earlier version has no bounds: its missing relations are unknown.
             bounds = view.get("open", dict.fromkeys(view["unanswered"], ANYTHING))
             ranges[name] = tuple(
                 (lower, upper)
@@ -497,7 +496,7 @@ def summarize_judged(
                 response.p[name][position] if name in response.p else None for name in judging
             ]
             known = tuple(p for p in posteriors if p is not None)
-            # Where nothing has a posterior, no claim has all of them.
+            # Without any posterior, no claim has all of them.
             if known and len(known) == len(judging):
                 rows.append((known, label, response.response))
             else:
@@ -530,7 +529,7 @@ def summarize_judged(
                 for response_ranges in judged_ranges
                 if len(response_ranges) == len(judging)
             ],
-            # K of a share of each response's claims is that of all its claims here.
+            # If K is a share of each response's claims, it is computed from all its claims here.
             policy if math.isnan(own_k) else own_k,
             logarithm_factor("entropy", conventions),
         )

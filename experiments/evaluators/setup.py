@@ -1,4 +1,4 @@
-"""From what a user asks for to the stages, views and settings of an assessment."""
+"""Turn a user's request into the stages, views and settings of an assessment."""
 
 from __future__ import annotations
 
@@ -405,7 +405,7 @@ def _atoms(
 ) -> str:
     """Source of claims: the requested one or the one that the input allows, checked against it."""
     has_claims = any(graph.atoms for graph in graphs)
-    # What makes atoms if the input has none.
+    # The source of atoms if the input has none.
     without = "sentences" if model is None else "model"
     name = settings.atoms or ("given" if has_claims else without)
     if name not in ATOMS:
@@ -449,12 +449,12 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
     if name == "given" and "FR1" in settings.variant and not placed:
         raise InputError(
             "--variant FR1: the input does not say which claim a passage was retrieved for; use "
-            "--variant FR2, or --retriever local to search the passages anew"
+            "--variant FR2, or --retriever local to search the passages again"
         )
     if name == "given" and of_claims and atoms != "given":
         raise InputError(
             f"--retriever given: the passages were found for the atoms of the input, and --atoms "
-            f"is {atoms}; use --retriever local to search them anew"
+            f"is {atoms}; use --retriever local to search them again"
         )
     reads_documents = name != GIVEN and RETRIEVERS[name].reads_documents
     named = settings.documents is not None or any(DOCUMENTS_KEY in g.metadata for g in graphs)

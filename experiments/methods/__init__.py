@@ -1,1 +1,1 @@
-"""Each paper's method on one's own data: what a command of its name prints, a function gives."""
+"""Each paper's method on a user's data: a function returns what the command of its name prints."""

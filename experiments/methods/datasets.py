@@ -1,4 +1,4 @@
-"""The data that come with the package, and checks of one's own."""
+"""Embedded data, and checks of a user's data."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class DatasetsSettings(Settings):
 
 @front_door
 def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Findings:
-    """Describe the embedded datasets, or say what files are, hold and lack, and what is wrong.
+    """Describe the embedded datasets, or check files: format, content, gaps and errors.
 
     Without SOURCES lists the embedded datasets with counts and licenses. With the name of one,
-    shows its card: what it holds, where it comes from, and what to know before you rely on it.
+    shows its card: its content, its source, and caveats.
 
     SOURCES may also be files or folders. The command recognizes the published files of FActScore,
     FactReasoner, FacTool, RefChecker, ExpertQA, WiCE, UQLM, Ragas, Factcheck-Bench, FaStfact-Bench,
@@ -71,7 +71,7 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
 
 
 def _embedded() -> Table:
-    """Every embedded dataset with what it holds, counted from the data, and its license."""
+    """Table of the embedded datasets with counts and licenses."""
     from factormodels.datasets import load, names
 
     rows = []
@@ -160,7 +160,7 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
     tables = {"files": Table(files, columns, "Files.")}
     if lines:
         problem_columns = columns_as("file | line:0 | wrong")
-        tables["problems"] = Table(lines, problem_columns, "What is wrong.")
+        tables["problems"] = Table(lines, problem_columns, "Errors.")
     source = ", ".join(map(str, paths))
     return Findings(
         source,

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from experiments.study.rows import CellRows, RowsFile
 
 Results = str | os.PathLike[str] | Findings
-"""A folder of results, or what was found, in memory."""
+"""A folder of results, or findings in memory."""
 
 Row = Mapping[Any, Any]
 
 FINDINGS = "findings.json"
-"""What `Findings.save` calls the file that holds all of them."""
+"""Name of the file with all findings that `Findings.save` writes."""
 
 SAME = 1e-12
 """Numbers that differ by no more are the same up to rounding."""
@@ -110,7 +110,7 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
         read_from = [side if isinstance(side, Path) else None for side in (first, second)]
         effects, causes = explained_findings(*of_tables, read_from)
         other = [row["setting"] for row in changed if row["setting"] not in _WHAT]
-        # Of runs, what differs in versions and machines is in the table alone.
+        # Differences of runs in versions and machines are in the table alone.
         runs = [side for side in (first, second) if isinstance(side, Path) and _is_of_run(side)]
         if other and not runs:
             sentences.append(f"Other settings: {', '.join(other)}.")
@@ -221,7 +221,7 @@ def setting_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list
     """
     return [
         {"setting": name, "before": _as_text(before.get(name)), "after": _as_text(after.get(name))}
-        # Those of both, in the order of the first; a set would shuffle them from run to run.
+        # Keys of both, in the order of the first; a set would shuffle them from run to run.
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)
     ]
@@ -309,7 +309,7 @@ def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], lis
     change_column = Column("change", "change", show=_shown, right=True)
     tables = {
         "changes": Table(
-            changes, (*columns_as("row | column"), *sides, change_column), "What changed.", "table"
+            changes, (*columns_as("row | column"), *sides, change_column), "Changes.", "table"
         ),
         "rows": Table(
             alone, (*columns_as("table | row"), *sides), "Rows without a counterpart: how many."
@@ -367,7 +367,7 @@ def _merged(
 
 
 def _as_objects(table: Table) -> pd.DataFrame:
-    """A table whose values are as they are, whatever is missing."""
+    """Table with values of any type and missing ones."""
     import pandas as pd
 
     rows = [{str(key): value for key, value in row.items()} for row in table.records()]
@@ -392,7 +392,7 @@ def _is_text(values: Iterable[Any]) -> bool:
 
 def _alike(was: Any, now: Any) -> bool:
     if _is_number(was) and _is_number(now):
-        # What is undefined in both is the same; infinities have no difference.
+        # Undefined values in both are equal; infinities have no difference.
         return was == now or abs(now - was) <= SAME or (math.isnan(was) and math.isnan(now))
     return bool(_plain(was) == _plain(now))
 
@@ -457,7 +457,7 @@ def read_findings(path: str | os.PathLike[str]) -> Findings:
 
 
 def _as_table(rows: Sequence[Row]) -> Table:
-    """A table whose columns are titled as they are named."""
+    """Table whose columns have their names as titles."""
     columns = [
         Column(name, name, show=_shown, right=not _is_text(row.get(name) for row in rows))
         for name in dict.fromkeys(str(name) for row in rows for name in row)
@@ -718,7 +718,7 @@ _UNMOVED = dict.fromkeys(("measure", "before", "after", "difference", "lower", "
 
 def _posteriors(cell: Mapping[str, Any], varying: Collection[str]) -> dict[str, Any]:
     lost = cell["n_only_before"] + cell["n_only_after"]
-    # Claims that only one run judged stand in brackets, as they are part of no difference.
+    # Claims that only one run judged are in brackets, as they are part of no difference.
     others = f" (-{cell['n_only_before']} +{cell['n_only_after']})" if lost else ""
     numbers = ("n_changed", "n_flipped", "max_difference", "mean_difference")
     return {

@@ -138,8 +138,8 @@ class EstimateSettings(
     """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
 
     quantities: Annotated[Names, USUAL] = ("share", "mean-share", "brier", "f1-at-k")
-    """What is estimated: share (of true claims, over all), mean-share (mean over responses), brier,
-    f1-at-k, accuracy, auroc, ece, kept-precision (share of true claims from --threshold on),
+    """Quantities to estimate: share (of true claims, over all), mean-share (mean over responses),
+    brier, f1-at-k, accuracy, auroc, ece, kept-precision (share of true claims from --threshold on),
     quantile (of the responses' shares of true claims), ols or logistic (coefficients of truth on
     the columns of --on), mean (of labels that are numbers). Labels may be numbers of any size for
     quantile, ols and mean."""
@@ -149,7 +149,7 @@ class EstimateSettings(
     added."""
 
     q: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Which quantile --quantities quantile is; 0.5 is the median response."""
+    """Level of the quantile of --quantities quantile; 0.5 is the median response."""
 
     threshold: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
     """Least probability of the claims that --quantities kept-precision keeps."""
@@ -167,17 +167,18 @@ class EstimateSettings(
     """Nominal coverage of intervals."""
 
     looks: Annotated[int, Field(ge=1)] = 1
-    """How often, in all, intervals are looked at before labeling stops; each then has level
-    1 - (1 - level)/looks, so that stopping at any of them is sound."""
+    """Total number of looks at intervals before labeling stops; each look then has level 1 - (1 -
+    level)/looks, so that stopping at any of them is valid.
+    """
 
     finite: bool = False
     """Estimate for these responses alone, not for others like them."""
 
     choose: Annotated[int | None, Field(ge=1), USUAL] = None
-    """How many claims or responses to label next."""
+    """Number of claims or responses to label next."""
 
     unit: Annotated[Literal["claim", "response"], USUAL] = "response"
-    """What is chosen: single claims, or whole responses."""
+    """Unit of the choice: single claims, or whole responses."""
 
     stratified: bool = False
     """Choose what to label from short and long responses, and from probable and improbable ones
@@ -192,7 +193,7 @@ class EstimateSettings(
 
 @dataclass(frozen=True, eq=False)
 class _Claims:
-    """The claims of a table, each once, with what is known of them.
+    """Claims of a table without duplicates, with their columns.
 
     Attributes:
         frame: a row each, in order: place, response, claim, by, and its mean p.
@@ -231,12 +232,12 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
 
     Shares of true claims, Brier, F1@K, accuracy, AUROC, ECE, quantiles and regression coefficients
     with intervals over responses, by prediction-powered inference: labels keep it right whatever
-    the probabilities are worth, and probabilities make it as narrow as they can. Labels alone stand
-    beside it. With --judge learn the same labels also teach a judge, in folds of responses, and no
-    label counts twice. Labels must be a random sample, of claims or of whole responses, or what
-    --choose chose: it writes a sheet of what to label next, more of what is uncertain, and read
-    back with --labels its probabilities are undone by themselves. Labeling in batches is sound if
-    their number is fixed beforehand, or said with --looks.
+    the probabilities are worth, and probabilities make it as narrow as they can. The estimate from
+    labels alone is beside it. With --judge learn the same labels also teach a judge, in folds of
+    responses, and no label counts twice. Labels must be a random sample, of claims or of whole
+    responses, or what --choose chose: it writes a sheet of claims to label next, with a preference
+    for uncertain ones; --labels reads it back and corrects for the sampling probabilities. Labeling
+    in batches is sound if their number is fixed beforehand, or said with --looks.
 
     Examples::
 
@@ -679,7 +680,7 @@ def _quantities(
                 if name == "ece":
                     remarks.append(_LEVEL_UNSEEN.format(of=of))
         except InputError as error:
-            # Of other models, and other quantities, there may be estimates.
+            # Other models and quantities may have estimates.
             remarks.append(f"{of}: {error}.")
             continue
         if not quantity.labeled.any() or (
@@ -778,7 +779,7 @@ def _differences(
         if isinstance(first, Inverted) or isinstance(second, Inverted):
             continue
         each = None
-        # What two judges keep are not the same claims.
+        # Two judges do not keep the same claims.
         same_claims = paired and name != "kept-precision"
         if same_claims and isinstance(first, Quantity) and isinstance(second, Quantity):
             each = estimated(minus(first, second), level=level, finite=settings.finite)
@@ -829,7 +830,7 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
             *_BESIDE,
             *columns_as("worth:1 labels saved | n_labeled:0 labeled | effective:1 responses"),
         ),
-        "What labels of all claims would say.",
+        "Estimates of the values that labels of all claims would give.",
         group="of" if len({row["of"] for row in rows}) > 1 else "",
         note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: how many "
         "times as many labels alone would give the same interval. Responses: of equal size, that "
@@ -843,8 +844,9 @@ def _differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         (*columns_as('title ""'), *_BESIDE),
         "Differences of models.",
         group="of",
-        note="Of models of the same claims, what depends on labels alone is the same. What a "
-        "response adds to both models is paired, in labels alone as in the estimate.",
+        note="Models of the same claims share quantities that depend on labels alone. "
+        "Contributions of a response to both models are paired, in labels alone and in the "
+        "estimate.",
     )
 
 
@@ -889,9 +891,9 @@ def _few_effective(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     titles = some_of(list(dict.fromkeys(row["title"] for row in few)))
     which = "The intervals suppose" if len(few) == len(rows) else f"Intervals ({titles}) suppose"
     return [
-        f"{which} that no kind of response is missing from the labels, which count as those of "
-        f"{least['effective']:.1f} responses of equal size: a kind that is up to "
-        f"{least['unseen_share']:.0%} of all may be missing. Label more; --choose N --stratified "
+        f"{which} that no kind of response is missing from the labels, which are worth "
+        f"{least['effective']:.1f} responses of equal size: a kind with a share of up to "
+        f"{least['unseen_share']:.0%} may be missing. Label more; --choose N --stratified "
         "spreads labels over sizes and probabilities."
     ]
 
@@ -900,7 +902,7 @@ def _unlike(claims: _Claims) -> list[str]:
     """Say where labeled responses, or claims, differ from all in size or mean probability."""
     grouping, labeled = claims.grouping, claims.labeled
     if np.ptp(claims.weights[labeled]) > 0:
-        # What was chosen with unequal probabilities differs by design, and weights undo it.
+        # A sample with unequal probabilities differs by design, and weights correct it.
         return []
     p = claims.frame["p"].to_numpy()
     n_of_response = grouping.sums(labeled)
@@ -918,7 +920,7 @@ def _unlike(claims: _Claims) -> list[str]:
         if compared.p_value < _NOT_ALIKE:
             sentences.append(
                 f"The labeled {what} are not like all: their mean {name} is "
-                f"{number(compared.labeled)}, and that of all {number(compared.overall)} "
+                f"{number(compared.labeled)}, and of all {number(compared.overall)} "
                 f"(p = {number(compared.p_value)}). Estimates suppose a random sample."
             )
     return sentences
@@ -930,7 +932,7 @@ def _unlike(claims: _Claims) -> list[str]:
 def _chosen(
     table: DataTable, claims: _Claims, settings: EstimateSettings
 ) -> tuple[dict[str, Table], str]:
-    """The sheet to fill in, what numbers of labels would give, and what was chosen in words."""
+    """Sheet to fill in, plan of intervals by number of labels, and the choice in words."""
     unit = Unit(settings.unit)
     grouping = claims.grouping
     p = claims.frame["p"].to_numpy()
@@ -1040,9 +1042,9 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, T
     plan = Table(
         data_frame(rows),
         columns_as("n:0 labeled | hours:1 | half_width:3 share of true claims ±"),
-        "What so many labels would give, from the beginning.",
+        "Expected intervals by number of labels, from the beginning.",
         group="unit",
-        note="If the probabilities mean what they say; worse ones leave it wider.",
+        note="If the probabilities are calibrated; worse ones widen the intervals.",
     )
     return {"plan": plan}
 

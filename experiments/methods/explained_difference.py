@@ -100,7 +100,7 @@ def explained_findings(
     except FactormodelsError as error:
         if _declared(before) == _declared(after):
             return {}, []
-        return {}, [f"Which convention explains a difference cannot be said: {error}."]
+        return {}, [f"The differences cannot be attributed to conventions: {error}."]
     groups: dict[tuple[str, Conventions, Conventions], list[tuple[_JudgedView, _JudgedView]]] = {}
     for key, judged in first.items():
         if key in second and names_that_differ(
@@ -117,7 +117,7 @@ def explained_findings(
         tell(f"conventions of {variant}: {', '.join(TITLES[name] for name in differ)}")
         kept = pairs[:MOST_SOLVED]
         remarks += _limited(len(pairs), variant)
-        # Of an equivalence that was united already its two entailments are not known.
+        # The two entailments of an already united equivalence are unknown.
         graphs = [max((a.graph, b.graph), key=lambda each: len(each.relations)) for a, b in kept]
         solve = partial(solved_views, graphs, variant, kept[0][0].backend)
         sides = [
@@ -363,7 +363,7 @@ def _data_of(
             )
     data = load_dataset(choice, places[0], str(folder))
     if data.sha256 != manifest["data"][name]["sha256"]:
-        raise InputError(f"{name} is not what it was when {folder} was written")
+        raise InputError(f"{name} has changed since {folder} was written")
     known[name] = data
     return data
 

@@ -105,9 +105,9 @@ def as_verdicts(graph: FactGraph, source: str) -> FactGraph:
 def related_responses(
     graphs: Sequence[FactGraph], outputs: Sequence[Sequence[FactGraph]]
 ) -> dict[str, FactGraph]:
-    """By id of a response, it or what a tool wrote of it, whichever has relations first.
+    """Responses by id: the response itself or a tool's output for it, the first that has relations.
 
-    A tool's counts where its claims have the ids and texts of those of the response.
+    A tool counts if its claims have the ids and texts of the response's claims.
     """
     related: dict[str, FactGraph] = {}
     texts_of = {graph.id: dict(zip(graph.atom_ids, graph.column("atoms", "text"), strict=True))
@@ -174,7 +174,7 @@ def explained_tools(
     caption = "Conventions in which tools differ, and what each does to claims, switched alone."
     shown = {"conventions": replace(tables[0], data=every, caption=caption, group="tools")}
     if effects:
-        # Of several pairs each has a block, whose title names the two.
+        # With several pairs, each has a block whose title names the two.
         pair = (base, effects[0].cell.removesuffix(f" against {base}"))
         sides = ("before", "after") if len(tables) > 1 else pair
         most = changed_most(effects, MOST_SHOWN)

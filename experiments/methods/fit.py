@@ -86,17 +86,17 @@ if TYPE_CHECKING:
 FIELD, GIVEN = "field", "as given"
 _SCORES = ("brier", "log_loss", "auroc")
 _OF_BOTH = ("save", "relations", "folds")
-"""Settings of what is learned that a correction of relations reads too."""
+"""Settings of learning that a correction of relations uses too."""
 
 _TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx")
-"""What files of claims end in that are no responses."""
+"""Suffixes of files of claims that are not responses."""
 
 
 class ColumnSettings(Settings):
-    """Columns of one's own."""
+    """A user's columns."""
 
     table: Annotated[Path | None, Option("FILE", usual=True)] = None
-    """Table with columns of one's own: a row for every claim, with its response and claim."""
+    """Table with your own columns: a row for every claim, with its response and claim."""
 
     numbers: Annotated[ColumnNames, USUAL] = ()
     """Column of --table, or of a table of labeled claims, that the potential reads as a number;
@@ -106,10 +106,10 @@ class ColumnSettings(Settings):
     """Column of --table whose equal values make a group, for --causes; repeatable."""
 
     def user_table(self) -> UserTable | None:
-        """The table of columns of one's own; None without one.
+        """Table of the user's columns; None without one.
 
         Raises:
-            InputError: if it cannot be read, or its numbers are none.
+            InputError: if it cannot be read, or a value is not a number.
         """
         if self.table is not None:
             return read_user_table(self.table, self.numbers, self.groups)
@@ -142,7 +142,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     unusual: ClassVar = frozenset({"model", "api_base", "max_cost", "dry_run"})
 
     save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
-    """Write what was learned to this file (JSON)."""
+    """Write the learned judge to this file (JSON)."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Learn a correction of this relation model instead, from labeled pairs: given (with their
@@ -162,16 +162,16 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     """Function from columns to log odds; small: eight tanh units beside the linear one."""
 
     objective: ObjectiveName = "log_loss"
-    """What is made small: log loss or Brier score of each claim's posterior, or less the joint
-    likelihood of all labels of a response."""
+    """Objective to minimize: log loss or Brier score of each claim's posterior, or the negative
+    joint log likelihood of all labels of a response.
+    """
 
     penalty: Annotated[float | None, Field(ge=0, allow_inf_nan=False), Option("X")] = None
     """Weight of half the squared weights of standardized columns; chosen by inner folds of
     responses if not given."""
 
     coupling_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False), Option("X")] = 10.0
-    """Weight of half the squared couplings of causes: few responses then join claims loosely, many
-    as they are joined."""
+    """Weight of half the squared couplings of causes: it shrinks couplings if responses are few."""
 
     variant: Annotated[VariantName, USUAL] = "FR1"
     """Relations that are a claim's evidence."""
@@ -198,7 +198,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
         return tuple(name for name in self.causes if name != "none")
 
     def check_learner(self) -> None:
-        """Refuse options of a judge with `relations`, and those of asking without.
+        """Refuse options of a judge with `relations`, and options of asking without it.
 
         Raises:
             InputError: for the first of them.
@@ -239,10 +239,10 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     A conditional random field: the log odds of a claim are a function of columns, linear unless
     --potential says otherwise, and claims of a sentence and of a response are joined by hidden
     causes, which are summed out exactly. Shows how it scores on responses that it has not seen,
-    beside rivals; then what it learned, with standard errors over responses. --save writes the
-    judge, with what made the evidence that it was learned from. --out B.jsonl writes the responses
-    with the posteriors of the folds: no response's own labels taught its posteriors, so that
-    `factormodels score` and `factormodels estimate` may use the same labels.
+    beside rivals; then the learned parameters, with standard errors over responses. --save writes
+    the judge, with what made the evidence that it was learned from. --out B.jsonl writes the
+    responses with the posteriors of the folds: no response's own labels taught its posteriors, so
+    that `factormodels score` and `factormodels estimate` may use the same labels.
 
     With --relations it learns a correction of a relation model's label bias instead: a weight and a
     constant for the log-probability of each relation. Shows accuracy, log loss and calibration
@@ -284,7 +284,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     families = settings.families(graphs)
     causes = settings.levels
     if votes is not None:
-        # A table says nothing of evidence; its claims stand in responses alone.
+        # A table has no evidence; its claims are grouped by response alone.
         families = families if "columns" in settings.model_fields_set else ()
         causes = causes if "causes" in settings.model_fields_set else (RESPONSE,)
     labeled = sum(any(atom.label is not None for atom in graph.atoms) for graph in graphs)
@@ -492,7 +492,7 @@ def _columns_table(judge: Judge) -> Table:
     return Table(
         frame.reindex(columns=["column", "mean", "weight", "standard_error"]),
         columns_as("column | mean:3 | weight:3 | standard_error:3 standard error"),
-        "What columns are worth.",
+        "Weights of columns.",
         note="Weight: log odds per standard deviation of the column; standard error: over "
         "responses. A potential that is not linear has no weights.",
     )
@@ -520,29 +520,31 @@ def _causes_table(judge: Judge) -> Table:
             "cause | coupling:2 | coupling_error:2 standard error | bias:2 | "
             "bias_error:2 standard error"
         ),
-        "What causes join.",
-        note="Coupling: log odds that what stands below a cause agrees with it, drawn towards 0 by "
+        "Couplings of causes.",
+        note="Coupling: log odds that a node below a cause agrees with it, shrunk toward 0 by "
         "--coupling-penalty.",
     )
 
 
 _WHY = {
     ShiftStatus.OTHER_EVIDENCE: "no share of true claims makes the evidence here likely",
-    ShiftStatus.TOO_FEW: f"fewer than {FEWEST} responses do not tell how responses vary",
-    ShiftStatus.UNDETERMINED: "the evidence suits shares up to the end of the range",
+    ShiftStatus.TOO_FEW: f"fewer than {FEWEST} responses do not show how responses vary",
+    ShiftStatus.UNDETERMINED: "the evidence fits shares up to the end of the range",
     ShiftStatus.CONTRADICTED: "the evidence and the judge's own posteriors point in different "
     "directions",
-    ShiftStatus.SAME_SHARE: "the share of true claims here may be that of the claims learned from",
+    ShiftStatus.SAME_SHARE: "the share of true claims here may equal the training share",
 }
-"""Why the prior that was learned stays."""
+"""Reasons to keep the learned prior."""
 
 
 class ApplySettings(DrawnSettings, ColumnSettings):
     """Settings for applying a judge."""
 
     adapt: Annotated[bool, USUAL] = False
-    """Move the posteriors to the share of true claims that the evidence here determines, where it
-    is a mixture of what was learned and that share is another; else the learned prior stays."""
+    """Move the posteriors to the share of true claims that the evidence here determines, if the
+    evidence is a mixture of the learned distributions with another share; otherwise keep the
+    learned prior.
+    """
 
     other_evidence: bool = False
     """Use the judge although another relation model or retriever made the evidence here."""
@@ -615,19 +617,18 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         sentences.append(f"The learned prior stays: {_WHY[why]}.")
     elif determined:
         sentences.append(
-            f"The evidence is that of a share of true claims of {share}; --adapt moves the "
+            f"The evidence indicates a share of true claims of {share}; --adapt moves the "
             "posteriors to it."
         )
     sentences.append(
         f"The mean posterior of {counted(len(p), 'claim')} is {number(float(p.mean()))}; "
-        f"{number(shift.old_share)} of the claims learned from are true."
+        f"{number(shift.old_share)} of the training claims are true."
     )
     marks = whole.learned_from(graphs)
     sentences += _taught(graphs, marks)
     if whole.edited:
         sentences.append(
-            "The judge's file has no digest: nothing shows that its numbers are those that were "
-            "learned."
+            "The judge's file has no digest: nothing shows that its numbers are the learned ones."
         )
     sentences += _unjoined(known, graphs, table)
     if known is not whole:
@@ -682,7 +683,7 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
         if alone == n:
             who = "No claim here says of which sentence it is"
         sentences.append(
-            f"{who}: each counts as a sentence of its own, and posteriors are other than with "
+            f"{who}: each counts as a separate sentence, and posteriors differ from those with "
             "sentences."
         )
     if "passages" in table.names:
@@ -690,14 +691,14 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
         if silent:
             sentences.append(
                 f"{silent:,} of {counted(n, 'claim')} {'has' if silent == 1 else 'have'} no "
-                "relation with a passage that was retrieved "
-                "for them: little but what they share with others speaks for their posteriors."
+                "relation with a retrieved passage: "
+                "their posteriors rest mainly on shared causes."
             )
     nameless = sum(map(leaves_no_topic_out, graphs)) if "texts" in judge.families else 0
     if nameless:
         sentences.append(
             f"{nameless:,} of {counted(len(graphs), 'response')} name no topic: its words count "
-            "among those of a claim that passages hold, which raises posteriors if the judge was "
+            "as words of a claim in passages, which raises posteriors if the judge was "
             "learned from responses with topics."
         )
     return sentences
@@ -709,12 +710,12 @@ def _checked(harm: Harm | None) -> list[str]:
     """
     if harm is None:
         return [
-            "What a shift of the evidence may do to the posteriors cannot be told: "
+            "The effect of a shift of the evidence on the posteriors is unknown: "
             f"{_WHY[ShiftStatus.TOO_FEW]}."
         ]
     sentences = [
-        f"{harm.unexplained:.0%} of the claims have evidence that no mixture of what was learned "
-        f"explains. The share of true claims here is in "
+        f"{harm.unexplained:.0%} of the claims have evidence that no mixture of the learned "
+        f"distributions explains. The share of true claims here is in "
         f"{interval(harm.share_lower, harm.share_upper)}, and the Brier score in "
         f"{interval(harm.brier_lower, harm.brier_upper)}; the posteriors say "
         f"{number(harm.brier)}."
@@ -766,8 +767,8 @@ def _harm_table(harm: Harm) -> Table:
             "brier:3 Brier by posteriors | brier_lower:3 at least | brier_upper:3 at most | "
             "n_to_label:0 responses to label"
         ),
-        "What a shift of the evidence may do.",
-        note="Unexplained: share of claims beyond any mixture of what was learned. Bounds are 95% "
+        "Bounds on the effect of a shift of the evidence.",
+        note="Unexplained: share of claims beyond any mixture of the learned laws. Bounds are 95% "
         "over responses; they hold if the others' truth depends on evidence, or evidence on truth, "
         f"as learned. To label: for the Brier score to ±{TOLERANCE:g}.",
     )
@@ -780,7 +781,7 @@ def _shift_table(shift: Shift) -> Table:
             "distance:3[] | p_value:3 p | share:3± weight of true claims | "
             "old_share:3 share learned from | n_responses:0 responses | status evidence"
         ),
-        "Whether the learned law of evidence holds here.",
+        "Test of the learned distribution of evidence on these data.",
         note="Distance: largest difference of two distribution functions of log odds, 0 to 1; p is "
         "of the support and number of passages too, where the judge reads them. The weight is the "
         "share of true claims only where the law holds. With many responses p is small whatever "
@@ -825,5 +826,5 @@ def _figures(judge: Judge, table: ClaimTable, shift: Shift) -> dict[str, PaperFi
         axes.set_ylabel("Share of claims below")
         handles, names = axes.get_legend_handles_labels()
         legend_below(figure, handles, names, 2)
-    title = "Evidence here and the best mixture of what was learned"
+    title = "Evidence here and the best mixture of the learned distributions"
     return {"evidence": PaperFigure(figure, frame, title)}

@@ -27,7 +27,7 @@ class GridSettings(Settings):
     """Views of the fact graphs: given, FR1, FR2, FR3."""
 
     relation_models: Any = None
-    """Where relations come from; those of the data if not given."""
+    """Source of relations; the data's own if not given."""
 
     encodings: Any = None
     """Encodings of relations as factors; the default one if not given."""
@@ -36,7 +36,7 @@ class GridSettings(Settings):
     """Algorithms, by name or as a study writes them with their settings."""
 
     judges: Any = ()
-    """What judges claims by prompts, without a graph: the `assessors` of a study."""
+    """Assessors that judge claims by prompts, without a graph: the `assessors` of a study."""
 
     seeds: Any = ()
     """Seeds of the backends that draw; a cell each."""
@@ -45,7 +45,7 @@ class GridSettings(Settings):
     """Further keys of the study, by name."""
 
     name: str = "grid"
-    """What the study is called."""
+    """Name of the study."""
 
     out: Annotated[Path | None, Option(writes=True)] = None
     """Folder of the results; results/NAME-HASH, another for every other grid, if not given."""
@@ -100,7 +100,7 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
 
 
 def _datasets(datasets: Any) -> Any:
-    """Datasets as a study writes them: names as they are, and paths as mappings."""
+    """Datasets as a study writes them: names unchanged, and paths as mappings."""
     several = datasets if isinstance(datasets, list | tuple) else [datasets]
     return [_dataset(each) for each in several]
 

@@ -1,4 +1,4 @@
-"""Posteriors of models as they are, or their most probable states."""
+"""Posteriors of models, or their most probable states."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class InferSettings(ModelSettings, AlgorithmSettings):
         Option("FILE|NAME=STATE", usual=True),
         BeforeValidator(evidence_parts),
     ] = ()
-    """What is observed: Alarm=on, or a file; repeatable. A file is UAI evidence, a JSON object
-    that gives names their states (or lists of likelihoods, one per state), or a table (CSV,
-    Parquet) with a column for each variable, whose rows are answered one by one."""
+    """Evidence: Alarm=on, or a file; repeatable. A file is UAI evidence, a JSON object that gives
+    names their states (or lists of likelihoods, one per state), or a table (CSV, Parquet) with a
+    column for each variable, whose rows are answered one by one."""
 
     seconds: Annotated[float | None, Field(ge=0), Option("S", usual=True)] = None
     """Tighten bounds on log Z for this many seconds with the backend auto, showing each
@@ -231,7 +231,7 @@ def _algorithm(settings: InferSettings) -> Backend:
     name, seconds = settings.backend, settings.seconds
     if settings.map_:
         if name not in ("exact", "auto"):
-            raise InputError(f"--map has algorithms of its own; leave --backend {name} out")
+            raise InputError(f"--map uses separate algorithms; leave --backend {name} out")
         return build_backend("exact", settings.backend_settings)
     if seconds is None:
         return settings.algorithm
@@ -304,7 +304,7 @@ def _recorded(algorithm: Backend, graph: FactorGraph) -> Posterior:
     return with_trace(_tightened(algorithm, graph, recorder), recorder)
 
 
-# --- What is told --------------------------------------------------------------------------------
+# --- Remarks -------------------------------------------------------------------------------------
 
 
 def findings_of(
@@ -370,7 +370,7 @@ def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iter
     facts = model.fact_graph
     if facts is not None and facts.contexts and not facts.relations:
         yield (
-            "it has no relations between claims and passages, so what is shown are the priors; "
+            "it has no relations between claims and passages, so the shown values are the priors; "
             "find relations with `factormodels assess`"
         )
     if answer.status is Status.INTERRUPTED:

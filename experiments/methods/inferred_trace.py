@@ -33,7 +33,7 @@ def trace_findings(source: str, trace: Trace, answer: Posterior) -> Findings:
             "best_upper:4 best upper",
             processor_seconds=duration,
         ),
-        f"What each algorithm found of {source}, by the processor time at which it ended.",
+        f"Results of each algorithm on {source}, by the processor time at which it ended.",
         note="lower and upper: its certain bounds on log Z; best: of all until then.",
     )
     every = Table(

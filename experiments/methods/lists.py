@@ -26,7 +26,7 @@ class ListSettings(Settings):
     """Settings of the list."""
 
     prompts: Annotated[Path | None, Option("DIR", usual=True)] = None
-    """Of prompts: those with the changes in this folder."""
+    """Folder of changes to show in the list of prompts."""
 
     out: Annotated[Path | None, Option("PATH", command_line=False, writes=True)] = None
     """Write everything to this folder, or one table to this file; of prompts, their YAML to this
@@ -71,7 +71,7 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
         settings: how; in Python the fields may be named instead.
 
     Raises:
-        InputError: if there is nothing of that name.
+        InputError: if the name is unknown.
         MissingDependencyError: if a library that a backend needs is absent.
     """
     if not what:
@@ -150,7 +150,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
         value = field.default_factory()
     else:
         return "required"
-    # As YAML and --backend spell it.
+    # Spelled as in YAML and --backend.
     return (
         "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     )
@@ -263,7 +263,7 @@ def _studies(name: str, _: ListSettings) -> Findings:
 
 
 def _formats(name: str, _: ListSettings) -> Findings:
-    """Every format of a file, or one: whose it is, what it holds and which keys it has."""
+    """Every format of a file, or one: its owner, its content and its keys."""
     from factormodels.io.formats.registry import format_named, formats
 
     chosen = [format_named(name)] if name else formats()
@@ -304,4 +304,4 @@ _KINDS: Mapping[str, tuple[str, Callable[[str, ListSettings], Findings]]] = Mapp
         "schemas": ("JSON Schemas of our own formats", _schemas),
     }
 )
-"""What can be listed: what it is, and what makes it."""
+"""Lists by name: a description, and the function that makes it."""

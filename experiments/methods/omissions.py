@@ -47,13 +47,14 @@ class OmissionSettings(AskingSettings, FirstProbeSettings):
     sentence of a passage is a fact that counts."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Who says what the response entails: lexical, model, recorded:FILE or nli:FOLDER. By default
-    the language model where there is one, else lexical."""
+    """Judge of what the response entails: lexical, model, recorded:FILE or nli:FOLDER. By default
+    the language model if there is one, otherwise lexical.
+    """
 
     openness: Openness = OPENNESS
 
     variant: Annotated[VariantName, USUAL] = "FR2"
-    """Which recorded relations count for the posteriors of claims and passages."""
+    """Recorded relations that count for the posteriors of claims and passages."""
 
     encoding: Encoding = DEFAULT_ENCODING
 
@@ -190,7 +191,7 @@ def _coverage(
 
     view = variant(graph, settings.variant)
     posterior = infer(view.to_factor_graph(settings.encoding)).marginals
-    # FR1 has a copy of a passage for each of its claims: the passages are those of the response.
+    # FR1 has a copy of a passage for each of its claims: count the response's own passages.
     trust = {
         context.id: float(posterior[context.id][1]) if context.id in posterior else context.prior
         for context in graph.contexts
@@ -230,7 +231,7 @@ def _responses(coverages: Sequence[FactCoverage]) -> Table:
         columns_as(
             "response | facts:0 | precision:3 | recall:3 | contradicted:3 | omitted:3 | f1:3 F1"
         ),
-        "What each response covers of what its passages hold.",
+        "Coverage of the passages' facts by each response.",
         note=(
             "Precision: mean posterior of its claims. Recall: expected share of the facts that the "
             "response entails, by weight; contradicted and omitted are the rest. F1: their "

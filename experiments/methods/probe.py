@@ -21,8 +21,9 @@ class ProbeSettings(AskingSettings, RelationSettings):
     """Settings of the probe."""
 
     stages: Annotated[Names, USUAL] = (RELATIONS,)
-    """What is asked: relations, claim relations, an assessor such as factscore, a setting of
-    self-judgement such as direct_asking, relevance, refusals; or all."""
+    """Questions to ask: relations, claim relations, an assessor such as factscore, a setting of
+    self-judgement such as direct_asking, relevance, refusals; or all.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -48,9 +49,10 @@ def probe(*, settings: ProbeSettings) -> Findings:
     each relation, of them identical sentences, paraphrases, negations, numbers, other subjects, and
     passages that tell the reader what to answer; 72 pairs of claims, 36 claims of common knowledge,
     36 claims beside or on a question, 36 responses that answer or decline.
-    Shows accuracy and log loss, what its log-probabilities are worth, whether it obeys a passage,
-    and what a correction of its label bias does. A model whose answers are no better than the best
-    constant answer is no evidence. Its answers stay in the cache, where `assess` finds them.
+    Shows accuracy and log loss, the quality of its log-probabilities, whether it obeys instructions
+    in a passage, and the effect of a correction of its label bias. A model whose answers are no
+    better than the best constant answer is no evidence. Its answers stay in the cache, where
+    `assess` finds them.
 
     Examples::
 

@@ -248,7 +248,7 @@ def _corrections_table(rows: list[dict[str, Any]], folds: int) -> Table:
             "correction | accuracy:3± | log_loss:3± log loss | ece:3± ECE | brier:3± Brier | "
             "difference:3± less none, log loss"
         ),
-        "What corrections do to the relations.",
+        "Effect of corrections on the relations.",
         note="In brackets: 95 % over responses. ECE: of the likeliest relation's probability. "
         f"Brier: of all three relations, from 0 to 2.{held_out}",
     )
@@ -271,7 +271,7 @@ def _relations_table(
     return Table(
         data_frame(rows),
         columns_as(f"relation | share:3 labeled | {means} | weight:3 | constant:3"),
-        "How often each relation holds, and how probable it is said to be.",
+        "Observed frequency of each relation, and its mean probability.",
         note="P: mean probability. Weight and constant of ln P: of the scaling by all pairs; "
         "1 and 0 change nothing.",
     )

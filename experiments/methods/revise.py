@@ -54,7 +54,7 @@ METADATA_KEY = "revision"
 """Key of a revised response's metadata: what became of each claim of the first."""
 
 HEDGE = "It is not certain whether this is so: "
-"""What a hedged claim begins with."""
+"""Beginning of a hedged claim."""
 
 
 class ReviseSettings(
@@ -63,27 +63,30 @@ class ReviseSettings(
     """Settings for doubtful claims."""
 
     keep: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.5
-    """Claims at least so probable stay as they are."""
+    """Smallest probability of claims that are kept unchanged."""
 
     drop: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.2
-    """Claims less probable are corrected, or dropped where no passage says what is right; those
-    between are hedged."""
+    """Claims below this probability are corrected, or dropped if no passage has the correction;
+    claims in between are hedged.
+    """
 
     model: Annotated[Model, USUAL] = None
     """Language model that corrects claims from the passages against them; as litellm spells it, its
     key from the environment. Without one, claims are dropped and hedged only."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Who judges corrected claims: lexical, model (that of --model), recorded:FILE or nli:FOLDER;
-    by default the language model."""
+    """Judge of corrected claims: lexical, model (given by --model), recorded:FILE or nli:FOLDER; by
+    default the language model.
+    """
 
     openness: Openness = OPENNESS
 
     least: Least = LEAST_PROBABILITY
 
     variant: VariantName | None = None
-    """Which recorded relations count; by default FR2, and all as given of a response whose claims
-    have relations between them, which FR1, FR2 and FR3 leave out."""
+    """Recorded relations that count; by default FR2, or all as given if a response has relations
+    between claims, which FR1, FR2 and FR3 leave out.
+    """
 
     encoding: Encoding = DEFAULT_ENCODING
 
@@ -331,12 +334,12 @@ def _reason(
     if model is None:
         return ""
     if atom not in texts:
-        return "no passage says what is right"
+        return "no passage has the correction"
     return "no passage entails the correction" if atom not in best else "not probable enough"
 
 
 def _text(graph: FactGraph, changes: Sequence[Change]) -> str:
-    """The response, sentence by sentence: one all of whose claims stay, stays as it is.
+    """The response, sentence by sentence: a sentence all of whose claims stay is unchanged.
 
     The others are replaced with the replacements of their claims; sentences without a claim stay.
     If claims do not name their sentences, the remaining texts are listed in order.
@@ -379,7 +382,7 @@ def _responses(changes: Mapping[str, Sequence[Change]]) -> Table:
             "response | claims:0 | kept:0 | hedged:0 | corrected:0 | dropped:0 | "
             "before:3 mean P before | after:3 mean P after"
         ),
-        "What became of the claims of each response.",
+        "Changes to the claims of each response.",
         note="Mean P after: of the claims that the revised response asserts, judged again.",
     )
 
@@ -436,9 +439,9 @@ def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
     return Table(
         data_frame(rows),
         columns_as("label | claims:0 | kept:3± | hedged:3± | corrected:3± | dropped:3±"),
-        "What became of claims that people judged: shares, means over responses.",
-        note="A false claim that is not kept is an error removed; a true one is lost. Of corrected "
-        "claims nobody has judged the new text.",
+        "Changes to claims with human labels: shares, means over responses.",
+        note="A false claim that is not kept is an error removed; a true one is lost. The new "
+        "texts of corrected claims have no labels.",
     )
 
 

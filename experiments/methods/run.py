@@ -43,8 +43,9 @@ class RunSettings(CellSettings, ConventionSettings):
     a study of networks a network, folder or pattern that is measured too."""
 
     venue: Annotated[str | None, Option("NAME", command_line=False)] = None
-    """What LaTeX tables and figures fit, in place of the study's `venue`: article, acl, icml,
-    neurips, iclr, aaai, slides, or widths of a column and of the text in points."""
+    """Venue of LaTeX tables and figures, in place of the study's `venue`: article, acl, icml,
+    neurips, iclr, aaai, slides, or widths of a column and of the text in points.
+    """
 
     resume: Annotated[bool, USUAL] = False
     """Continue the run in the folder; finished units are kept."""
@@ -63,8 +64,9 @@ class RunSettings(CellSettings, ConventionSettings):
     """Address of the scheduler of a Dask cluster that runs the units."""
 
     dry_run: Annotated[bool, USUAL] = False
-    """Check the study and its data and count its units (of an analysis: say what it does), without
-    running it."""
+    """Check the study and its data and count its units (for an analysis: describe it), without
+    running it.
+    """
 
     every_cell: bool = False
     """Show a row for every cell, even if posteriors agree."""
@@ -148,7 +150,7 @@ def run(
         wish = "--resume" if settings.resume else "--retry-failed"
         raise InputError(f"{wish} goes on with a run and --overwrite drops it; give one of them")
     if settings.workers is not None and settings.dask is not None:
-        raise InputError("--dask has workers of its own; leave --workers out")
+        raise InputError("--dask uses its own workers; leave --workers out")
     if isinstance(config, LoadedStudy):
         if overrides or _declared(settings).keys() - {"venue"}:
             raise InputError("a loaded study takes no overrides; give them to load_study")
@@ -248,7 +250,7 @@ def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
             write_page=write_networks_page,
         )
     except (KeyboardInterrupt, OSError):
-        watcher().notice(f"what is measured is kept in {folder}; --resume goes on with it")
+        watcher().notice(f"measurements are kept in {folder}; --resume continues")
         raise
     artifacts = results.artifacts
     return Findings(
@@ -326,8 +328,8 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
                 notice=watched.notice,
                 write_page=partial(write_study_page, watch=partial(watched.steps, "responses")),
             )
-        # What ends a run without being the user's mistake; what is finished is kept, which is worth
-        # saying.
+        # Errors that end a run and are not the user's mistake; the message says that finished units
+        # are kept.
         except (KeyboardInterrupt, WorkerError, OSError, LimitReachedError) as error:
             if isinstance(error, LimitReachedError):
                 watched.limit_reached(ledger)
@@ -520,7 +522,7 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
     rows = []
     for position, cost in zip(wanted, costs, strict=True):
         key = planned.cells[position].key()
-        # As a study writes it: 1 and not 1.0.
+        # As in a study: 1 and not 1.0.
         key["strength"] = f"{key['strength']:g}"
         rows.append(
             {name: shown(str(key[name])) for name in keys}
@@ -563,7 +565,7 @@ def _planned(
         f"{counted(total, 'unit')} in {counted(len(wanted), 'cell')}, {done:,} finished; "
         f"results go to {folder}"
     )
-    # As if no unit were done, for the number of a whole run; what is known is not asked again.
+    # As if no unit were done, for the size of a whole run; known answers are not asked again.
     nothing = [np.zeros(size, np.bool_) for size in planned.sizes]
     requests = planned.text_requests(wanted, nothing)
     for title, (asked, what) in n_asked(requests, planned.data, planned.models).items():

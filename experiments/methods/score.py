@@ -85,9 +85,9 @@ class Beside:
     Attributes:
         table: a row per claim: response, claim, label and P(true) by each.
         models: the columns of P(true).
-        alignments: what was found of each tool's claims.
+        alignments: alignment of each tool's claims.
         costs: what a response took, by model, of those of which a file says it.
-        sentences: what a reader must know.
+        sentences: remarks.
         conventions: how tools came to their posteriors, by model, where that is known.
         related: responses with their relations, by id.
     """
@@ -153,7 +153,7 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
         costs |= dict.fromkeys((each.name for each in aligned), _cost(others))
     by_response = {graph.id: posteriors_by_model(graph, source) for graph in graphs}
     judges = [name for by_model in by_response.values() for name in by_model]
-    # Those of the responses themselves come first: others are compared with them.
+    # Labels and posteriors of the responses come first: others are compared with them.
     models = tuple(dict.fromkeys([*(name for name in given_models if name in judges), *judges]))
     rows: list[dict[str, Any]] = []
     marked: dict[str, None] = {}
@@ -209,7 +209,7 @@ def _names(
 
     Args:
         taken: names of those who judged the responses already.
-        outputs: files of tools with what they hold.
+        outputs: files of tools with their contents.
         data: the responses; a file of theirs has a name of its own too.
     """
     assessors = [
@@ -261,7 +261,7 @@ def _mean_of(values: Sequence[float]) -> float:
 
 
 def _aligned_sentence(each: Alignment) -> str:
-    order = " Its responses are told by their order alone." if each.by_order else ""
+    order = " Its responses are matched by their order alone." if each.by_order else ""
     how = "by their ids, for texts are missing" if each.by_id else "by their words"
     equality = (
         f" Of these {each.n_claims:,}, {each.n_compared_for_equality:,} were compared for equality "
@@ -330,9 +330,9 @@ def tools_table(others: Beside, scored: ScoreTable, conventions: Conventions = D
         frame,
         tuple(columns),
         f"Each tool on the same claims: {', '.join([*shown.values(), 'Pr'])} and F1@K, the last "
-        f"two as means over responses{known_k}, and what a response took on average.",
+        f"two as means over responses{known_k}, and the mean cost of a response.",
         note=f"Differences are paired by response, from {reference}; 95% intervals. Costs are "
-        "those that files say: calls, tokens and prices of what factormodels assessed, seconds of "
+        "taken from files: calls, tokens and prices of factormodels' assessments, seconds of "
         "FactReasoner's outputs.",
     )
 
@@ -377,9 +377,10 @@ class ScoreSettings(
     """Settings of the scores of a table."""
 
     beside: Annotated[Files, Option("FILE", "with", usual=True)] = ()
-    """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
-    SAFE, LM-Polygraph, MiniCheck, assess; a file, or a folder of JSON files; repeatable. The data
-    are then responses with claims and labels."""
+    """Output for the same responses from another tool or from assess: FactReasoner, FActScore,
+    VeriScore, SAFE, LM-Polygraph, MiniCheck, assess; a file, or a folder of JSON files; repeatable.
+    The data are then responses with claims and labels.
+    """
 
     language: Language = None
 
@@ -498,7 +499,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     if others is not None:
         from experiments.methods.explained_tools import explained_tools
 
-        # What was asked for comes first, and the details below it.
+        # Requested scores come first, and the details below them.
         compared = tools_table(others, blocks[0].scored, conventions)
         explained, causes = explained_tools(
             others.table.rows, others.models, others.conventions, others.related
@@ -587,7 +588,7 @@ def _wide_rows(scored: ScoreTable) -> list[dict[str, Any]]:
 
 
 _OF_A_MODEL = ("model", "n_claims", "n_responses")
-"""Columns beside scores of a table that somebody works with."""
+"""Columns beside scores of a table for further work."""
 
 
 def _beside(rows: Sequence[Mapping[str, Any]], scores: Iterable[str], kept: str) -> tuple[str, ...]:
@@ -658,9 +659,7 @@ def _scores(blocks: Sequence[_Block]) -> Table:
     )
 
 
-_COVERS = (
-    " Covers: what those of so many responses cover in simulations, where that is not their level."
-)
+_COVERS = " Covers: coverage in simulations with as many responses, where it is not the level."
 
 
 def _intervals(blocks: Sequence[_Block]) -> Table:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 PEOPLE = "people"
-"""Domain of the bleached claims where none is given: that of Core's own data."""
+"""Default domain of the bleached claims, from Core's own data."""
 
 
 class SelectSettings(
@@ -68,11 +68,12 @@ class SelectSettings(
     """Settings of the selection."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
-    """What decides entailment: lexical, model (given by --model), recorded:FILE or nli:FOLDER. By
-    default the language model where there is one, else lexical."""
+    """Judge of entailment: lexical, model (given by --model), recorded:FILE or nli:FOLDER. By
+    default the language model if there is one, otherwise lexical.
+    """
 
     labels: Annotated[Names, Option("LABEL=RELATION,...")] = ()
-    """What the labels of an NLI model mean, if their names do not say."""
+    """Meanings of an NLI model's labels, if their names do not say."""
 
     domain: Annotated[str | None, Option("NAME", usual=True)] = None
     """Domain of the bleached claims; people by default."""
@@ -190,7 +191,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     probed = _probed(settings, model, judge_of_relevance)
     labeled = any(atom.label is not None for graph in graphs for atom in graph.atoms)
     if "seed" in settings.model_fields_set and not labeled:
-        raise InputError("--seed is about the intervals of labeled claims; there are none")
+        raise InputError("--seed affects the intervals of labeled claims; there are none")
     split: set[str] = set()
     unjudged = 0
     selections: list[tuple[FactGraph, Selection]] = []
@@ -275,16 +276,15 @@ def _remarks(
     missing = sum(selection.missing for _, selection in selections)
     if missing:
         sentences.append(
-            f"{counted(missing, 'judgement')} {is_or_are(missing)} missing; what is missing "
+            f"{counted(missing, 'judgement')} {is_or_are(missing)} missing; a missing one "
             "excludes nothing."
         )
     if unjudged:
         sentences.append(
-            f"Of {counted(unjudged, 'claim')} it is not known whether they are relevant; they are "
-            "taken as relevant."
+            f"The relevance of {counted(unjudged, 'claim')} is unknown; they are taken as relevant."
         )
     if settings.graded is not None:
-        sentences.append(f"P(c|h) is that of the graded model {settings.graded}.")
+        sentences.append(f"P(c|h) comes from the graded model {settings.graded}.")
     elif settings.judge == "model" and settings.weights == "informativeness":
         sentences.append(
             "P(c|h) is the probability that the language model gives to entailment, which is not "
@@ -292,7 +292,7 @@ def _remarks(
         )
     elif settings.judge.startswith("nli:"):
         sentences.append(
-            "P(c|h) of a graded model is its output; that of a model of two or three labels is "
+            "P(c|h) of a graded model is its output; for a model of two or three labels it is "
             "the share of its label for entailment, which is not the same thing."
         )
     return sentences
@@ -354,7 +354,7 @@ def _kept(selected: Sequence[tuple[FactGraph, Selection]], seed: int) -> Table:
     return Table(
         data_frame(kept_by_sentence(selections, seed=seed)),
         columns_as(KEPT_COLUMNS),
-        "What is kept by the place of the sentence.",
+        "Kept claims by position of the sentence.",
         note=KEPT_NOTE,
     )
 
@@ -364,7 +364,7 @@ def _figures(kept: Table) -> dict[str, PaperFigure]:
 
     by_sentence = kept.frame[kept.frame["sentence"] != "all"]
     figure = line_figure(by_sentence, "sentence", KEPT)
-    title = "What is kept by the place of the sentence"
+    title = "Kept claims by position of the sentence"
     return {"kept-by-sentence": PaperFigure(figure, by_sentence, title)}
 
 

@@ -1,4 +1,4 @@
-"""Posteriors of responses under conventions, as often as they are asked for."""
+"""Posteriors of responses under conventions, computed on demand."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ class Asking(AnswerSettings, Keyed):
         model = self.language_model or (None if shared is None else shared.model)
         if model is None:
             return None
-        # What it does not say itself is as the study says.
+        # Settings that it lacks come from the study.
         access = {
             name: getattr(choice, name)
             for choice in (shared, self)
@@ -312,8 +312,9 @@ class RelationModelChoice(Asking):
     """A relation model of a study."""
 
     model: Annotated[str, known(lambda: RELATION_MODELS, "relation model")]
-    """recorded (the data's own, as they are, or with `path` a file of judgments), lexical (overlap
-    of words), nli, minicheck or alignscore (a local model), or prompted (a language model)."""
+    """recorded (the data's own, or with `path` a file of judgments), lexical (overlap of words),
+    nli, minicheck or alignscore (a local model), or prompted (a language model).
+    """
 
     label: str = ""
     """Name in tables; made from the other keys if absent."""
@@ -323,8 +324,9 @@ class RelationModelChoice(Asking):
     of the configuration that names it."""
 
     method: Method = "automatic"
-    """Where the probabilities of a prompted model come from; automatic: log-probabilities where the
-    model gives them, otherwise what it states."""
+    """Source of a prompted model's probabilities; automatic: log-probabilities if the model gives
+    them, otherwise its stated confidence.
+    """
 
     samples: Count | None = None
     """Its answers per pair, for the method samples; 5 if not given."""
@@ -353,7 +355,7 @@ class RelationModelChoice(Asking):
         if self.label == NO_GRAPH:
             raise ValueError("assessors, which have no relations, are called none; choose another")
         if self.as_recorded and self.given("least"):
-            raise ValueError("recorded relations stay as they are; leave 'least' out")
+            raise ValueError("recorded relations are not changed; leave 'least' out")
         return self
 
     @property
@@ -394,13 +396,13 @@ class AssessorChoice(Asking):
     """Name in tables; the assessor's name if absent."""
 
     all_contexts: bool = False
-    """Whether every atom is shown every context, in place of those retrieved for it."""
+    """Whether every atom is judged with all contexts instead of those retrieved for it."""
 
     expected: bool = False
     """Whether P(true) is averaged over the labels by their probabilities."""
 
     of: NonEmpty | None = None
-    """Whose verdicts recorded takes, by name; needed only where there are those of several."""
+    """Name of the assessor whose recorded verdicts to use; needed only if several are recorded."""
 
     @model_validator(mode="after")
     def _consistent(self) -> AssessorChoice:
@@ -500,7 +502,7 @@ class BackendChoice:
         # Without a grid the product has one empty entry: the backend once, as it stands.
         for values in itertools.product(*self.grid.values()):
             chosen = dict(zip(self.grid, values, strict=True))
-            # A label stands for the settings that all combinations share.
+            # A label names the settings that all combinations share.
             shown = chosen if self.label else {**self.settings, **chosen}
             settings_text = ", ".join(f"{key}={value}" for key, value in shown.items())
             title = " ".join(filter(None, (self.label or self.backend, settings_text)))
@@ -511,10 +513,10 @@ class BackendChoice:
 # --- Priors -----------------------------------------------------------------------------------
 
 OWN_PRIORS = "data"
-"""What tables call the priors that the data bring with them."""
+"""Name in tables for the data's own priors."""
 
 LEARNED = "learned"
-"""What tables call priors that are learned, unless they have a name."""
+"""Name in tables for learned priors without a name."""
 
 Parameter = Annotated[str, known(lambda: LEARNABLE, "parameter")]
 
@@ -561,7 +563,7 @@ class Learned:
             raise ValueError("a relation has a temperature or a probability; learn one of the two")
         if self.by is not None and not of_relations:
             raise ValueError(
-                f"by is {self.by!r}, but nothing of relations is learned; add temperature or "
+                f"by is {self.by!r}, but no parameter of relations is learned; add temperature or "
                 "probability to parameters, or leave by out"
             )
         return self
@@ -654,14 +656,14 @@ EVERYTHING = "all"
 """The selection that keeps every atom."""
 
 SELECTIONS = (EVERYTHING, "core")
-"""Which atoms count: all, or those that Core selects."""
+"""Atoms that count: all, or the atoms that Core selects."""
 
 
 class SelectionChoice(SelectionRule, Keyed):
     """Selection of the atoms that count in measures and tests; posteriors do not depend on it."""
 
     selection: Annotated[str, known(lambda: SELECTIONS, "selection")]
-    """`all`, or `core`: as many as inform, of which none entails another."""
+    """`all`, or `core`: informative atoms of which none entails another."""
 
     name: Annotated[str, AfterValidator(column_name)] = ""
     """Name in tables; the selection's name if absent."""
@@ -669,14 +671,15 @@ class SelectionChoice(SelectionRule, Keyed):
     weights: Weights = "uniform"
 
     relations: Literal["lexical", "recorded", "nli"] = "lexical"
-    """Who says which atom entails which: lexical (overlap of words), recorded (a file of
-    judgments, or the relations between atoms in the data) or nli (a local model)."""
+    """Judge of entailment between atoms: lexical (overlap of words), recorded (a file of judgments,
+    or the relations between atoms in the data) or nli (a local model).
+    """
 
     path: NonEmpty | None = None
-    """The file of recorded judgments (absent: those of the data), or the model's folder."""
+    """File of recorded judgments (absent: the data's own), or folder of the model."""
 
     domain: str | None = None
-    """Domain of the bleached claims of `informativeness`; that of each response if absent."""
+    """Domain of the bleached claims of `informativeness`; the response's domain if absent."""
 
     time_limit: Positive = 3.0
     """Seconds for one response; after them the best set found is taken and said so."""
@@ -774,7 +777,7 @@ class Significance:
             # Sides that name different keys would differ in more than what is tested.
             if not first.given() or set(first.given()) != set(second.given()):
                 raise ValueError(
-                    "the sides of a pair are told apart by the same keys, such as "
+                    "the two sides of a pair have the same keys, such as "
                     "[{variant: FR3}, {variant: FR1}]"
                 )
             if first == second:
@@ -812,8 +815,9 @@ PRESENTATION = (
     *("description", "selections", "unlabeled", "k", "measures", "significance", "conventions"),
     *("reliability", "report", "venue", "outputs"),
 )
-"""Keys that no posterior depends on: they may change between a run and its resumption. Of the
-conventions, those of graphs may not."""
+"""Keys on which no posterior depends: they may change between a run and its resumption, except for
+the conventions of graphs.
+"""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -998,7 +1002,7 @@ class Study:
                     f"{location} needs a language model; give it language_model: openai/NAME, or "
                     "the study one for all"
                 )
-        # Relations found anew would replace those that the variant 'given' is about.
+        # New relations would replace the relations of the variant 'given'.
         anew = [model for model in self.relation_models if not model.as_recorded]
         if anew and "given" in self.variants:
             raise ValueError(
@@ -1007,7 +1011,7 @@ class Study:
             )
         if not anew and self.relation_correction != (NONE,):
             raise ValueError(
-                "relation_correction corrects relations that are found anew, and this study has "
+                "relation_correction corrects new relations, and this study has "
                 "only those of the data; name a relation model, or leave it out"
             )
         if self.prompts is not None and not (prompted or judging):
@@ -1047,11 +1051,10 @@ def as_plain(study: Study) -> dict[str, Any]:
     Files are named without their folder, and settings of calls to language models are left out, so
     that the result reveals nothing about the machine.
     """
-    # By way of JSON, so that it equals what a manifest gives when it is read back: tuples are
-    # lists.
+    # Through JSON, so that it equals a manifest that is read back: tuples are lists.
     plain: dict[str, Any] = without_folders(json.loads(json.dumps(asdict(study), default=_plain)))
     for dataset in plain["datasets"]:
-        # Hashes of studies that say nothing of it are what they were before there was the key.
+        # Studies without the key keep the hash that they had before the key existed.
         if dataset["variants"] is None:
             del dataset["variants"]
     for assessor in plain["assessors"]:
@@ -1104,7 +1107,7 @@ def computed_part(study: Study) -> dict[str, Any]:
 def differing_from_default(
     conventions: Conventions, kind: type[GraphConventions] = Conventions
 ) -> dict[str, Any]:
-    """Conventions that are not as they are by default, by name, as a study says them.
+    """Conventions that differ from the default, by name, as in a study.
 
     Args:
         conventions: conventions in force.
@@ -1142,6 +1145,6 @@ def _check_titles(
         for title in entry_titles:
             if title in seen:
                 raise ValueError(
-                    f"{key}[{position}] is called {title!r} like another; give it its own {mend}"
+                    f"{key}[{position}] is called {title!r} like another; give it another {mend}"
                 )
             seen.add(title)

@@ -87,8 +87,7 @@ def related_graph(
 
 
 Each = Callable[[Callable[[Any], PackedPart], Iterable[Any]], Iterable[PackedPart]]
-"""What a function makes of each of some things, in their order, as `map` does, wherever it is made.
-"""
+"""Results of a function for each item in order, like `map`, in any process."""
 
 
 def load_data(loaded: LoadedStudy, each: Each | None = None) -> tuple[StudyData, ...]:

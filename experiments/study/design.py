@@ -66,7 +66,7 @@ class GraphView:
 
 
 NO_VIEW = GraphView(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0, NO_GRAPH)
-"""That of an assessor's cell."""
+"""Title of an assessor's cell."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ..
 
 def _takes_part(study: Study, cell: StudyCell) -> bool:
     choice = study.backends[cell.algorithm.choice]
-    # Which seeds it takes, its algorithms say.
+    # Its algorithms determine the seeds.
     asked = {name: value for name, value in cell.key().items() if name in CELL[:6]}
     return all(allows(choice, f"{name}s", value) for name, value in asked.items())
 
@@ -208,7 +208,7 @@ def _of_each_seed(
     try:
         types = setting_types(backend_class(choice.backend))
     except MissingDependencyError as error:
-        # Not an error yet: the study runs without it, and its cells say what is missing.
+        # Not an error yet: the study runs without it, and its cells record what is missing.
         return [replace(blank, setting=_as_setting(settings), error=str(error))]
     # Without a seed to vary, further cells would repeat the first.
     if "seed" not in types or "seed" in settings:
@@ -223,7 +223,7 @@ def _of_each_seed(
 
 
 def cell_of(dataset: str, variant: str, encoding: str, backend: Backend) -> StudyCell:
-    """The cell in which a backend is asked about data as they are: their priors and relations."""
+    """Cell in which a backend runs on unchanged data: their priors and relations."""
     (data_priors,) = Priors().settings()
     view = GraphView(variant, encoding, data_priors, 1.0)
     name, seed = backend.name, getattr(backend, "seed", 0)

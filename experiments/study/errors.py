@@ -14,7 +14,7 @@ from experiments.settings.mends import value_words
 from factormodels.errors import nearest
 
 Step = int | str
-"""One step of a place: a key, or the number of an entry."""
+"""Step of a place: a key, or the number of an entry."""
 
 
 _UNKNOWN_KEY = ("unexpected_keyword_argument", "extra_forbidden")
@@ -80,7 +80,7 @@ def _sentence(error: Any, location: str, value: Any, holder: type) -> str:
 
 def _key_hint(key: str, holder: type) -> str:
     """Hint on the key that an unknown key may have meant."""
-    # Here, so that settings of a backend are checked without loading what a study may say.
+    # Here, so that settings of a backend are checked without loading the configuration of studies.
     from experiments.study.config import BackendChoice, Study
 
     keys = [*_names(holder), *(["base"] if holder is Study else [])]

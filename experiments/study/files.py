@@ -136,7 +136,7 @@ def judges_claims(config: Mapping[str, Any]) -> bool:
 
 
 OF_UNITS, OF_ANALYSES = ("units", "units_missing", "code_of_units"), ("remarks",)
-"""What only a run of units says, and what only one of an analysis does."""
+"""Keys that only runs of units have, and keys that only analyses have."""
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

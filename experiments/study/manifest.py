@@ -1,4 +1,4 @@
-"""The manifest of a run: all that is needed to know what was computed, and with what.
+"""The manifest of a run: a record of the results, the data and the code.
 
 It names no folder, user or host: a manifest is published with its results.
 """
@@ -58,10 +58,10 @@ def manifest(
         "config_sha256": plain_hash(config),
         "data": data,
         "models": {},
-        # Each once, in order: the study's own may be among those of the backends.
+        # Without duplicates, in order: the study's seed may be among the backends'.
         "seeds": list(dict.fromkeys(seeds)),
         **facts,
-        # Names without folders, as they stand beside the manifest.
+        # Names without folders, since the files are beside the manifest.
         "files": {path.name: file_hash(path) for path in files},
         **environment(),
     }
@@ -185,7 +185,7 @@ def _version(name: str) -> str | None:
 
 def _commit() -> dict[str, Any]:
     """The commit of the checkout that this file is tracked in, if it is in one."""
-    # An installed copy may lie inside somebody else's repository, whose commit says nothing of us.
+    # An installed copy may lie inside another repository, whose commit is not ours.
     if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
         return {}
     commit = _git("rev-parse", "--verify", "HEAD")

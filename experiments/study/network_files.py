@@ -10,13 +10,13 @@ from typing import Any
 from factormodels.io.source.opening import first_line
 
 SUFFIXES = ("uai", "bif", "uai.gz", "bif.gz")
-"""What names of networks end in."""
+"""Suffixes of files of networks."""
 
 DRAWN = ("shape", "grid")
 """Keys of an entry of `datasets` whose networks are drawn."""
 
 _BEGINNING = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
-"""How a UAI or BIF file begins."""
+"""Beginnings of UAI and BIF files."""
 
 
 def is_network(path: Path) -> bool:

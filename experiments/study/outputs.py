@@ -194,7 +194,7 @@ def write_results(
         groups = tuple(agreeing_cells(rows, summary.cells))
         # Without times, which no two runs have alike.
         summary_sentences = sentences(summary.cells, groups, times=False)
-        # A table of a paper has a caption also where the study says nothing of itself.
+        # A table of a paper has a caption even if the study has no description.
         caption = (
             " ".join(filter(None, (study.description.strip(), *summary_sentences))) or study.study
         )
@@ -206,7 +206,7 @@ def write_results(
                 study.measures,
                 conventions=conventions_note(study),
             ),
-            # One table in both formats, so that LaTeX and Markdown cannot differ.
+            # The same table in both formats, so that LaTeX and Markdown cannot differ.
             "table": cells_table(
                 summary.cells,
                 study.description or study.study,
@@ -227,7 +227,7 @@ def write_results(
                 write_text(file(f"{stem}.md"), markdown(table, origin.comments()))
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.n_units
-        # Before the report, since its pages show the manifest; the files' hashes come afterwards.
+        # Before the report, since its pages show the manifest; the files' hashes are added later.
         document = manifest_of_units(
             study, data, finished.statuses, missing, code, facts_of(texts), relations
         )
@@ -361,7 +361,7 @@ def _unit_rows(
     p[judged] = units["p"].combine_chunks().flatten().to_numpy()
     shared = {"study": study, **cell.key(), "backend": cell.algorithm.name}
     shared["setting"] = cell.algorithm.setting
-    # What a unit has once, such as its seconds, every row of its claims repeats.
+    # Every row of a unit's claims repeats the unit's values, such as its seconds.
     repeated = pa.array(owner)
     # A claim on which an assessor has no verdict is NaN there.
     columns: dict[str, Any] = {

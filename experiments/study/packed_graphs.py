@@ -1,4 +1,4 @@
-"""The responses of a dataset: a few as they are, many packed, and unpacked as they are asked for.
+"""The responses of a dataset: a few as objects, many packed and unpacked on demand.
 
 Values that are requested often (ids of responses, ids and labels of atoms) are kept as columns.
 Packed graphs are a column too: as objects a small response takes 6 kB, packed 0.6 kB.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HELD = 4096
-"""Responses that a dataset holds as they are; of more, all are packed."""
+"""Largest number of responses kept as objects; larger datasets are packed."""
 
 PART = 512
 """Responses that are packed together: some megabytes of small ones."""
@@ -124,7 +124,7 @@ def _unpacked(pickled: bytes) -> FactGraph:
 
 @dataclass(frozen=True, eq=False)
 class PackedPart:
-    """Responses that follow each other in a dataset, and what is kept of them beside.
+    """Consecutive responses of a dataset, with their columns.
 
     Attributes:
         table: a row for each response: what is kept of its claims, and the graph, pickled.

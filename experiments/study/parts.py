@@ -1,4 +1,4 @@
-"""The folder of a run: what it was begun for, which parts are finished, who may go on with it.
+"""The folder of a run: its plan, its finished parts, and the lock.
 
 Finished units are Parquet files, ``parts/<cell>/<number>.parquet``: the results of some responses
 in one cell, the cell by its number in the study. A part is written beside its place and renamed, so
@@ -44,17 +44,17 @@ from factormodels.nouns import counted
 logger = logging.getLogger(__name__)
 
 PARTS = "parts"
-"""The folder of the finished units, within that of the results."""
+"""Folder of the finished units, within the folder of the results."""
 
 PLAN = "plan"
 
 PRIORS, SELECTIONS, TEXTS = "priors", "selections", "texts"
-"""What is worked out once for a run, beside its units."""
+"""Kinds of content computed once for a run, beside its units."""
 
 NETWORKS = "networks"
 """The measurements of a study of networks, which are the units of its run."""
 
-MEND = "start anew with --overwrite"
+MEND = "start over with --overwrite"
 
 _LEFT_OUT = "it is left out, and its units are done again"
 
@@ -62,13 +62,13 @@ _PLAN_OF_PART = b"plan"
 """The key of a part's metadata under which the hash of its plan is."""
 
 _EARLIER_UNITS = "units"
-"""What the stores of runs held before there were parts."""
+"""Contents of runs' stores before parts existed."""
 
 _KEPT_UNITS = 1_000_000
 """Units of a run that take some tens of megabytes as arrays."""
 
 _DIGITS = 8
-"""Of a part's number, so that names sort as numbers do."""
+"""Digits of a part's number, so that names sort like numbers."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def write_part(units: pa.Table, folder: Path, number: int, plan: str) -> None:
     temporary = path.with_suffix(".unfinished")
     with errors_naming(path, temporary):
         folder.mkdir(parents=True, exist_ok=True)
-        # No wait for the disk: what a loss of power tears is damaged, left out, and done again.
+        # No wait for the disk: a part torn by a power loss is damaged, left out, and recomputed.
         pq.write_table(
             units.sort_by("response").replace_schema_metadata({_PLAN_OF_PART: plan}),
             temporary,
@@ -282,7 +282,7 @@ def _begun(
     code = tuple(_plan(store).get("code", ())) if n_kept else ()
     current = code_identity()
     code = code if current in code else (*code, current)
-    # Written before the first unit, so that another study's run is told by what differs.
+    # Written before the first unit, so that a run of another study can name the differences.
     store.put(PLAN, PLAN, {**vars(plan), "sha256": plan.sha256, "code": code})
     return OpenRun(store, parts, plan.sha256, finished, code)
 
@@ -355,7 +355,7 @@ def finished_units(
                 whole.append((path, _read_part(path, plan, cell, size)))
             except _OtherPlanError:
                 raise InputError(
-                    f"{folder}: it holds units of another study, or of another version; {MEND}"
+                    f"{folder}: it has units of another study, or of another version; {MEND}"
                 ) from None
             except InputError as error:
                 logger.warning("%s", error)
@@ -403,7 +403,7 @@ def _read_part(path: Path, plan: str, cell: int, size: int) -> pa.Table:
         units = part.read().cast(schema())
         responses = np.asarray(units["response"].to_numpy())
         if not ((units["cell"].to_numpy() == cell).all() and (responses < size).all()):
-            raise ValueError("a unit is none of this study's")
+            raise ValueError("a unit does not belong to this study")
     return units
 
 
@@ -415,7 +415,7 @@ def _latest(parts: Sequence[pa.Table]) -> pa.Table:
     responses = np.asarray(units["response"].to_numpy())
     if (responses[1:] > responses[:-1]).all():
         return units
-    # Of equal responses the one that was written last comes last.
+    # Among equal responses the last written comes last.
     order = np.argsort(responses, kind="stable")
     last = np.append(np.diff(responses[order]) != 0, True)
     return units.take(pa.array(order[last])).combine_chunks()
@@ -478,6 +478,6 @@ def _plan(store: ResultStore) -> dict[str, Any]:
     plan: dict[str, Any] | None = store.value(PLAN, PLAN)
     if plan is None and store.n_records():
         raise InputError(
-            f"{store.path}: the plan of its run is damaged, or it is that of an assessment; {MEND}"
+            f"{store.path}: the plan of its run is damaged, or belongs to an assessment; {MEND}"
         )
     return plan or {}

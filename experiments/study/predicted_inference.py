@@ -24,7 +24,7 @@ def predicted_inference(
     None of a cell without graphs, without responses, or with relations that are not found yet.
     """
     graphs_of = {dataset.name: dataset.graphs for dataset in data}
-    # Priors and strengths move tables, and leave what is related as it is.
+    # Priors and strengths change tables, and not the structure of relations.
     kept: dict[tuple[str, str, str], Prediction | None] = {}
     predictions: list[Prediction | None] = []
     for cell in cells:

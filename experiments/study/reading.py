@@ -114,7 +114,7 @@ class RawStudy:
             return check(self.raw)
         except StudyError as error:
             blamed = _blamed(self.sources, error.steps, self.where)
-            # An error between several keys has no place of its own to be blamed by.
+            # An error between several keys has no single place.
             if blamed == self.where and self.overrides and self._fits_without_overrides(check):
                 # The file alone is a study, so that it is what the overrides make of it.
                 several = "s" if len(self.overrides) > 1 else ""
@@ -151,7 +151,7 @@ Overrides = Iterable[str] | Mapping[str, Any]
 """Values at places such as "priors.atom" or "backends[1].label": by place, or as "key=value"."""
 
 _GIVEN = "the study"
-"""What errors call a study that is not a file."""
+"""Name in errors of a study that is not a file."""
 
 
 def load_study(config: Configuration, overrides: Overrides = ()) -> LoadedStudy:
@@ -222,7 +222,8 @@ def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
     Raises:
         InputError: for an unknown name, a file that is not YAML, or an override of no place.
     """
-    # Kept as it is beside the changed copy, to tell an error of the file from one of the overrides.
+    # Kept unchanged beside the edited copy, to distinguish errors of the file from errors of
+    # overrides.
     if isinstance(config, Mapping):
         raw, where, folder, sources = _based(_plain(config), _GIVEN, Path(), ())
     else:
@@ -295,7 +296,7 @@ def model_of(
 
 
 def expand_shorthands(raw: dict[str, Any]) -> None:
-    """Write out what a study may say in short, in place, so that overrides find their places.
+    """Expand a study's shorthands in place, so that overrides find their places.
 
     One text becomes a list of one; a text in the list of datasets, backends, relation models or
     assessors, or for a language model, becomes a mapping with its name; a YAML boolean becomes a
@@ -309,7 +310,7 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
             continue
         if short.lone is None and isinstance(value, str):
             raw[key] = {short.text: value}
-        # Entries that are no text stay as they are; whether they fit is for the validation to say.
+        # Entries that are not texts stay unchanged, for the validation to check.
         elif short.lone is not None and isinstance(value, list):
             raw[key] = [{short.text: item} if isinstance(item, str) else item for item in value]
     rename_earlier_keys(raw)
@@ -426,7 +427,7 @@ def _read(
         text, where, folder = embedded[config], f"{config}.yaml", Path()
     # A cycle of bases would otherwise never end.
     if where in seen:
-        raise InputError(f"{where}: the study is based on itself; mend 'base' of {seen[-1]}")
+        raise InputError(f"{where}: the study is based on itself; correct 'base' of {seen[-1]}")
     study = parse_yaml(text, where)
     if not isinstance(study, dict):
         raise InputError(f"{where}: a study is a mapping of keys to values; write study: NAME, ...")
@@ -450,7 +451,7 @@ def _based(
         raw, _, base_folder, sources = _read(base, folder, (*seen, where))
     except InputError as error:
         raise InputError(f"{where}: base: {error}") from None
-    # The base's paths start in its own folder; what it becomes part of starts in another.
+    # The base's paths are relative to its folder, which may differ from the study's.
     _move_paths(raw, base_folder, folder)
     base_name = str(folder / base) if exists(folder / base) else f"{base}.yaml"
     # The base is to blame for every place that nobody above it sets.
@@ -489,7 +490,7 @@ def _merge(
 def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step, ...]:
     """Set the value of a place of `raw`, and return the steps to it."""
     texts = _PLACE.findall(key)
-    # The pattern skips what it cannot read; a loss shows that the place is malformed.
+    # The pattern skips unreadable text; lost characters show that the place is malformed.
     if "".join(texts) != key.replace(".", "") or not texts:
         raise InputError(
             f"{where}: {key!r} is not a place in a study; write priors.atom or backends[1].label"

@@ -1,4 +1,4 @@
-"""Tidy rows: what one atom, judged by one cell of a study, looks like in every result file."""
+"""Tidy rows: the columns of an atom judged by a cell of a study, in every result file."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class RowsFile:
         return self._probable(self._file.read(columns=columns))
 
     def _probable(self, table: pa.Table) -> pa.Table:
-        # Parquet as it is written here has no checksums: numbers may be any.
+        # Parquet is written here without checksums: numbers may be arbitrary.
         if "p" in table.column_names:
             # Null, of a failed unit, is neither within nor without.
             p = table["p"]

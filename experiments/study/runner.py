@@ -170,7 +170,7 @@ class Progress:
 
 
 Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
-"""(units to be run, units kept) -> a context with what is to be called as units are finished."""
+"""(units to run, units kept) -> a context whose function is called as units finish."""
 
 
 def design(loaded: LoadedStudy, workers: Processes | None = None) -> StudyDesign:
@@ -220,7 +220,7 @@ def run_study(
     notice: Callable[[str], None] = logger.info,
     write_page: WritePage | None = None,
 ) -> tuple[Results, FinishedUnits]:
-    """Run the units of a study and write its results; what is finished is never lost.
+    """Run the units of a study and write its results; finished units are never lost.
 
     Args:
         planned: the study.
@@ -281,8 +281,7 @@ def run_study(
         # Read back from the store rather than collected along the way, so that a run in one go
         # and a resumed one write the same results.
         finished = read_finished(folder, planned.plan(), sizes)
-        # The data as given, not `data`: selections use the relations on record, not those found
-        # anew.
+        # The data as given, not `data`: selections use the relations on record, not the new ones.
         selected = select_all(
             planned.selection_solvers, planned.data, run.store.values(SELECTIONS), notice=notice
         )

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TASK_SECONDS = 1.0
-"""After so long a task hands back what it has finished: a process takes no more with it."""
+"""Seconds after which a task returns its finished units, to limit the loss if a process dies."""
 
 _FIRST_UNITS = 32
 _MOST_UNITS = 16_384
 _QUICK_TASK = 0.25 * TASK_SECONDS
-"""Sizes of tasks: that of the first, the largest, and the seconds below which one is quick."""
+"""Sizes of tasks: of the first, of the largest, and the seconds below which a task is quick."""
 
 _RESPONSES_AT_ONCE = 512
 """Responses of a task whose graphs are in memory together: some ten megabytes of small ones."""
@@ -227,7 +227,7 @@ class TimedAnswer(NamedTuple):
     """Answer of a process to a task."""
 
     units: bytes
-    """What became of its units, encoded."""
+    """Results of its units, encoded."""
 
     seconds: float
     """How long it ran, without what a cluster took to send it and to begin: tasks that grew by that
@@ -244,7 +244,7 @@ def run_task(task: Task) -> TimedAnswer:
     results: list[UnitResult] = []
     sizes: dict[_Algorithm, int] = {}
     for start in range(0, len(task.responses), _RESPONSES_AT_ONCE):
-        # Graphs of so many responses are in memory at a time, however long the task is.
+        # At most this many responses have graphs in memory, however long the task is.
         responses = range(start, min(start + _RESPONSES_AT_ONCE, len(task.responses)))
         graphs = _Graphs(task, responses)
         ends = np.searchsorted(task.units[:, 0], [responses.start, responses.stop])
@@ -315,8 +315,7 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
         from inference.batch import batch_results
 
         try:
-            # One graph that raises takes the whole batch with it. Done one by one, the others keep
-            # their results.
+            # A graph that raises fails the whole batch. One by one, the others keep their results.
             return list(batch_results(graphs, backend))
         except Exception:
             logger.debug("a batch of %d failed, one by one follows", len(graphs), exc_info=True)
@@ -395,7 +394,7 @@ _Unit = tuple[int, int]
 
 
 _Algorithm = tuple[str, int]
-"""Title and seed: a seeded algorithm stands in the study once for each seed."""
+"""Title and seed: a study has a seeded algorithm once for each seed."""
 
 
 class _Graphs:
@@ -418,7 +417,7 @@ class _Graphs:
     def __call__(self, response: int, view: GraphView) -> FactorGraph:
         key = (response, view)
         if key not in self._factor_graphs:
-            # What is learned, unlike what is set, is of one encoding and moves relations too.
+            # Learned parameters, unlike set ones, belong to one encoding and change relations too.
             learned = view.prior.learned is not None
             part = (
                 *(view.variant, view.relation_model),
@@ -502,7 +501,7 @@ def _result(
         if np.isfinite(p).all():
             lacking = _unanswered(task, unit, graph)
             if lacking:
-                # Of such a claim nothing is known, as of one that an assessor gives no verdict on.
+                # Such a claim is unknown, like a claim without an assessor's verdict.
                 p[[atom in lacking for atom in graph.atom_ids]] = np.nan
             return UnitResult(
                 cell=cell,
@@ -522,11 +521,11 @@ def _result(
 
 
 def _unanswered(task: Task, unit: _Unit, graph: FactGraph) -> frozenset[str]:
-    """Atoms whose every relation was asked for in vain."""
+    """Atoms all of whose requested relations are missing."""
     view, seen = task.cells[unit[1]][1].view, graph
     if view.relation_model != RECORDED:
         related = task.related[unit[0]][view.relation_model, view.variant]
-        # A text stands in place of a graph only where inference had none to work on.
+        # A text takes the place of a graph only if inference had none.
         seen = graph if isinstance(related, str) else related
     return unanswered_atoms(seen)
 

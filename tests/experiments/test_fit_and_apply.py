@@ -132,8 +132,8 @@ def test_other_evidence_is_told_with_what_to_do_and_never_moves_the_prior(tmp_pa
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
-        (0, "No claim here says of which sentence it is: each counts as a sentence of its own"),
-        (1, " claims do not say of which sentence they are: each counts as a sentence of its own"),
+        (0, "No claim here says of which sentence it is: each counts as a separate sentence"),
+        (1, " claims do not say of which sentence they are: each counts as a separate sentence"),
     ],
 )
 def test_claims_without_a_sentence_are_said_to_be_alone(
@@ -257,7 +257,7 @@ def test_a_share_that_may_be_the_old_one_moves_nothing(tmp_path: Path) -> None:
         for adapt in (False, True)
     )
     assert asked["shift"]["status"].tolist() == ["same share"]
-    assert any("may be that of the claims learned from" in each for each in asked.sentences)
+    assert any("may equal the training share" in each for each in asked.sentences)
     assert asked["responses"].equals(stays["responses"])
 
 
@@ -273,7 +273,7 @@ def test_few_responses_are_said_to_tell_little(judge: Path, tmp_path: Path) -> N
     written = {path.name for path in ten.save(tmp_path / "kept")}
     assert {"shift.csv", "evidence.pdf", "graphs.jsonl", "findings.json"} <= written
     two = apply(judge, biographies(20, 22), adapt=True, n_bootstrap=50)
-    assert "cannot be told: fewer than 8 responses" in two.sentences[0]
+    assert "is unknown: fewer than 8 responses" in two.sentences[0]
     assert any(text.startswith("The learned prior stays: fewer than 8") for text in two.sentences)
 
 

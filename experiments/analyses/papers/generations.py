@@ -33,7 +33,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
         "model | responses:0 | claims:1 claims per response | filtered:1 declined, %"
     )
     caption = f"Self-Known, table 1: claims per response, and responses that decline. {remark}"
-    note = "Claims are those of responses that answer. A response declines in words of its own."
+    note = "Claims are counted in responses that answer. A response declines in its own words."
     return Artifacts({"table-1": Table(frame, columns, caption, note=note)}, remarks=(remark,))
 
 

@@ -39,7 +39,7 @@ KINDS = {
     "uninformative, appended": "Normal + Info",
     "repetitive, appended": "Normal + Rep",
 }
-"""What table 4 calls responses; the last two, padding after a normal one, are ours alone."""
+"""Names of responses in table 4; the last two, padding after a normal one, are not in the paper."""
 
 POINTS = (
     *("assessor", "core", "response", "padding", "appended", "precision", "raised"),

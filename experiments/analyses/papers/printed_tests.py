@@ -31,12 +31,12 @@ _HALF_P = 0.00005
 """Half a unit of the last place of printed p-values."""
 
 _LEAST_SD = 1e-3
-"""Where a printed standard deviation may round down to none."""
+"""Tables whose printed standard deviations may round down to zero."""
 
 _EXCHANGED = {"FV": "VS", "VS": "FV", "FS": "FS"}
 
 READINGS = ("as printed", "FV and VS exchanged", "FR3 in place of FR2", "both")
-"""Which rows of the printed means a printed p-value may be of."""
+"""Rows of the printed means to which a printed p-value may refer."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -71,10 +71,10 @@ def run(settings: Settings, _context: AnalysisContext) -> Artifacts:
     counts = counts.rename(columns={"all": "tests"}).reset_index()
     shown = (Column(name, name, digits=0) for name in ("tests", *kinds))
     caption = (
-        "Printed p-values (FactReasoner, tables 4 and 20 to 27) and those of the printed means "
+        "Printed p-values (FactReasoner, tables 4 and 20 to 27) and p-values of the printed means "
         "and standard deviations (tables 10 and 12 to 19)."
     )
-    agreeing = "How many printed p-values agree, by reading."
+    agreeing = "Number of printed p-values that agree, by reading."
     return Artifacts(
         {
             "tests": Table(frame, columns, caption, note=note),

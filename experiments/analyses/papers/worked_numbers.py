@@ -19,7 +19,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.selection.program import Program, solve
 
 Number = tuple[str, float, str]
-"""What it is, ours, and how ours was made; the paper's is in `published.csv`."""
+"""Description, our number, and its derivation; the paper's number is in `published.csv`."""
 
 
 @dataclass(frozen=True, config=STRICT)

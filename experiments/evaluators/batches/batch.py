@@ -39,7 +39,7 @@ GRAPHS = "graphs.jsonl"
 _MOST_NAMED = 5
 
 _RESPONSES, _SETTINGS = "responses", "settings"
-"""What the store of a batch holds: graphs by the hash of their response, and one of settings."""
+"""Contents of a batch's store: graphs by the hash of their response, and one entry of settings."""
 
 Report = Callable[[AssessedResponse | None], None]
 """Called with every response that is finished, None for one that failed."""
@@ -205,7 +205,7 @@ def assess_responses(
 
         todo: list[int] = []
         for position, key in enumerate(keys):
-            # Hashed by content, so a response that was edited since is assessed anew.
+            # Hashed by content, so that an edited response is assessed again.
             finished = None if store is None else _finished(store, key, how.retry_failed)
             if finished is None:
                 todo.append(position)
@@ -296,7 +296,7 @@ def _kept_at(out: Path) -> tuple[Path | None, Path]:
 @contextmanager
 def _open(path: Path, settings: Mapping[str, Any]) -> Iterator[KeptValues]:
     """Open the store of a batch: the texts of assessed responses by `response_key`."""
-    with open_store(path, "remove the file to begin anew") as store:
+    with open_store(path, "remove the file to start over") as store:
         # Compared as text: equal settings encode to equal bytes.
         text = encode({"format": FORMAT, "version": VERSION, **settings}, str(path))
         kept, begun = store.values(_RESPONSES), store.value(_SETTINGS, _SETTINGS)
@@ -305,7 +305,7 @@ def _open(path: Path, settings: Mapping[str, Any]) -> Iterator[KeptValues]:
         elif begun != text:
             raise InputError(
                 f"{path}: it was begun with other settings; repeat the command that began it, or "
-                "remove the file to begin anew"
+                "remove the file to start over"
             )
         yield kept
 
@@ -329,7 +329,7 @@ def _assessed(
     partial: bool,
     until_limit: bool,
 ) -> FactGraph | _Failed:
-    """The assessed graph, or why there is none."""
+    """Return the assessed graph, or the reason why there is none."""
     account = Account(stopped=stop.is_set)
     try:
         with charged_to(account):

@@ -59,7 +59,7 @@ def early_exit(rule: Any) -> EarlyExit:
 
 
 EXIT_KEY = "early_exit"
-"""Where a response's metadata says why nothing more was asked of it."""
+"""Key of a response's metadata for the reason why no more was asked."""
 
 
 def unless(rule: EarlyExit, stage: Stage, variant: str, least: float) -> Stage:

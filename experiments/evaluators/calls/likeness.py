@@ -15,7 +15,7 @@ from factormodels.extraction.relation_models.base import TextPair
 WORDS = "words"
 
 MEANING = "meaning:"
-"""How a likeness by embeddings begins; the folder of their model follows."""
+"""Prefix of a similarity by embeddings, followed by the folder of their model."""
 
 Alike = Callable[[Sequence[TextPair]], Floats]
 """From n pairs to how alike the two texts of each are, (n,), from 0 to 1."""

@@ -1,4 +1,4 @@
-"""Tables of what an assessment found, from the graphs that it leaves, and of what it would ask."""
+"""Tables of an assessment's findings, from its graphs, and of its estimated calls."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def origin_table(responses: Iterable[AssessedResponse]) -> Table:
         for answers, origin, reason, count in response.fallbacks:
             counts[answers, origin, reason] += count
             if answers == "relations":
-                # It is among those of its origin.
+                # It is counted under its origin.
                 counts[answers, origin, ""] -= count
     names = ["answers", "origin", "fell_back"]
     rows = [
@@ -333,7 +333,7 @@ def origin_table(responses: Iterable[AssessedResponse]) -> Table:
     return Table(
         data_frame(rows, ["answers", "origin", "number", "fell_back"]),
         columns_as("answers | origin | number:0 | fell_back fell back because"),
-        "Where probabilities come from.",
+        "Origins of probabilities.",
     )
 
 
@@ -459,7 +459,7 @@ def call_table(rows: Sequence[StageEstimate]) -> Table:
         }
         for row in rows
     ]
-    # Of a stage that no model thinks in, nothing is unknown.
+    # A stage without a reasoning model has no unknown.
     total = {
         name: _total(
             getattr(row, name) for row in chosen if name != "thoughts_cost" or row.thoughts
@@ -636,7 +636,7 @@ def stage_remarks(graph: FactGraph) -> list[str]:
             )
         )
     for name, recorded in facts.get(ASSESSORS_KEY, {}).items():
-        # Those that were recorded elsewhere do not say which model gave them.
+        # Relations recorded elsewhere do not name their model.
         of = f" of {recorded['model']}" if "model" in recorded else " as recorded"
         lines.append(
             f"{name}: {counted(len(recorded['verdicts']), 'verdict')}{of}, "

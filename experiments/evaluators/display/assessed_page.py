@@ -61,7 +61,7 @@ MOST_LISTED = 2000
 """Responses that a page lists, the most doubtful ones of more."""
 
 CORE = "core"
-"""What the page calls the claims that count with Core."""
+"""Name on the page for the claims that count with Core."""
 
 MORE = "factormodels report FILE --response ID"
 
@@ -148,7 +148,7 @@ def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
 
 
 def _spent(graphs: Sequence[FactGraph]) -> Iterator[str]:
-    """Yield what was asked of a relation model, and what its answers took."""
+    """Yield remarks on the calls to a relation model and their cost."""
     asked = [graph.metadata["relations"] for graph in graphs if "relations" in graph.metadata]
     for model in dict.fromkeys(facts["model"] for facts in asked):
         model_facts = [facts for facts in asked if facts["model"] == model]
@@ -173,7 +173,7 @@ def _doubt(graph: FactGraph) -> float:
 
 
 def _posterior(view: Mapping[str, Any], atom: str) -> float | None:
-    # Of a claim whose every relation is missing nothing is known.
+    # A claim without any relation is unknown.
     if "atoms" not in view or atom in view["unanswered"]:
         return None
     value: float = view["atoms"][atom]["p"]
@@ -276,7 +276,7 @@ def _failures(
     shown: Sequence[FactGraph],
     without_result: Iterable[tuple[str, str]],
 ) -> Iterator[ListedFailure]:
-    """Yield what is missing of all responses, by stage and reason."""
+    """Yield missing results of all responses, by stage and reason."""
     places = {graph.id: position for position, graph in enumerate(shown)}
     counts_by_reason: dict[tuple[str, str], Counter[str]] = {}
     for name, reason in without_result:

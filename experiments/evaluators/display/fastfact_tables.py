@@ -89,7 +89,7 @@ _SHOWN = {
         "cost:4 cost (US$) | per_response:4 per response",
     ),
     "methods": (
-        "What methods need for these responses, by the formulas of table 6.",
+        "Calls that methods need for these responses, by the formulas of table 6.",
         "method | extracting:0 | verifying:0 | searches:0 | calls:0",
     ),
     "audit": (
@@ -98,7 +98,7 @@ _SHOWN = {
     ),
     "calls": ("Upper bound on the calls.", "stage | calls:0"),
 }
-"""Caption of each table, and the header of what is shown of it."""
+"""Caption of each table, and its shown columns."""
 
 _NOTE = (
     "Tokens and cost are of all answers, those from the cache, of no use and about responses that "

@@ -43,9 +43,9 @@ class Marked(NamedTuple):
 def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> list[str]:
     """The sentence of each passage that decides how it bears on a claim, with … where more is.
 
-    Nobody records what a relation model went by. Taken is the sentence with the largest sum of two
-    numbers from 0 to 1, the first of equals: the share of the claim's words that it has, each
-    weighed by how rare it is among the sentences of all passages, so that names which stand
+    The basis of a relation model's answer is not recorded. Taken is the sentence with the largest
+    sum of two numbers from 0 to 1, the first of equals: the share of the claim's words that it has,
+    each weighed by how rare it is among the sentences of all passages, so that names which stand
     everywhere count little; and the probability that the lexical model gives the recorded relation.
 
     Args:

@@ -260,13 +260,13 @@ def fit_all(
     by_name = {dataset.name: dataset for dataset in data}
     priors = []
     for request in asked:
-        # All fits of a request are kept before its first unit is run, so fold 0 speaks for the
-        # others. Fitting anew would mix rows of two fits in one cell.
+        # All fits of a request are kept before its first unit runs, so fold 0 represents the
+        # others. Refitting would mix rows of two fits in one cell.
         first = kept.get(request.key(WHOLE if request.judge else 0))
         if any(request.matches(*view) for view in finished) and not _kept_fit(first):
             raise InputError(
                 f"{kept.path}: the {request.title} that finished units used are not in it, or are "
-                "those of another version; start anew with --overwrite"
+                "those of another version; start over with --overwrite"
             )
         priors.append(_fitted(request, by_name[request.dataset], seed, kept, again, notice))
     return tuple(priors)
@@ -313,8 +313,8 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
                 "converged": fit.converged,
                 "error": fit.error,
             }
-            # A failed fit still has its row, with the error. A parameter has a status of its own,
-            # which must not hide that of the fit.
+            # A failed fit still has its row, with the error. A parameter's own status must not hide
+            # the status of the fit.
             for value in fit.table or ({},):
                 parameter = {
                     "parameter": value.get("name"),
@@ -417,14 +417,14 @@ def _fitted(
 
     def fitted(number: int) -> FoldFit:
         if request.judge:
-            # What was learned elsewhere tells no status.
+            # Priors learned elsewhere have no status.
             return FoldFit(status="converged", judge=request.judge)
         try:
             return FoldFit.of(crossing().without(number))
         except InputError as error:
             raise InputError(f"{request.key_path}: {request.title}: {error}") from None
         except Exception as error:
-            # As with a unit, the rest of the study must not be lost to one fit.
+            # As with a unit, one failed fit must not end the study.
             logger.debug("%s, fold %d: the fit failed", request.title, number, exc_info=error)
             return FoldFit(error=sentence(error))
 
@@ -432,7 +432,7 @@ def _fitted(
     # Every fit is in the store before the next begins, so a run that dies loses one at most.
     for number in needed:
         fit = _kept_fit(kept.get(request.key(number)))
-        # A failure is kept as well, or every resumption would try in vain again.
+        # A failure is kept as well, or every resumption would repeat it.
         if fit is None or (again and fit.error):
             fit = fitted(number)
             kept.put(request.key(number), asdict(fit))

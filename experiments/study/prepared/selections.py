@@ -163,7 +163,7 @@ def select_all(
                 if solver.choice.selection == EVERYTHING:
                     answers.append(Selected(tuple(range(len(graph.atoms)))))
                     continue
-                # By content rather than by name: what was solved remains valid if the study is only
+                # By content rather than by name: solutions remain valid if the study is only
                 # renamed.
                 key = f"{solver.identity} {dataset.sha256} {position}"
                 value = kept.get(key)
@@ -175,7 +175,7 @@ def select_all(
                         noticed = True
                     value = asdict(_selected(solver, graph))
                     kept.put(key, value)
-                # Also of a fresh answer: what is used is what a resumed run would read.
+                # Also for a fresh answer: a resumed run would read the same.
                 answers.append(Selected(**{**value, "kept": tuple(value["kept"])}))
             selections[dataset.name, title] = tuple(answers)
     return Selections(tuple(solver.choice.title for solver in chosen), selections)
@@ -227,7 +227,7 @@ def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tu
 
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     """A selection with its model loaded, and an identity for what is kept of it."""
-    # The name says nothing of the answer: it may change between a run and its resumption.
+    # The answer does not depend on the name, which may change between a run and its resumption.
     identity: dict[str, Any] = {
         **choice.model_dump(mode="json"),
         "name": "",

@@ -78,7 +78,7 @@ RELATIONS, ASSESSING = "relation_models", "assessors"
 """Keys of a study under which its text models stand."""
 
 JUDGED = "judged"
-"""How a unit of an assessor ends."""
+"""Statuses of a unit of an assessor."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class TextRequest(NamedTuple):
 
 
 MEAN = -1
-"""Stands for the response of a `TextRequest` whose answer is the mean answer about all."""
+"""Placeholder for the response of a `TextRequest` whose answer is the mean over all."""
 
 Answer = dict[str, Any]
 """JSON values. `found`: relations as [source, target, kind, probability, distribution] and, where
@@ -164,7 +164,7 @@ language model took; or `error`, why there is nothing. For `MEAN` alone `bias`, 
 `least`."""
 
 TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Responses to be asked about -> a context with what is to be called after each."""
+"""(responses to ask about) -> a context whose function is called after each."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class TextAnswers:
                 # way.
                 merged[response] = merge_duplicate_contexts(graph)
             by_view = graphs.setdefault(response, {})
-            # An error stands in place of the graph, and fails those units that ask for it.
+            # An error takes the place of the graph, and fails the units that use it.
             by_view[request.title, request.variant] = answer.get("error") or _with_mean_taken_out(
                 replace(
                     merged[response],
@@ -476,8 +476,8 @@ def ask_texts(
         if opened_model.relations is not None and (remembering is None or remembering[0] != of_all):
             remembering = (of_all, _Remembering(opened_model.relations))
         try:
-            # InputError is for the user to mend (a key, a replay) and ends the run; whatever else
-            # is raised concerns this response alone.
+            # The user must fix an InputError (a key, a replay), which ends the run; any other error
+            # concerns this response alone.
             if opened_model.relations is None or remembering is None:
                 answer = _verdicts(graph, opened_model)
             else:
@@ -663,7 +663,7 @@ def _found_relations(
         }
     relations = [
         [r.source, r.target, str(r.kind), r.probability, r.distribution]
-        # As answers of before there were corrections have it, where there is none.
+        # As in answers from before corrections existed, if there is none.
         + ([] if r.uncorrected is None else [r.uncorrected])
         for r in related.relations
     ]
@@ -732,7 +732,7 @@ def _recorded_verdicts(graph: FactGraph, name: str) -> Answer:
         marks = recorded_marks(graph)
     except InputError as error:
         return {"error": str(error)}
-    # Where no name is given there is one assessor only.
+    # Without a name there is only one assessor.
     if marks.get(name or next(iter(marks), "")) is LearnedFrom.THIS_RESPONSE:
         return {
             "error": f"response {graph.id!r}: its own labels taught these verdicts and cannot "
@@ -763,7 +763,7 @@ def _use(model: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse
         verdicts = [verdict for answer in answered for verdict in answer["found"]]
         # The assessor answered, and its verdict is one that takes the claim out of the score.
         dropped = sum(bool(label) and p is None for _, label, _, p, _ in verdicts)
-    # Of all answers that are kept, whether this run asked or an earlier one.
+    # Over all kept answers, from this run or an earlier one.
     stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
     asked_a_model = any("consumption" in answer for answer in answers)
     facts = {

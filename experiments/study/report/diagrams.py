@@ -120,7 +120,7 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
         key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
         for key, cells in panels.items()
     }
-    # Of equals the first one, which is the study's first encoding.
+    # The first among equals, which has the study's first encoding.
     main = max(labeled, key=lambda key: labeled[key], default=None)
     for key, cells in panels.items():
         if not labeled[key]:
@@ -132,7 +132,7 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
         everything = [cell for curve in curves for cell in curve.cells]
         labels = [_curve_label(curve.cells, everything) for curve in curves]
         drawn = {label: _drawn(curve, study) for label, curve in zip(labels, curves, strict=True)}
-        # Curves of one variant stand beside each other: what backends make of it is the question.
+        # Curves of one variant are adjacent, to compare backends.
         together = {
             label: " = ".join(dict.fromkeys(cell[0] for cell in curve.cells))
             for label, curve in zip(labels, curves, strict=True)

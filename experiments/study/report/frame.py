@@ -1,4 +1,4 @@
-"""The long frame of a study, a cell at a time: what one cell judged, as arrays, from its rows."""
+"""The long frame of a study, a cell at a time: judgments of a cell as arrays, from its rows."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
         )
         begins = np.isin(np.arange(len(index)), np.unique(index, return_index=True)[1])
     del response
-    # What is the same for a whole response is taken from its first row.
+    # Values of a whole response are taken from its first row.
     first = pa.array(begins)
     annotation = column("annotation").fill_null("").combine_chunks().dictionary_encode()
     status = column("status").filter(first).combine_chunks().dictionary_encode()

@@ -1,7 +1,7 @@
 """The scores of a study: of each cell, and of pairs of cells, from the tidy rows alone.
 
 A cell of the long frame is scored by `calibration.score`, cells are compared by `calibration.cells`
-and `calibration.significance`; what is here says which cells, and reads them one at a time.
+and `calibration.significance`; this module chooses the cells, and reads them one at a time.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
 
     best = pd.DataFrame(False, index=cells.index, columns=[f"{name}_best" for name in COMPARED])
     sides = _sides(study, rows)
-    # Of two selections the claims differ, so that neither can be better over the same ones.
+    # Two selections have different claims, so that neither can be better over the same ones.
     together = ["dataset", *(["selection"] if study.selected else [])]
     for _, group in cells.groupby(together, sort=False):
         # A cell that lacks units would be compared over other responses than the rest.
@@ -352,7 +352,7 @@ def _counterpart(side: _Side, other: _Side, selector: Selector) -> bool:
     """Return True if two sides differ only in the keys of the pair."""
     told_apart = _told_apart(selector)
     if "backend_label" in told_apart:
-        # Of a backend without seeds there is one cell, to be compared with every seed's.
+        # A backend without seeds has one cell, which is compared with every seed's.
         told_apart.add("seed")
         if side.without_graph != other.without_graph:
             # Without a graph there is no variant, encoding or prior to agree in.
@@ -384,7 +384,7 @@ def _compared(
         "corrected": np.nan,
         "stars": "",
     }
-    # What was learned on one side alone is compared within its folds on both.
+    # If only one side was learned, both are compared within its folds.
     folds = (cross_fitted_folds(study, cell) for cell in cells)
     # With one selection on both sides, both are taken over the very same claims.
     pair = paired_claims if first[0].selection == second[0].selection else claims_of_each
@@ -529,7 +529,7 @@ def _parts(block: dict[str, list[Any]]) -> list[str]:
     return [
         " = ".join(filter(None, (cell_words({name: value}, [name]) for value in values)))
         if len(values) == 1
-        # Beside other values, what otherwise goes without saying is said.
+        # A default value is named if other values occur beside it.
         else " = ".join(
             f"{value:g}" if isinstance(value, float) else str(value) for value in values
         )

@@ -50,7 +50,7 @@ def sentences(
 
 
 def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str]:
-    # Where no two cells that have posteriors agree, nothing is to be said of agreement.
+    # Without two agreeing cells there is no sentence on agreement.
     if all(np.isnan(group.apart) for group in groups):
         return []
     answered = [group for group in groups if group.answered]
@@ -68,8 +68,8 @@ def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str
     which = "" if count == len(cells) else f" of {len(cells):,} that have posteriors"
     return [
         f"The {counted(count, 'cell')}{which} (a dataset, variant, encoding and algorithm each) "
-        f"{answers}; those that differ nowhere by more than {SAME_POSTERIORS:g} count as the same "
-        f"and share a row{everywhere}."
+        f"{answers}; cells that differ nowhere by more than {SAME_POSTERIORS:g} share a "
+        f"row{everywhere}."
     ]
 
 
@@ -135,7 +135,7 @@ def _views(cells: pd.DataFrame) -> list[str]:
     """Sentence on how far the choice of a view moves the Brier score, under exact inference."""
     exact = cells[(cells["backend"] == REFERENCE) & cells["brier"].notna()]
     names = [name for name in (*_VIEW, "selection") if name in cells and cells[name].nunique() > 1]
-    # Exact inference draws nothing: a seed has a part where what it is asked was drawn with it.
+    # Exact inference draws nothing: a seed matters only if its input was drawn with it.
     if "seed" in names:
         kept = ["dataset", *(name for name in names if name != "seed")]
         by_view = exact.groupby(kept, sort=False, dropna=False)["brier"]

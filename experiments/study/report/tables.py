@@ -273,7 +273,7 @@ def short_table(
     for group in groups:
         group_cells = cells.iloc[list(group.rows)]
         size = size_of(by_dataset[group.dataset])
-        # Of cells that agree, the one that the study names first.
+        # The agreeing cell that the study names first.
         first: dict[str, Any] = {str(name): value for name, value in group_cells.iloc[0].items()}
         records.append(
             first
@@ -328,7 +328,7 @@ def _times(cells: pd.DataFrame, group: AgreeingCells) -> str:
     least, most = duration(seconds.min()), duration(seconds.max())
     if least == most:
         return least
-    # One unit is enough for both, and leaves its room to the names.
+    # One unit is enough for both, and leaves room for the names.
     return f"{least.removesuffix(most[most.rindex(' ') :])}–{most}"
 
 

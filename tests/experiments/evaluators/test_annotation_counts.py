@@ -77,7 +77,7 @@ def test_the_study_of_table_7_reads_them(file: Path, tmp_path: Path) -> None:
     assert published["why"].str.len().min() > 0
     embedded = run("papers/fastfact-alignment", out=str(tmp_path / "embedded"))["published"]
     assert set(embedded["ours"]) == {"other data"}
-    assert set(embedded["why"]) == {"embedded data stand in for the paper's"}
+    assert set(embedded["why"]) == {"embedded data replace the paper's"}
 
 
 def test_files_of_another_kind_are_left_to_other_readers(tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ def test_few_calls_and_recorded_relations_are_marked_alone() -> None:
     passages = [f"Only trains cross the bridge. {ORDER}"]
     findings = asked_of(obedient, documents=passages, few_calls=True)
     assert "hanging" not in findings.tables
-    assert "Nobody was asked what they say without that." in findings.sentences
+    assert "Verdicts without these sentences were not requested." in findings.sentences
 
 
 def learned_file(taught: tuple[ResponseIdentity, ...] = (), relations: str = "") -> Any:

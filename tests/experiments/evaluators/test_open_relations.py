@@ -236,7 +236,7 @@ def test_with_most_relations_filtered_the_range_is_printed_and_the_code_says_it(
     shown = " ".join(result.stdout.split())
     assert "1 response, 5 atoms" in shown
     assert "15 of 22 relations missing" in result.stdout
-    assert "More than 5% of what was asked for is missing" in result.stdout
+    assert "More than 5% of the requested answers are missing" in result.stdout
     # Five claims with a verdict, none true; each lacks an answer but the first two.
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("- FR2, over all")]
     assert "Pr [0.000, 0.818], R_K [0.000, 1.000]" in line, line

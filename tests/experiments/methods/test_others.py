@@ -545,7 +545,7 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     assert [row["aligned"] for row in document["tables"]["aligned"]] == [60, 55]
     sentences = " ".join(document["findings"])
     assert "the 55 labeled claims of 60 that all 2 judged" in sentences
-    assert "told by their order alone" in sentences
+    assert "matched by their order alone" in sentences
 
 
 @pytest.mark.parametrize(

@@ -197,4 +197,4 @@ def test_options_of_a_judge_and_of_a_correction_are_not_mixed(tmp_path: Path) ->
     refused("`penalty` is of a judge", fit, pairs, relations="given", penalty=1.0)
     refused("`model` asks a relation model", fit, "demonstration", model="x/y")
     result = invoke("fit", str(pairs), "--relations", "given", "--folds", "3")
-    assert "What corrections do to the relations." in result.stdout
+    assert "Effect of corrections on the relations." in result.stdout

@@ -126,7 +126,7 @@ def test_a_fact_that_no_passage_holds_does_not_come_in() -> None:
     assert "Ada" not in revised.graphs[0].response
     silent = revise([bridge()], model=AnsweringModel(lambda _: '{"claim": ""}'))
     reasons: Any = silent["changes"].set_index("claim")["reason"]
-    assert reasons["a4"] == "no passage says what is right"
+    assert reasons["a4"] == "no passage has the correction"
 
 
 def test_a_correction_that_other_passages_deny_goes() -> None:

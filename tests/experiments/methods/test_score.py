@@ -302,7 +302,9 @@ def test_what_a_column_says_of_intervals_is_said_below_its_table_alone() -> None
     p = generator.random(150)
     rows = {"response": np.arange(150) // 6, "p": p, "label": generator.random(150) < p}
     scores = score(pd.DataFrame(rows), resamples=19, n_bootstrap=20)
-    assert "Covers: what those of so many responses" in scores.tables["intervals"].note
+    assert (
+        "Covers: coverage in simulations with as many responses" in scores.tables["intervals"].note
+    )
     assert not any("simulations" in each for each in scores.sentences)
 
 

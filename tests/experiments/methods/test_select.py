@@ -172,7 +172,7 @@ def test_a_seed_is_refused_without_labels(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
     result = invoke("select", str(path), "--seed", "3", code=2)
-    assert "seed is about the intervals of labeled claims" in " ".join(result.stderr.split())
+    assert "seed affects the intervals of labeled claims" in " ".join(result.stderr.split())
 
 
 LABELED = FactGraph(

@@ -238,7 +238,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ),
         ("significance: {pairs: [[auto, lbp]]}", ("significance.pairs[0]", "'lbp'", "auto")),
         ("significance: {pairs: [[exact]]}", ("significance.pairs[0]", "at least 2")),
-        ("significance: {pairs: [[{variant: FR2}, exact]]}", ("told apart by the same keys",)),
+        ("significance: {pairs: [[{variant: FR2}, exact]]}", ("have the same keys",)),
         ("significance: {pairs: [[exact, exact]]}", ("the sides of a pair are the same",)),
         ("significance: {measures: [precison]}", ("did you mean 'precision'",)),
         ("significance: {measures: [calibration_slope], alternative: better}", ("neither way",)),

@@ -58,7 +58,7 @@ def test_units_are_in_order_whatever_their_parts(
 
 def test_a_part_of_another_plan_is_refused(tmp_path: Path) -> None:
     write_part(some(0, range(3)), tmp_path / "0", 0, "another")
-    with pytest.raises(InputError, match=r"holds units of another study.*start anew"):
+    with pytest.raises(InputError, match=r"has units of another study.*start over"):
         finished_units(tmp_path, PLAN, [3])
 
 

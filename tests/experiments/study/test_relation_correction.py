@@ -141,7 +141,7 @@ def test_responses_that_taught_a_correction_are_not_scored_by_it(tmp_path: Path)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("[lexical]", "[recorded]"), "corrects relations that are found anew"),
+        (("[lexical]", "[recorded]"), "corrects new relations"),
         (("learned.json", "absent.json"), "relation_correction.*absent.json"),
         (("[none,", "[none, none,"), "relation_correction"),
     ],

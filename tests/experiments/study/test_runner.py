@@ -243,7 +243,7 @@ def test_an_outdated_store_is_named_and_may_be_dropped(small: Path) -> None:
     for options in (["--resume"], []):
         result = invoke("run", small, "--out", "out", *options, code=2)
         assert f"{store}: this is not a store of results" in result.stderr
-        assert "start anew with --overwrite" in result.stderr
+        assert "start over with --overwrite" in result.stderr
     assert store.read_bytes() == before
     invoke("run", small, "--out", "out", "--overwrite")
     assert written() == tables
@@ -265,8 +265,8 @@ def test_parts_of_another_study_are_refused(small: Path) -> None:
     Path("out", STORE).unlink()
     for options in (["seed=4"], ["seed=4", "--resume"]):
         result = invoke("run", small, "--out", "out", *options, code=2)
-        assert "out/parts: it holds units of another study" in result.stderr
-        assert "start anew with --overwrite" in result.stderr
+        assert "out/parts: it has units of another study" in result.stderr
+        assert "start over with --overwrite" in result.stderr
     # They say themselves what study they are of.
     assert "s: 0 units, 16 kept" in invoke("run", small, "--out", "out", "--resume").stderr
 
@@ -277,7 +277,7 @@ def test_a_run_of_an_earlier_version_is_refused(small: Path) -> None:
     for options in (["--resume"], []):
         result = invoke("run", small, "--out", "out", *options, code=2)
         assert "it holds a run of an earlier version" in result.stderr
-        assert "start anew with --overwrite" in result.stderr
+        assert "start over with --overwrite" in result.stderr
     invoke("run", small, "--out", "out", "--overwrite")
 
 
@@ -286,7 +286,7 @@ def test_a_damaged_plan_is_told(small: Path) -> None:
         connection.execute("UPDATE kept SET checksum = 0 WHERE kind = 'plan'")
     for options in (["--resume"], []):
         result = invoke("run", small, "--out", "out", *options, code=2)
-        assert "the plan of its run is damaged, or it is that of an assessment" in result.stderr
+        assert "the plan of its run is damaged, or belongs to an assessment" in result.stderr
     invoke("run", small, "--out", "out", "--overwrite")
 
 
