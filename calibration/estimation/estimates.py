@@ -169,8 +169,8 @@ class PoweredEstimate:
         """Share of all responses of which the labeled may lack a kind altogether.
 
         A kind of response with a larger share would be absent from n independent responses with a
-            probability below 1 minus the level: 1 - (1 - level)^(1/n), n the effective number of
-            responses.
+        probability below 1 minus the level: 1 - (1 - level)^(1/n), n the effective number of
+        responses.
         """
         return -math.expm1(math.log1p(-self.level) / self.effective)
 

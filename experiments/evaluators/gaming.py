@@ -291,8 +291,8 @@ def curves(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean precision by the number of appended sentences (Core, figure 4), of `gaming`.
 
     Columns: padding; version; assessor; guard; appended; precision, mean over responses; raised,
-        the number of responses whose precision exceeds the precision of the clean, unpadded
-        response under the same guard; responses, their number.
+    the number of responses whose precision exceeds the precision of the clean, unpadded response
+    under the same guard; responses, their number.
     """
     keys = ["padding", "version", "assessor", "guard"]
     points = scores[scores["version"] != "alone"].copy()

@@ -558,12 +558,12 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     """Judge claims of responses by a judge that `fit` saved.
 
     First compares the evidence here with mixtures of the evidence of true and of false claims in
-        the training data, and bounds the effect of the difference: the share of true claims, the
-        Brier score, and the number of responses to label for certainty. Then gives a posterior for
-        every claim, with the learned prior unless --adapt is given. Labels are not used. --out
-        B.jsonl writes the responses with their posteriors, which `factormodels score` reads. Each
-        response is marked by whether its labels trained the judge: `score`, `estimate` and `keep`
-        refuse to use labels a second time.
+    the training data, and bounds the effect of the difference: the share of true claims, the Brier
+    score, and the number of responses to label for certainty. Then gives a posterior for every
+    claim, with the learned prior unless --adapt is given. Labels are not used. --out B.jsonl writes
+    the responses with their posteriors, which `factormodels score` reads. Each response is marked
+    by whether its labels trained the judge: `score`, `estimate` and `keep` refuse to use labels a
+    second time.
 
     Examples::
 

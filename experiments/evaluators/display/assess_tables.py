@@ -81,10 +81,10 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
     """A row per claim and variant, those of each variant together, under its name.
 
     Columns: response, claim (its id), text, label (human, if there is one), p (probability of being
-        true; missing if the backend had no answer, or if every relation of the claim is missing),
-        variant, supporting and contradicting (ids of contexts, the largest change of p first),
-        verdict, for every assessor its p by its name and its label by NAME_label, and with Core
-        `counts`: whether the claim counts.
+    true; missing if the backend had no answer, or if every relation of the claim is missing),
+    variant, supporting and contradicting (ids of contexts, the largest change of p first), verdict,
+    for every assessor its p by its name and its label by NAME_label, and with Core `counts`:
+    whether the claim counts.
     """
     rows = [
         row
