@@ -769,7 +769,8 @@ def _paired(inputs: Mapping[str, _Given]) -> dict[str, _Given] | str:
         _check_once(name, claim_keys, "give each claim of a response once")
     first, *others = keys.values()
     nameless = all(part.claim_ids is None for part in inputs.values())
-    if nameless and others and not set(first).intersection(*others):
+    responses = [{response for response, _ in claim_keys} for claim_keys in keys.values()]
+    if others and not set.intersection(*responses):
         return (
             "Models are not tested against each other, for they have no response in common; name "
             "the column of responses, if there is one."

@@ -7,6 +7,29 @@ from collections.abc import Iterable
 
 _CODE_OR_OPTION = re.compile(r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*")
 
+CONVENTIONS = (
+    (
+        "what is read is an argument; `--out` and `--json` are options",
+        "ruff: `ruff check PATH`",
+        "--out --json",
+    ),
+    ("`--config FILE` holds options, and the command line goes before it", "ruff", "--config"),
+    ("a list is one word with commas: `--show brier,auroc`", "lm-eval: `--tasks a,b`", "--show"),
+    ("`--model PROVIDER/NAME`, its key in the environment", "inspect, litellm", "--model"),
+    (
+        "`--dry-run` says what would be done",
+        "uv: `uv sync --dry-run`",
+        "--dry-run",
+    ),
+    ("words KEY=VALUE behind the study replace its keys", "Hydra", "run"),
+    ("two results stand in a row, the earlier first", "git, dvc: `dvc metrics diff`", "diff"),
+    ("a kind, then a name of that kind", "inspect: `inspect list tasks`", "list"),
+    ("a page on this machine, until it is stopped", "inspect: `inspect view`", "explore"),
+    ("the suffix of the second file is the format", "pandoc", "convert draw"),
+)
+"""What commands do alike, the tool that people of this field know it from, and which commands do:
+those that have all these options, or those that are named."""
+
 
 def page() -> str:
     """Page: every command with its text, its examples, arguments and options."""
@@ -25,12 +48,40 @@ def page() -> str:
         "for each, such as `venue: acl` and `show: [brier, auroc]`; what stands on the command "
         "line goes before what stands in a file. The settings of a backend are options too: "
         "`--backend lbp --damping 0.5` is `--backend lbp,damping=0.5`.\n",
+        "What several commands do alike is what other tools of this field do:\n",
+        _conventions(),
         *_prose(HELP),
     ]
     for name in sorted(COMMANDS):
         prose, taken = described(function_named(name))
         parts += [f"## factormodels {name}\n", *_prose(prose), *_rows(taken)]
     return "\n".join(parts)
+
+
+def followers(which: str) -> list[str]:
+    """The commands that have all options of a convention, or those that it names."""
+    from experiments.cli.front import described
+    from experiments.cli.main import COMMANDS, function_named
+
+    if not which.startswith("--"):
+        return which.split()
+    options = set(which.split())
+    return [
+        name
+        for name in sorted(COMMANDS)
+        if options <= {taken.split()[0] for taken, _ in described(function_named(name))[1]}
+    ]
+
+
+def _conventions() -> str:
+    from experiments.cli.main import COMMANDS
+
+    lines = ["| convention | as in | commands |", "| --- | --- | --- |"]
+    for convention, tool, which in CONVENTIONS:
+        commands = followers(which)
+        names = "all" if len(commands) == len(COMMANDS) else ", ".join(f"`{c}`" for c in commands)
+        lines.append(f"| {convention} | {tool} | {names} |")
+    return "\n".join(lines) + "\n"
 
 
 def _prose(help_text: str) -> list[str]:

@@ -166,9 +166,15 @@ def as_backend(backend: str | Backend, **settings: Any) -> Backend:
     """Return a backend instance unchanged, or the backend of a name with the given settings.
 
     Raises:
-        InputError, MissingDependencyError: as in `get_backend`.
+        InputError, MissingDependencyError: as in `get_backend`; also for what is neither.
     """
-    return get_backend(backend, **settings) if isinstance(backend, str) else backend
+    if isinstance(backend, str):
+        return get_backend(backend, **settings)
+    if not isinstance(backend, Backend):
+        raise InputError(
+            f"{backend!r} is neither the name of a backend nor a backend; give one, such as 'exact'"
+        )
+    return backend
 
 
 @functools.cache

@@ -103,6 +103,24 @@ def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None
             assert f"| `{taken}` |" in section, (name, taken)
 
 
+def test_every_convention_names_commands_that_follow_it(helper: Any) -> None:
+    from experiments.cli.front import described
+    from experiments.cli.main import COMMANDS, function_named
+
+    page = helper("command_line")
+    text = page.page()
+    for convention, tool, which in page.CONVENTIONS:
+        commands = page.followers(which)
+        assert commands, convention
+        assert set(commands) <= set(COMMANDS), convention
+        assert f"| {convention} | {tool} | " in text
+        # An option that a convention speaks of is one of these commands.
+        for option in re.findall(r"--[a-z-]+", convention):
+            for name in commands:
+                taken = [each.split()[0] for each, _ in described(function_named(name))[1]]
+                assert option in taken, (convention, name)
+
+
 def schema_keys(part: dict[str, Any], definitions: dict[str, Any], path: str) -> Iterator[str]:
     """Yield the paths of the keys that a JSON Schema names within one of its places."""
     if "$ref" in part:

@@ -358,6 +358,8 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
             subject = f"--{name}" if name in typed else f"{in_files[name][1]}: {name!r}"
             if elsewhere := _of_another_backend(kind, name, by_field):
                 raise InputError(f"{subject}: {elsewhere}")
+            if name == "report" and kind.writes_page:
+                raise InputError(f"{subject}: the page is the output; write --out {values[name]}")
             if name in typed:
                 raise InputError(_no_option(name, known))
             raise InputError(unknown_name(f"{in_files[name][1]}: the option {name!r}", name, known))
@@ -442,7 +444,9 @@ def _with_output(kind: type[Settings]) -> type[Output]:
 @cache
 def _fields_by_option(kind: type[Settings]) -> dict[str, str]:
     """Fields of settings by option name."""
-    options = {field: option_of(kind, field) for field in kind.model_fields}
+    # The page of a command that writes one is its output, which --out names.
+    fields = [name for name in kind.model_fields if not (kind.writes_page and name == "report")]
+    options = {field: option_of(kind, field) for field in fields}
     return {option.name: field for field, option in options.items() if option.command_line}
 
 

@@ -101,7 +101,7 @@ def label_column(
     if not labeled and all(folded(value) in NO_LABEL for value in values):
         return LabelColumn(name, values, [None] * len(values), None)
     spelling = label_spelling(
-        values, f"{table.source}: column {name!r}", columns.true, columns.irrelevant
+        values, f"{table.source}: column {name!r}", columns.true, columns.irrelevant_label
     )
     meanings = [spelling.read(value) for value in values]
     return LabelColumn(name, values, meanings, spelling, table.classes.get(str(name), ()))

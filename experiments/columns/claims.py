@@ -109,7 +109,7 @@ def read_claims(
         for option, name in (carried or {}).items()
     }
     label = resolved.label
-    named_words = wanted.true or wanted.irrelevant or table.classes.get(str(label))
+    named_words = wanted.true or wanted.irrelevant_label or table.classes.get(str(label))
     of_table = [] if label is None else [row.get(label) for row in table.rows]
     of_numbers = numbers is not None and not named_words and are_numbers([*of_table, *numbers])
     labels: LabelColumn | NumberLabels
@@ -500,7 +500,34 @@ def _response_remarks(
     likely = likely_column(RESPONSE, others, table.rows)
     # Without such a column there is nothing to name.
     mend = f"; if {likely!r} does, add {as_option('--group', likely)}" if likely else ""
+    shared = None if likely else _shared_by_models(resolved, table)
+    if shared:
+        mend = f"; {as_option('--group', shared)} pairs models by {shared!r}"
     yield f"{reason}, so claims are taken as independent{mend}."
+
+
+def _shared_by_models(resolved: _Resolved, table: DataTable) -> str | None:
+    """The column of claims, or another, in which every model has the same several values.
+
+    It is none if rows of one value would then be one claim twice.
+    """
+    if not resolved.of_models:
+        return None
+    columns = resolved.columns
+    taken = {*resolved.probabilities, resolved.label, *resolved.by}
+    others = [name for name in columns.names if name not in {*columns.used, *taken}]
+    for name in dict.fromkeys(filter(None, (resolved.claim, *others))):
+        values: dict[tuple[str, ...], set[str]] = {}
+        claims = set()
+        for row in table.rows:
+            model = tuple(str(row.get(part)) for part in resolved.by)
+            values.setdefault(model, set()).add(str(row.get(name)))
+            claims.add((model, str(row.get(name)), str(row.get(str(resolved.claim)))))
+        first, *rest = values.values()
+        once = resolved.claim is None or len(claims) == len(table.rows)
+        if len(first) > 1 and once and all(each == first for each in rest):
+            return name
+    return None
 
 
 def _spelling_remarks(resolved: _Resolved, rows: Sequence[_KeptRow]) -> Iterator[str]:

@@ -105,20 +105,19 @@ class ClaimFrame:
             )
         return replace(self, frame=frame[~irrelevant].reset_index(drop=True))
 
-    def parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
-        """The frame by data, with the models in a column, and remarks.
+    def parts(self) -> dict[str, pd.DataFrame]:
+        """The frame by data, with the models in a column.
 
         A column that parts responses is data; another tells models apart.
 
         Raises:
             InputError: if two models, or two sets of data, have one name.
         """
-        keys, remarks = self.frame["by"], list[str]()
+        keys = self.frame["by"]
         of_data = [index for index in range(len(self.by)) if self._is_data(index)]
         # If every column separates the responses, the models have none in common.
         if len(of_data) == len(self.by) and self.by and not any(map(_is_known_data, self.by)):
             of_data = []
-            remarks.append("The models have no response in common, so they are not paired.")
         several = len(self.columns) > 1
         of_models = [index for index in range(len(self.by)) if index not in of_data]
         models = [
@@ -134,7 +133,7 @@ class ClaimFrame:
             named["claim"] = named["place"]
         elif named["claim"].isna().any():
             named = named.drop(columns="claim")
-        return {str(name): part for name, part in named.groupby("data", sort=False)}, remarks
+        return {str(name): part for name, part in named.groupby("data", sort=False)}
 
     def _is_data(self, index: int) -> bool:
         """Return whether a column of `by` tells data apart: by its name, or by its responses."""
@@ -160,9 +159,8 @@ class ClaimFrame:
         Raises:
             InputError: if none has.
         """
-        parts, remarks = self.parts()
-        labeled = {}
-        for name, part in parts.items():
+        labeled, remarks = {}, list[str]()
+        for name, part in self.parts().items():
             has_label = part["label"].notna().groupby(part["model"], sort=False).any()
             if not has_label.any():
                 remarks.append(f"{name}: no claim has a label, so nothing is scored.")

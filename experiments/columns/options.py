@@ -16,7 +16,7 @@ class LabelColumns(Settings):
     true: Words = ()
     """A label that means true; all others are then false; repeatable."""
 
-    irrelevant: Words = ()
+    irrelevant_label: Words = ()
     """A label of claims that do not count; repeatable."""
 
 

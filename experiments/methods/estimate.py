@@ -601,9 +601,7 @@ def _estimates(
     where = {index: number for number, index in enumerate(claims.frame["place"])}
     rows: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
-    parts, of_parts = judged.parts()
-    remarks += of_parts
-    for data, part in parts.items():
+    for data, part in judged.parts().items():
         made: dict[str, dict[str, Linearized | Inverted]] = {}
         same: dict[str, tuple[Any, ...]] = {}
         for model, model_rows in part.groupby("model", sort=False):

@@ -350,7 +350,12 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if settings.save is not None:
         judge.save(settings.save)
         sentences.append(f"The judge is in {settings.save}.")
-    return Findings(source, tuple(sentences), tables, graphs=cross_fit, draw=draw)
+    return Findings(
+        *(source, tuple(sentences), tables),
+        graphs=cross_fit,
+        draw=draw,
+        tidy=(lambda: _tidy_scores(judge.scores)) if settings.folds else None,
+    )
 
 
 def _estimates(
@@ -484,6 +489,23 @@ def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         "On responses that it has not seen.",
         note="In brackets: 95 % over responses; AUROC within folds; rivals learn in the same "
         "folds.",
+    )
+
+
+def _tidy_scores(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row per model and score, with its interval, from rows with a score a column."""
+    scores = ("brier", "log_loss", "auroc", "less")
+    return data_frame(
+        [
+            {
+                **{"model": row["model"], "score": name, "value": row[name]},
+                **{"lower": row[f"{name}_lower"], "upper": row[f"{name}_upper"]},
+                "n_claims": row["n_claims"],
+            }
+            for row in rows
+            for name in scores
+            if name in row
+        ]
     )
 
 
@@ -655,6 +677,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         settings={"judge": str(judge)},
         draw=lambda: _figures(known, table, shift),
         graphs=judged(graphs, p, marks),
+        tidy=lambda: _claims_table(table, p, marks).frame,
     )
 
 

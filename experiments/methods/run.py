@@ -22,6 +22,8 @@ from factormodels.io.source.files import results_folder
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from experiments.networks.design import NetworkDesign
     from experiments.study.outputs import Results
     from experiments.study.parts import FinishedUnits
@@ -122,10 +124,12 @@ def run(
 
     Returns:
         Cells with their measures in `cells`, tests in `tests`. Made when they are asked for:
-        `summary`, a row per cell with every measure; `rows`, the files' row per claim and cell; and
-        `claims`, the long frame that `calibration.score` takes, with the texts of the claims. Of a
-        study of networks `accuracy`, `costs` and `networks`, a row per measurement; of an analysis
-        its own tables and figures.
+        `frame`, a row per claim and cell (response, claim, text, p, label, and the columns that
+        tell cells apart), which `calibration.score` takes; `claims`, the same with the status of
+        the answer and the selections that keep the claim; `rows`, the same claims with every column
+        of rows.parquet; `summary`, a row per cell with every measure. Of a study of networks
+        `accuracy`, `costs` and `networks`, a row per measurement, of which `frame` has the numbers
+        asked for most; of an analysis its own tables and figures.
 
     Raises:
         InputError: for a key or value that a study cannot have, bad data, or a folder that holds
@@ -220,6 +224,13 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
     )
 
 
+_MEASURED = (
+    *("dataset", "network", "backend", "seed", "status", "max_error", "log_z", "log_z_kind"),
+    *("log_z_error", "lower", "upper", "seconds", "peak_bytes"),
+)
+"""What is asked first of a backend on a network."""
+
+
 def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
     """Run a study that compares backends on networks."""
     from experiments.networks.config import load_networks
@@ -262,6 +273,7 @@ def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
         incomplete=results.failed,
         frames={"rows": lambda: results.measured},
         written=results.files,
+        tidy=lambda: results.measured[[*_MEASURED]],
     )
 
 
@@ -348,6 +360,10 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
         for use in results.texts
         for stage, made in use.calls.items()
     }
+
+    def claims() -> pd.DataFrame:
+        return long_frame(read_rows(folder), planned.data)
+
     findings = Findings(
         source=loaded.study.study,
         sentences=(
@@ -359,9 +375,10 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
         frames={
             "summary": lambda: results.summary.cells,
             "rows": lambda: read_rows(folder),
-            "claims": lambda: long_frame(read_rows(folder), planned.data),
+            "claims": claims,
         },
         written=results.files,
+        tidy=lambda: claims().drop(columns=["selections", "status"]),
     )
     return with_failed_calls(findings, calls)
 

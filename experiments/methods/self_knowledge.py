@@ -749,6 +749,7 @@ def _figures(
     figures: dict[str, PaperFigure] = {}
 
     def add(
+        stem: str,
         number: str,
         what: str,
         panels: Sequence[Panel],
@@ -756,7 +757,7 @@ def _figures(
         setting: Setting | None = None,
         title: str = "",
     ) -> None:
-        stem, caption = f"figure-{number}", f"{what}, in the form of Self-Known's figure {number}"
+        caption = f"{what}, in the form of Self-Known's figure {number}"
         if setting is not None:
             stem = f"{stem}-{setting.value}" if len(table.settings) > 1 else stem
             caption = f"{caption} ({titles[setting]})"
@@ -767,7 +768,8 @@ def _figures(
     if table.has_sentences:
         positions = groups[0].labels
         panels: Sequence[Panel] = label_panels(positions)
-        add("1", "Kinds of claims by position", panels, {"": positions}, title=groups[0].name)
+        what = "Kinds of claims by position"
+        add("kinds-of-claims", "1", what, panels, {"": positions}, title=groups[0].name)
     first = next((group for group in groups if group.knowledge), None)
     if first is None:
         return figures
@@ -781,7 +783,8 @@ def _figures(
         rates = {name: name.partition("_")[0] for name in _FLIPS}
         panels = [*panels, Panel(first.flips, rates, "Share of claims that flip", (2, 1))]
         shown["flips"] = first.flips
-    add("2", "Self-knowledge by setting", panels, shown, title=first.name)
+    what = "Self-knowledge by setting"
+    add("self-knowledge-by-setting", "2", what, panels, shown, title=first.name)
     for setting, how in titles.items():
         asked = [group for group in groups if setting in group.knowledge]
         by_model = {group.name: group.knowledge[setting] for group in asked}
@@ -789,24 +792,28 @@ def _figures(
         compared = {"factuality": "human", "sigma": "σ"}
         whose = _joined(name, how)
         panels = [Panel(positions, compared, "Factuality", (2, 6), title=whose)]
-        add("3", "Factuality and σ by position", panels, {"": positions}, setting)
+        what = "Factuality and σ by position"
+        add("factuality-and-sigma", "3", what, panels, {"": positions}, setting)
         panels = [
             panel
             for name, knowledge in by_model.items()
             for panel in knowledge_panels(knowledge, _joined(name, how))
         ]
-        add("4", "Self-knowledge by model", panels, by_model, setting)
+        what = "Self-knowledge by model"
+        add("self-knowledge-by-model", "4", what, panels, by_model, setting)
         if len(groups) > 1:
             both = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
             panels = [
                 Panel(knowledge, both, "Share of claims", (0, 1), title=_joined(name, how))
                 for name, knowledge in by_model.items()
             ]
-            add("6b", "Self-Known and Self-Unknown by model", panels, by_model, setting)
+            what = "Self-Known and Self-Unknown by model"
+            add("known-and-unknown-by-model", "6b", what, panels, by_model, setting)
     if table.has_sentences:
         kinds = {group.name: group.labels for group in groups if group.knowledge}
         caption = "Unsupported claims per sentence, in the form of Self-Known's figure 5."
-        figures["figure-5"] = PaperFigure(_numbers(kinds), position_table(kinds, "").frame, caption)
+        data = position_table(kinds, "").frame
+        figures["unsupported-per-sentence"] = PaperFigure(_numbers(kinds), data, caption)
     return figures
 
 

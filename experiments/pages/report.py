@@ -44,9 +44,6 @@ class ReportSettings(CellSettings):
     out: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
     """Write the page to this file; to RESULTS/report.html if not given, or FILE-report.html."""
 
-    report: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
-    """The same as --out."""
-
     data: Annotated[Data, USUAL] = ()
     """Path of a data file that the run read; repeatable."""
 
@@ -99,7 +96,7 @@ def report(
     from experiments.study.files import MANIFEST, REPORT
 
     source = Path(results)
-    target = settings.out or settings.report
+    target = settings.out
     watch = partial(watcher().steps, "responses")
     if not (source / MANIFEST).exists() and (source / GRAPHS).is_file():
         target = target or source / REPORT

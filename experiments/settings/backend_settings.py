@@ -22,7 +22,7 @@ from experiments.settings import Option, Settings
 from experiments.settings.mends import value_words
 from factormodels.errors import InputError, nearest
 from inference import Backend, get_backend
-from inference.registry import backend_class
+from inference.registry import as_backend, backend_class
 
 
 def _by_name(value: Any) -> Any:
@@ -97,8 +97,7 @@ class AlgorithmSettings(Settings):
             MissingDependencyError: if a library that the backend needs is not installed.
         """
         if not isinstance(self.backend, str):
-            built: Backend = self.backend
-            return built
+            return as_backend(self.backend)
         return build_backend(self.backend, self.backend_settings, self._place)
 
 

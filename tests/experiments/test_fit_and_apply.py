@@ -76,6 +76,8 @@ def test_labels_play_no_part(judge: Path) -> None:
     bare = [replace(g, atoms=tuple(replace(a, label=None) for a in g.atoms)) for g in new]
     first, second = (apply(judge, each, n_bootstrap=50) for each in (new, bare))
     assert first["responses"].equals(second["responses"])
+    assert first.frame.equals(first["claims"])
+    assert [*first.frame] == ["response", "claim", "p", "p_learned_from"]
 
 
 def test_evidence_made_otherwise_is_refused_unless_asked(tmp_path: Path) -> None:

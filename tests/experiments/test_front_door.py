@@ -14,6 +14,7 @@ import pytest
 
 import experiments
 from experiments import assess, estimate, grid, load_study, posteriors, read_rows, report, run
+from experiments.columns.cell_names import CELL
 from experiments.settings import settings_of
 from experiments.study import units
 from experiments.study.rows import SCHEMA
@@ -279,6 +280,7 @@ def test_scores_take_the_columns_as_they_are() -> None:
         (([FactGraph("g", ())] * 2,), "two responses have the id 'g'"),
         (("demonstration", "FR4"), "the variant 'FR4' is unknown"),
         (("demonstration", "FR2", "exat"), "did you mean 'exact'"),
+        (("demonstration", "FR2", ["exact", "lbp"]), r"\['exact', 'lbp'\] is neither the name"),
         (("demonstration", "FR2", "exact", "implicatio"), "did you mean 'implication'"),
     ],
 )
@@ -334,7 +336,9 @@ def test_the_claims_of_a_run_are_scored_as_its_summary_is() -> None:
     texts = {(g.id, atom.id): atom.text for g in load("demonstration").graphs for atom in g.atoms}
     rows = zip(claims["response"], claims["claim"], claims["text"], strict=True)
     assert all(text == texts[response, claim] for response, claim, text in rows)
-    scored = score(claims, by=["variant", "backend_label"], scores=["brier", "precision"])
+    scored = score(results.frame, by=["variant", "backend_label"], scores=["brier", "precision"])
+    assert [*results.frame] == ["response", "claim", "text", "p", "label", *CELL]
+    assert results.frame["p"].equals(claims["p"])
     for cell in summary.to_dict("records"):
         for name in ("brier", "precision"):
             score_of_cell = scored[f"{cell['variant']}, {cell['backend_label']}", name]

@@ -42,4 +42,4 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     caption = f"Self-Known, figure 1: claims by relative position. {remark}"
     table = position_table({"": positions}, caption)
     figure = PaperFigure(position_figure(label_panels(positions)), table.frame, caption)
-    return Artifacts({"positions": table}, {"figure-1": figure}, remarks=(remark,))
+    return Artifacts({"positions": table}, {"kinds-of-claims": figure}, remarks=(remark,))

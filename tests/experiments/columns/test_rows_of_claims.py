@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -301,3 +302,30 @@ def test_tables_in_memory_state_the_names_of_their_classes() -> None:
     # A column of a data frame is no statement about it, whatever its name.
     plain = COLUMNS.assign(features=1)
     assert briers(score(plain, **QUICK)) != {"p": pytest.approx(BRIER)}
+
+
+@pytest.mark.parametrize("claims", ["claim", "topic"])
+def test_the_option_that_pairs_models_without_responses_works_as_it_stands(claims: str) -> None:
+    rows: list[dict[str, Any]] = [
+        {"model": model, claims: f"c{number}", "p": p, "label": number % 2}
+        for model, first in (("a", 0.2), ("b", 0.3))
+        for number, p in enumerate((first, 0.9, 0.4, 0.6))
+    ]
+    scores = score(rows, scores=["brier"], **QUICK)
+    assert "tests" not in scores.tables
+    (advice,) = [each for each in scores.sentences if "taken as independent" in each]
+    named = re.search(r"group='(\w+)'", advice)
+    assert named is not None
+    paired = score(rows, scores=["brier"], group=named[1], **QUICK)
+    assert paired["tests"]["of"].tolist() == ["b less a"]
+
+
+def test_no_column_pairs_models_whose_claims_would_stand_there_twice() -> None:
+    # Two responses that no column names have a claim of the same id each.
+    rows = [
+        {"model": model, "claim": f"c{number % 2}", "p": p, "label": number % 2}
+        for model in "ab"
+        for number, p in enumerate((0.2, 0.9, 0.4, 0.6))
+    ]
+    scores = score(rows, scores=["brier"], **QUICK)
+    assert not any("group=" in each for each in scores.sentences)

@@ -92,7 +92,7 @@ def test_a_word_of_two_meanings_is_told_and_not_guessed() -> None:
     words = {"S": "Y", "NS": "N", "IR": "S"}
     table = frame(label=[words[each] for _, _, each, _ in CLAIMS])
     refused("'N', 'S', 'Y', where S may stand for supported", self_knowledge, table, **QUICK)
-    measured = self_knowledge(table, true=["Y"], irrelevant=["S"], **QUICK)
+    measured = self_knowledge(table, true=["Y"], irrelevant_label=["S"], **QUICK)
     check_counted(measured)
     # Every other word is false.
     values = overall(self_knowledge(table, true=["Y"], **QUICK))
@@ -189,10 +189,14 @@ def test_settings_are_columns_or_rows_and_flips_are_told() -> None:
     pd.testing.assert_frame_equal(wide["overall"], self_knowledge(long, **QUICK)["overall"])
     named = self_knowledge(frame(), setting="direct asking", **QUICK)
     assert set(named["overall"]["of"]) == {"direct asking"}
-    assert set(wide.draw()) >= {"figure-2", "figure-3-none-of-the-above", "figure-5"}
+    assert set(wide.draw()) >= {
+        "self-knowledge-by-setting",
+        "factuality-and-sigma-none-of-the-above",
+        "unsupported-per-sentence",
+    }
     for name, each in wide.draw().items():
-        if name.startswith("figure-3"):
-            assert name.removeprefix("figure-3-").replace("-", " ") in each.title
+        if name.startswith("factuality-and-sigma"):
+            assert name.removeprefix("factuality-and-sigma-").replace("-", " ") in each.title
 
 
 def test_models_and_conditions_are_compared_over_the_same_responses() -> None:
@@ -290,9 +294,9 @@ def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
     rows = {row["quantity"]: row["estimate"] for row in document["tables"]["overall"]}
     assert rows["self_known"] == pytest.approx(5 / 7, abs=1e-12)
     assert json.loads((folder / "findings.json").read_text("utf-8")) == document
-    assert {"overall.tex", "positions.csv", "test.md", "figure-3.pdf", "figure-5.png"} <= {
-        file.name for file in folder.iterdir()
-    }
+    drawn = {"factuality-and-sigma.pdf", "unsupported-per-sentence.png"}
+    written = {file.name for file in folder.iterdir()}
+    assert {"overall.tex", "positions.csv", "test.md"} | drawn <= written
     text = page.read_text("utf-8")
     assert "0.714" in text
     assert text.count("<svg") >= 3
@@ -445,15 +449,15 @@ def test_null_annotations_are_counted_and_left_out(biographies: Path) -> None:
     assert estimate["unsupported_number", "80-100%"] == pytest.approx((1 + 2) / 2, abs=1e-15)
     assert rows.loc[("supported_share", "0-20%"), "status"] == "empty"
     assert len(rows) == 7 * 6
-    assert list(measured.draw()) == ["figure-1"]
+    assert list(measured.draw()) == ["kinds-of-claims"]
 
 
 def test_one_command_writes_tables_and_figure_and_the_same_bytes_again(biographies: Path) -> None:
     for out in ("one", "two"):
         invoke("self-knowledge", str(biographies), "--out", out)
     names = {path.name for path in Path("one").iterdir()}
-    assert {"overall.tex", "positions.md", "quantities.csv", "figure-1.pdf"} <= names
-    assert Path("one/figure-1.png").read_bytes().startswith(b"\x89PNG")
+    assert {"overall.tex", "positions.md", "quantities.csv", "kinds-of-claims.pdf"} <= names
+    assert Path("one/kinds-of-claims.png").read_bytes().startswith(b"\x89PNG")
     for path in Path("one").iterdir():
         assert path.read_bytes() == (Path("two") / path.name).read_bytes()
 

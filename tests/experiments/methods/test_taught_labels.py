@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -223,6 +224,10 @@ def test_labels_that_come_later_are_refused_too(judge: Path, tmp_path: Path) -> 
 def test_cross_fitted_posteriors_may_be_corrected_by_the_same_labels(tmp_path: Path) -> None:
     few = [*of_cities(), *unlabeled(of_cities(12)[6:])]
     fitted = fit(few, penalty=30.0, folds=3, columns=("position",))
+    assert [*fitted.frame] == ["model", "score", "value", "lower", "upper", "n_claims"]
+    brier = fitted.frame[fitted.frame["score"] == "brier"]
+    wide = fitted["scores"][["brier", "brier_lower", "brier_upper"]]
+    np.testing.assert_array_equal(brier[["value", "lower", "upper"]], wide)
     assert {recorded_marks(graph)["judge"] for graph in fitted.graphs} == {
         LearnedFrom.OTHER_RESPONSES
     }

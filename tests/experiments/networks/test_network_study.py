@@ -101,6 +101,9 @@ def test_answers_beside_a_network_are_what_errors_are_measured_against(study: Pa
     Path("networks/grid_1.uai.PR").write_text(f"PR\n{log10!r}\n")
     findings = run(str(study), ["backends=[exact, cavi]", "datasets[0].path=networks/grid_1.uai"])
     exact = rows()["grid_1.uai", "exact"]
+    (of_frame,) = findings.frame[findings.frame["backend"] == "exact"].to_dict("records")
+    assert of_frame.items() <= exact.items()
+    assert len(of_frame) == 13
     assert exact["reference"] == "grid_1.uai.MAR and grid_1.uai.PR"
     # Twelve digits of eighteen probabilities, all of them off by an eighth.
     assert exact["max_error"] == pytest.approx(0.125, abs=1e-9)
