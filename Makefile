@@ -129,7 +129,7 @@ fuzz: install ## Try damaged inputs on every reader and command: MUTANTS of them
 mutants: install ## Make changes that are wrong in copies, and show which of them no test notices
 	$(VENV)/bin/python -m tests.mutants --workers $(WORKERS)
 
-endurance: install ## Kill and grow: hours; docs/how-to/hostile-inputs.md
+endurance: install ## Kill and grow: hours; docs/reference/hostile-inputs.md
 	$(VENV)/bin/python -m tests.endurance
 
 core: $(CORE)/installed ## Install the core alone and import every module of it

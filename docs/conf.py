@@ -24,7 +24,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
 ]
-exclude_patterns = ["_build", "generated/parts", "results"]
+exclude_patterns = ["_build", "generated/parts", "results/*/*"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "literal"
 # Quotes and dashes of prose are options and code more often than not.

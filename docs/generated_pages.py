@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
@@ -43,6 +45,7 @@ def write_pages(folder: Path) -> None:
     pages["analyses"] = analyses_page()
     pages["parts/datasets"] = datasets_list()
     pages["parts/formats"] = formats_table()
+    pages["parts/extras"] = extras_table()
     pages["parts/study-keys"] = study_keys()
     pages["parts/network-keys"] = network_keys()
     pages["parts/published"] = published_table()
@@ -205,6 +208,38 @@ def formats_table() -> str:
         for each in formats()
     ]
     return _table(("format", "dataset", "published by", "gives", "known by"), rows)
+
+
+EXTRAS = {
+    "jax": "the backends `exact_jax`, `lbp_jax`, `numpyro` and `pgmax`; derivatives in JAX",
+    "pyro": "the backend `mean_field`",
+    "pgmpy": "the backend `pgmpy`; models of pgmpy",
+    "pyagrum": "the backend `pyagrum`; models of pyAgrum",
+    "toulbar2": "the most probable assignment where elimination does not fit",
+    "llm": "language models, embeddings and web search; HTML and PDF as documents",
+    "learn": "`fit` and `apply`",
+    "nli": "local classifiers as relation models",
+    "dense": "local models of embeddings",
+    "excel": "workbooks of Excel",
+    "explore": "the page of `explore`",
+    "dask": "runs on a Dask cluster",
+    "notebooks": "the notebooks",
+    "docs": "the documentation",
+    "dev": "the tests",
+    "all": "all of these but `dense`",
+}
+"""Purposes of the extras of setup.cfg."""
+
+
+def extras_table() -> str:
+    """Extras of the distribution with their purposes and libraries."""
+    setup = ConfigParser()
+    setup.read(Path(__file__).resolve().parents[1] / "setup.cfg", encoding="utf-8")
+    rows = []
+    for name, listed in setup["options.extras_require"].items():
+        libraries = re.findall(r"^[\w-]+(?=[<>=\[]|$)", listed, re.M)
+        rows.append(f"| `{name}` | {EXTRAS[name]} | {', '.join(libraries)} |")
+    return _table(("extra", "for", "libraries"), rows)
 
 
 def _table(heads: tuple[str, ...], rows: list[str]) -> str:

@@ -20,7 +20,7 @@
 #
 # **Argument.** In FR1 every claim has its own copies of its passages: a forest of stars. There a
 # prior and a temperature can do no more than Platt scaling of the posteriors
-# ([theory](../docs/explanation/theory.md)). One can do more by using everything that a relation
+# ([learning](../docs/explanation/learning.md)). One can do more by using everything that a relation
 # says, and not only its likeliest kind: if the model says *neutral with 0.6, entailment with
 # 0.39*, that is evidence, but treated as a neutral relation it is none. Six classes of
 # P(entailment), each with a learned strength, do this. A field goes on: log odds that are linear
@@ -219,7 +219,7 @@ print(
 # and only had to be read correctly. *With texts* the field also reads how much of a claim its
 # passages hold, in figures that are recorded in place of the texts, and is the best here. All
 # methods, and what each column and each cause buys, are in
-# [findings](../docs/appendix/findings.md#what-labels-teach).
+# [findings](../docs/results/learned-potentials.md).
 
 # %%
 write_results(

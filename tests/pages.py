@@ -1,8 +1,10 @@
 """Pages of Markdown whose blocks of code run: the README, the guides of `docs`.
 
-Before a fenced block a comment may say what it is: `<!-- file: NAME -->` writes it to a file of
-that name, `<!-- not run: REASON -->` leaves it alone. Any other block must be Python, or `sh` with
-commands of ours alone; both run in the order of the page, in one folder and one namespace.
+A comment before a fenced block says what it is: `<!-- file: NAME -->` writes it to a file of that
+name, `<!-- not run: REASON -->` leaves it alone, and `<!-- output -->` compares it with the output
+of the commands before it, where a line `...` stands for any number of lines. Any other block must
+be Python, or `sh` with commands of ours alone; both run in the order of the page, in one folder and
+one namespace.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tests.commands import called
 
 _BLOCK = re.compile(
-    r"^(?:<!-- (?P<what>file|not run): (?P<remark>[^>]+?) -->\n+)?"
+    r"^(?:<!-- (?:(?P<what>file|not run): (?P<remark>[^>]+?)|(?P<output>output)) -->\n+)?"
     r"(?P<fence>```+|~~~+)(?P<language>[^\n]*)\n(?P<code>.*?)^(?P=fence)$",
     re.M | re.S,
 )
@@ -27,11 +30,9 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def findings() -> str:
-    """The pages of findings, one after the other."""
-    return "\n".join(
-        (_DOCS / "appendix" / name).read_text("utf-8")
-        for name in ("findings.md", "findings-claims.md")
-    )
+    """Records of studies and the papers' numbers, one after the other, one level down."""
+    pages = [_DOCS / "appendix" / "published-numbers.md", *sorted((_DOCS / "results").glob("*.md"))]
+    return "\n".join(re.sub(r"^#", "##", page.read_text("utf-8"), flags=re.M) for page in pages)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Block:
         file: the file that it is written to, or empty.
         not_run: why it is not run, or empty.
         line: where it begins, counted from 1.
+        output: whether it is what the commands before it print.
     """
 
     language: str
@@ -51,6 +53,7 @@ class Block:
     file: str
     not_run: str
     line: int
+    output: bool = False
 
     @property
     def directive(self) -> bool:
@@ -72,6 +75,7 @@ def blocks(text: str) -> list[Block]:
             file=match["remark"] if match["what"] == "file" else "",
             not_run=match["remark"] if match["what"] == "not run" else "",
             line=text.count("\n", 0, match.start()) + 1,
+            output=bool(match["output"]),
         )
         for match in _BLOCK.finditer(text)
     ]
@@ -81,7 +85,9 @@ def faults(text: str) -> list[str]:
     """Return the blocks of a page that are neither run nor said not to be."""
     sentences = []
     for block in blocks(text):
-        if block.file or block.not_run or block.directive or block.language == "python":
+        if block.file or block.not_run or block.directive or block.output:
+            continue
+        if block.language == "python":
             continue
         strange = [c for c in block.commands() if not c.startswith("factormodels ")]
         if block.language != "sh":
@@ -107,10 +113,14 @@ def run_command(command: str) -> str:
 def run_page(page: Path, names: dict[str, Any] | None = None) -> dict[str, Any]:
     """Run a page in the current folder and return what its Python defined."""
     names = {"__name__": page.stem} if names is None else names
+    printed = ""
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.not_run or block.directive:
             continue
-        if block.file:
+        if block.output:
+            differing = unprinted(block.code, printed)
+            assert differing is None, f"line {block.line}: {differing!r} is not in\n{printed}"
+        elif block.file:
             target = Path(block.file)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.code, encoding="utf-8")
@@ -118,9 +128,33 @@ def run_page(page: Path, names: dict[str, Any] | None = None) -> dict[str, Any]:
             # Empty lines put the code where it stands on the page, for the sake of tracebacks.
             exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
         else:
-            for command in block.commands():
-                run_command(command)
+            printed = "\n".join(run_command(command) for command in block.commands())
     return names
+
+
+def unprinted(shown: str, printed: str) -> str | None:
+    """Return the first line of a shown output that was not printed in its place, or None.
+
+    Spaces and rules below headings do not count, since they depend on the width of the terminal;
+    numbers agree as those of `agree`.
+    """
+    lines = iter(_words(printed))
+    skipping = True
+    for line in _words(shown):
+        if line == "...":
+            skipping = True
+            continue
+        following = lines if skipping else islice(lines, 1)
+        if not any(agree(line, other) for other in following):
+            return line
+        skipping = False
+    return None
+
+
+def _words(text: str) -> list[str]:
+    """Return the lines of an output, spaces collapsed, without empty lines and rules."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    return [line for line in lines if line.strip("─")]
 
 
 Row = dict[str, str]

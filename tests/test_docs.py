@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from pydantic.dataclasses import dataclass
 
-from tests.pages import Block, blocks, faults, run_page
+from tests.pages import Block, blocks, faults, run_page, unprinted
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +25,10 @@ DOCS = ROOT / "docs"
 GETTING_STARTED = DOCS / "tutorials" / "first-posterior.md"
 """The page that has a test of its own, which runs it and looks at what it says."""
 
-PARTS = ("tutorials", "how-to", "reference", "explanation", "appendix")
-"""Folders of the documentation; `docs/results` holds tables, `docs/generated` pages of the code."""
+PARTS = (
+    *("tutorials", "how-to", "reference", "explanation", "appendix", "results", "development"),
+)
+"""Folders of the documentation; `docs/generated` has pages made from the code."""
 
 PAGES = [page for part in PARTS for page in sorted((DOCS / part).glob("*.md"))]
 
@@ -274,11 +276,23 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert "://" in target or made or (page.parent / target).is_file(), target
 
 
+def test_every_number_of_a_finding_is_in_its_record() -> None:
+    lines = (DOCS / "appendix" / "findings.md").read_text("utf-8").splitlines()
+    rows = [line.split("|")[1:-1] for line in lines if "](../results/" in line and line[:1] == "|"]
+    assert len(rows) > 15
+    for _, finding, record in rows:
+        links = re.findall(r"\]\(\.\./(results/[\w-]+\.md)\)", record)
+        text = "".join((DOCS / link).read_text("utf-8") for link in links)
+        printed = re.findall(r"\d*\.\d+", finding)
+        assert [number for number in printed if number.lstrip("0") not in text] == [], finding
+
+
 def test_blocks_that_are_not_run_are_seen() -> None:
     text = (
         "```python\nx = 1\n```\n\n```sh\nfactormodels datasets  # comment\n```\n\n"
         "```sh\nmake run\n```\n\n```json\n{}\n```\n\n<!-- not run: no -->\n```sh\nmake\n```\n"
         "<!-- file: a/b.json -->\n```json\n{}\n```\n```{include} x\n```\n```\nplain\n```\n"
+        "<!-- output -->\n```text\na 1\n```\n"
     )
     assert faults(text) == [
         "line 9: make run",
@@ -286,6 +300,16 @@ def test_blocks_that_are_not_run_are_seen() -> None:
         "line 27: a block of no language",
     ]
     assert Block("json", "{}\n", "a/b.json", "", 21) in blocks(text)
+    assert blocks(text)[-1].output
+
+
+def test_an_output_that_differs_is_seen() -> None:
+    printed = "claim  p\n────────\na1  0.96\na2  0.62\n\n- log Z -1.5, 1.7 ms.\n"
+    assert unprinted("claim p\na1 0.96\n...\n", printed) is None
+    assert unprinted("a2    0.62\n", printed) is None
+    assert unprinted("a1 0.93\n", printed) == "a1 0.93"
+    assert unprinted("claim p\na2 0.62\n", printed) == "a2 0.62"
+    assert unprinted("claim p\n...\na2 0.62\n- log Z -1.5, 1.7 ms.", printed) is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@
 A prior is a log odds shared by all claims or by all contexts. A temperature b changes the
 probability p of a relation to sigmoid(b logit p). A probability replaces the probabilities of a
 class of relations. Graphs of FR1 are forests of stars, for which this amounts to recalibration
-(docs/explanation/theory.md); only shared contexts make claims depend on each other.
+(docs/explanation/learning.md); only shared contexts make claims depend on each other.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Compute the readouts:
 Four readouts were proposed by others. They reward different properties: the mean marginal and the
 reified node depend on entailments and on the number of claims, the probability that no conflict is
 active increases when conflicts are certain, and log Z depends on scale
-(docs/explanation/theory.md). The fifth is ours: it depends on conflicts only.
+(docs/explanation/coherence.md). The fifth is ours: it depends on conflicts only.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ PAGE = findings()
 PAPERS = ("core-padding",)
 """Studies of papers among them, whose numbers stand in the page's first tables."""
 
-KEPT = sorted({path.name for path in (DOCS / "results").iterdir()} - set(PAPERS))
+KEPT = sorted({path.name for path in (DOCS / "results").iterdir() if path.is_dir()} - set(PAPERS))
 
 
 def command_of(name: str) -> str:
