@@ -85,7 +85,7 @@ def _conventions() -> str:
 
 
 def _prose(help_text: str) -> list[str]:
-    """Paragraphs of a help text; those that are indented are commands."""
+    """Paragraphs of a help text; indented ones are commands."""
     parts: list[str] = []
     indented = False
     for block in re.split(r"\n\s*\n", help_text.strip("\n")):

@@ -137,7 +137,7 @@ def backends_table() -> str:
 
 
 def promises_table() -> str:
-    """What every backend is held to on which graphs, from the table of the tests."""
+    """Promises of every backend by class of graphs, from the table of the tests."""
     from tests.inference.promises import PROMISES
 
     rows = []

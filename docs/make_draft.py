@@ -91,23 +91,23 @@ def ladder(kept: KeptResults) -> Figure:
 
 
 def curves(kept: KeptResults) -> Figure:
-    """What few labeled responses teach."""
+    """Scores by the number of labeled responses."""
     return learned_potentials.curve_figure(kept.table("learned-potentials", "curve"))
 
 
 def one_biography(kept: KeptResults) -> Figure:
-    """One biography before and after."""
+    """Probabilities of a biography before and after learning."""
     frame = kept.table("learned-potentials", "biography")
     return claim_parts_figure(frame, tuple(frame.columns[4:]))
 
 
 def core(kept: KeptResults) -> Figure:
-    """What padding gains, with and without Core."""
+    """Gains of padding, with and without Core."""
     return core_on_biographies.gains_figure(kept.table("core-on-biographies", "gains"))
 
 
 def kept_by_sentence(kept: KeptResults) -> Figure:
-    """What Core keeps, by sentence."""
+    """Shares of claims that Core keeps, by sentence."""
     return core_on_biographies.kept_figure(kept.table("core-on-biographies", "kept"))
 
 

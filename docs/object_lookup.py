@@ -28,7 +28,7 @@ class QuickPythonDomain(PythonDomain):
     _counted = 0
 
     def find_obj(self, env: Any, modname: Any, classname: Any, name: str, *rest: Any) -> Any:
-        """What Sphinx finds among the objects whose last part is that of `name`."""
+        """Find an object as Sphinx does, among the objects with the last part of `name`."""
         everything = self.objects
         if self._counted != len(everything):
             self._counted = len(everything)

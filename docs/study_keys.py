@@ -28,7 +28,7 @@ LONGEST = 8
 
 
 class StudyKey(NamedTuple):
-    """One key.
+    """Key of a study.
 
     Attributes:
         path: its place, as errors write it, with [] for an entry of a list and * for any name.
@@ -146,7 +146,7 @@ def analysis_keys() -> str:
 
 
 def meanings(model: type) -> dict[str, str]:
-    """What a model, or one that it extends, says of its keys."""
+    """Meanings of the keys of a model and of the models that it extends."""
     meaning_of = {
         name: f"{words[0].lower() if words[1:2].islower() else words[0]}{words[1:]}"
         for name, field in fields_of(model).items()
@@ -275,7 +275,7 @@ def _summary(model: type) -> str:
 
 
 def _entry(hint: Any) -> str:
-    """What a path has after a key, to be that of the mappings in its value."""
+    """Suffix of a key's path that leads to the mappings in its value."""
     kind = _bare(hint)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
@@ -303,7 +303,7 @@ def _bare(hint: Any) -> Any:
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:
-    """What annotates a type, with the limits that pydantic's `Field` stands for."""
+    """Annotations of a type, with the limits of pydantic's `Field`."""
     notes: list[Any] = []
     for note in getattr(hint, "__metadata__", ()):
         notes += note.metadata if isinstance(note, FieldInfo) else [note]
