@@ -13,13 +13,13 @@ million, and the faults that the tests are made for lie far beyond.
 
 
 def assert_share(successes: int, trials: int, probability: float) -> None:
-    """Check that a count is likely to be that of independent trials of a probability."""
+    """Check that a count is likely for independent trials with a probability."""
     spread = DEVIATIONS * math.sqrt(trials * probability * (1.0 - probability)) + 1e-9
     assert abs(successes - trials * probability) <= spread
 
 
 def least_held(draws: int) -> float:
-    """How many intervals of a nominal .95 must hold the truth, of as many draws.
+    """Smallest number of nominal .95 intervals that must cover the truth, among a number of draws.
 
     2.8 standard errors of the share below .95: .92 of 400 draws, which refuse intervals that hold
     .90 nine times in ten, and .88 of 80, which refuse those that hold .85 eight times in ten. Sound

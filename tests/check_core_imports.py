@@ -42,7 +42,7 @@ def check_absent(libraries: Sequence[str]) -> None:
 
 
 def import_every_module(packages: Sequence[str]) -> list[str]:
-    """Import every module but those that are imported once an optional library was asked for.
+    """Import every module except those that need an optional library.
 
     Returns:
         The names of the imported modules.

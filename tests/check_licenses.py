@@ -1,10 +1,10 @@
-"""Whether every package that is installed may be used: its license is on the list.
+"""Check that the license of every installed package is on the list.
 
     python tests/check_licenses.py
 
-tells of each that is not and ends with 1. What a package says of itself is taken: an expression of
-SPDX, else the classifiers of its metadata, else the text of its field. Of several classifiers all
-must be allowed, since they may be those of its parts.
+names each package that is not and exits with 1. The license comes from the package itself: an SPDX
+expression, else the classifiers of its metadata, else the text of its field. If there are several
+classifiers, all must be allowed, since they may describe its parts.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def not_allowed(packages: Iterable[PackageMetadata]) -> Iterator[tuple[str, str]
 
 
 def license_of(metadata: PackageMetadata) -> str:
-    """What a package says of its license, as an expression of SPDX; empty if nothing."""
+    """License of a package as an SPDX expression; empty if it states none."""
     if expression := _field(metadata, "License-Expression"):
         return expression
     classified = [
@@ -84,7 +84,7 @@ def _field(metadata: PackageMetadata, name: str) -> str:
 
 
 def is_allowed(expression: str) -> bool:
-    """Whether an expression of SPDX can be met with allowed licenses alone."""
+    """Return True if allowed licenses satisfy an SPDX expression."""
     words = re.findall(r"[()]|[\w.+-]+", expression)
     met, rest = _either(words)
     return met and not rest

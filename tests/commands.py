@@ -14,7 +14,7 @@ from experiments.cli.main import command_line
 
 @dataclass(frozen=True)
 class Called:
-    """What a command wrote, and how it ended."""
+    """Output and exit code of a command."""
 
     exit_code: int
     stdout: str

@@ -1,4 +1,4 @@
-"""What the bill of materials lacks as its tool writes it: a root, hashes, and every license.
+"""Complete the bill of materials with a root, hashes and licenses, which its tool leaves out.
 
     python -m tests.complete_bill requirements.lock results/sbom.cdx.json
 

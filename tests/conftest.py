@@ -33,7 +33,7 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what reads shared data before markers select tests, and begin with what takes longest.
 
-    What takes longest and is begun last would keep one process of several alone.
+    A long test that starts last would keep one of several processes busy alone.
     """
     for item in items:
         if "shared_data" in getattr(item, "fixturenames", ()):

@@ -1,4 +1,4 @@
-"""What is wrong with how a figure looks: texts over each other, legends over data, empty panels."""
+"""Visual faults of a figure: overlapping texts, legends over data, empty panels."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _outside(figure: Figure, texts: list[Text]) -> Iterator[str]:
 
 
 def _over_each_other(figure: Figure, texts: list[Text]) -> Iterator[str]:
-    """Yield which texts overlap; of those that are slanted the ink is compared."""
+    """Yield overlapping texts; the ink of slanted ones is compared."""
     boxes = [text.get_window_extent() for text in texts]
     for (label, box), (other, second) in combinations(zip(texts, boxes, strict=True), 2):
         shared = Bbox.intersection(box, second)

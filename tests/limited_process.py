@@ -1,4 +1,4 @@
-"""Processes of our own: each computes what it is told, one call after another.
+"""Child processes that compute one call after another.
 
 Compiled code cannot be interrupted, and a library may take all the memory there is or end its
 process: in a process of its own, its time and memory are limited, and its death is an error.
@@ -42,7 +42,7 @@ class ChildError(Exception):
 
 
 class Child:
-    """A process that computes what it is told; interrupts from the terminal do not reach it.
+    """Process that computes calls; interrupts from the terminal do not reach it.
 
     Functions and arguments are pickled; the first argument of a function is a dictionary that the
     process keeps from call to call. A child that was ended answers no further calls.
@@ -77,7 +77,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be called."""
+        """True if it can be called."""
         return self._process.is_alive()
 
     def fileno(self) -> int:

@@ -1,4 +1,4 @@
-"""How much memory Python and Arrow take, and a disk that takes little."""
+"""Memory of Python and Arrow, and a disk with little space."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.limited_process import status_bytes
 
 @contextmanager
 def at_most(allowed: int) -> Iterator[None]:
-    """Assert that the block never holds more than so many bytes of Python's beyond those before."""
+    """Assert that the block never allocates more than a number of bytes in Python."""
     tracemalloc.start()
     try:
         yield
@@ -30,7 +30,7 @@ def at_most(allowed: int) -> Iterator[None]:
 
 @contextmanager
 def writing_at_most(allowed: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes within the block, as a full disk would not.
+    """Limit files to a number of bytes within the block, like a full disk.
 
     Nor is bytecode written: Python would keep half of a module that is first imported there, and
     every later process would fail on it.

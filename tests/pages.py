@@ -57,7 +57,7 @@ class Block:
 
     @property
     def directive(self) -> bool:
-        """Whether it is an instruction to the builder of the documentation."""
+        """True if it is an instruction to the builder of the documentation."""
         return self.language.startswith("{")
 
     def commands(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""How tests check that wrong input is refused."""
+"""Check that invalid input is refused."""
 
 from __future__ import annotations
 

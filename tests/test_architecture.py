@@ -126,7 +126,7 @@ def imported_names(path: Path) -> tuple[tuple[str, int], ...]:
 
 @cache
 def _imported_names(source: str, package: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    """What `imported_names` returns of a source within a package; several tests ask for each."""
+    """Cached result of `imported_names` for a source within a package, which several tests use."""
     return tuple(_names_imported_in(ast.parse(source), package))
 
 
@@ -192,7 +192,7 @@ def library_faults(source: str) -> list[str]:
 def doubled_classes() -> dict[str, list[str]]:
     """Return the public class names that are defined more than once, with their modules.
 
-    `Settings` of an analysis is told apart by its module.
+    `Settings` of an analysis is identified by its module.
     """
     places: dict[str, list[str]] = {}
     for path in sources(*LAYERS):
@@ -711,7 +711,7 @@ def twice(paths: Sequence[Path]) -> list[list[str]]:
 
 
 def is_said(node: ast.stmt) -> bool:
-    """Whether it is a docstring, or an import."""
+    """True for a docstring or an import."""
     return isinstance(node, ast.Import | ast.ImportFrom) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     )

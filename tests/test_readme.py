@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there."""
+"""Commands and code in the README work as shown."""
 
 from __future__ import annotations
 

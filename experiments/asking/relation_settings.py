@@ -38,7 +38,7 @@ class RelationMethodSettings(Settings):
     verbalised, or samples."""
 
     window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
-    """How much the language model reads at once; longer passages are read in overlapping parts."""
+    """Largest input of the language model; longer passages are read in overlapping parts."""
 
     openness: Openness = OPENNESS
 

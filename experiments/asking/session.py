@@ -46,7 +46,7 @@ class Session:
     """Session with a language model and searches.
 
     Attributes:
-        settings: how.
+        settings: options.
         ledger: what was asked, by stage.
         budget: what may be asked and spent.
         prompts: what models are asked with.

@@ -51,10 +51,10 @@ class AnswerSettings(Settings):
     """Seconds to wait for an answer: by default 120, or 600 for a server on this machine."""
 
     requests_per_minute: Annotated[Positive | None, Option("N")] = None
-    """Requests per minute at most, evenly spaced."""
+    """Largest number of requests per minute, evenly spaced."""
 
     tokens_per_minute: Annotated[Positive | None, Option("N")] = None
-    """Tokens per minute at most, in questions and answers together."""
+    """Largest number of tokens per minute, in questions and answers together."""
 
     price_in: Annotated[Price | None, Option("USD")] = None
     """Price of a million input tokens; litellm's price if not given."""

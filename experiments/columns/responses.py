@@ -142,7 +142,7 @@ class ResponseSettings(Settings):
     """The topic of the response, added to the search for each claim."""
 
     response: Annotated[Words, Option("ID", usual=True)] = ()
-    """Which response to use, if there are many; repeatable."""
+    """Response to use, if there are several; repeatable."""
 
     text_column: Annotated[ColumnName, USUAL] = None
     """In a table, the column of the responses."""

@@ -216,15 +216,15 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
             has a row per response (CSV, TSV, JSON, JSON Lines, Parquet, Arrow), a folder holds
             texts or a saved dataset. Use - for standard input. In Python also rows of a table, a
             data frame or fact graphs themselves; texts themselves are given as ``text``.
-        settings: how; in Python the fields may be named instead, such as ``max_cost=2.0``.
-            `documents` are then also texts, or texts by title, `model` also an object with the
-            methods of `LanguageModel`, or settings of litellm, `relations` also an object with
-            `judge(pairs)`, `backend` also one that is built.
+        settings: options; in Python, pass the fields as keywords instead, such as ``max_cost=2.0``.
+            `documents` may then be texts, or texts by title, `model` an object with the methods of
+            `LanguageModel`, or settings of litellm, `relations` an object with `judge(pairs)`, and
+            `backend` an instance.
 
     Returns:
-        Tables, of which `assess_tables` says what they hold: `responses`, `claims`, `evidence`,
-        `summary` and `cost`, of several responses also `doubtful`, with `coherence` also that and
-        `conflicts`; of a dry run `calls`, `inference`.
+        Tables, described in `assess_tables`: `responses`, `claims`, `evidence`, `summary` and
+            `cost`; for several responses also `doubtful`, with `coherence` also `coherence` and
+            `conflicts`; for a dry run `calls` and `inference`.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.

@@ -58,7 +58,7 @@ class ClaimCoherenceSettings(Settings):
     """Coherence."""
 
     coherence: bool = False
-    """Also say how well the claims of each response agree with each other, as `coherence` does."""
+    """Also report the agreement among the claims of each response, as `coherence` does."""
 
     claim_window: Annotated[int | None, Field(ge=1), Option("CLAIMS")] = None
     """With --coherence: relate only claims at most this far apart, unless the responses have
@@ -106,7 +106,7 @@ class CoherenceSettings(
     encoding: Encoding = DEFAULT_ENCODING
 
     prior: Annotated[float, Field(ge=0, le=1), Option("P")] = ASSERTED
-    """Prior of every claim; a response asserts its claims, and 0.99 takes it at its word."""
+    """Prior of every claim; 0.99 accepts the claims as a response asserts them."""
 
     evidence: Annotated[bool, USUAL] = False
     """Let the passages of the graphs take part, with their relations and priors."""
@@ -148,8 +148,8 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     Args:
         responses: Responses with claims: fact graphs, FActScore's JSON Lines, an embedded dataset
             or another file of responses. In Python also fact graphs.
-        settings: how; in Python the fields may be named instead, and language models given
-            themselves.
+        settings: options; in Python, pass the fields as keywords instead. Language models may be
+            objects.
 
     Raises:
         InputError: if the responses cannot be read, none has a claim, or an option does not fit.

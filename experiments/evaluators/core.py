@@ -41,7 +41,7 @@ class CoreSettings(Settings):
     authors released."""
 
     core_relations: Annotated[str, Option("NAME")] = "lexical"
-    """With --core: what decides entailment: lexical, model, nli:FOLDER or recorded:FILE."""
+    """With --core: judge of entailment: lexical, model, nli:FOLDER or recorded:FILE."""
 
     domain: Annotated[str, Option("NAME")] = "people"
     """With --core: domain of the bleached claims."""

@@ -164,8 +164,9 @@ class FastFactRun(
     """Column to group by; repeatable."""
 
     annotated: Annotated[bool, USUAL] = False
-    """Ask nothing: show what annotators made of a pipeline's claims and verdicts, as the file
-    records it (the paper's table 2)."""
+    """Ask nothing: show annotators' judgments of a pipeline's claims and verdicts, as recorded in
+    the file (the paper's table 2).
+    """
 
     n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
     """Replicates of the intervals over annotated responses."""
@@ -204,13 +205,13 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
             --annotated a file of FaStfact-Bench's annotation tool, its release's
             annotation_stats.json, or labels with recorded verdicts, such as
             FactReasoner's outputs.
-        settings: how; in Python the fields may be named instead. `documents` are then also texts,
-            or texts by title, `model` also an object with the methods of `LanguageModel`, `k_prime`
-            also K' by id of response. Without log-probabilities no claim is skipped.
+        settings: options; in Python, pass the fields as keywords instead. `documents` may then be
+            texts, or texts by title, `model` an object with the methods of `LanguageModel`, and
+            `k_prime` K' by id of response. Without log-probabilities no claim is skipped.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
-        LimitReachedError: if no more may be asked; answers so far are kept.
+        LimitReachedError: if a limit on calls or costs is reached; answers so far are kept.
         MissingDependencyError: if a library that is needed is not installed.
     """
     if settings.annotated:

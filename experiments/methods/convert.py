@@ -46,10 +46,10 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
         source: Fact graph JSON, FactReasoner, FActScore, Factcheck-Bench, UAI or BIF; or the name
             of an embedded dataset.
         target: A file ending in .json, .jsonl or .uai.
-        settings: what of it; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
-        InputError: if the source is bad, or cannot become what the suffix says.
+        InputError: if the source is invalid, or cannot be converted to the target's format.
     """
     source, target = Path(source), Path(target)
     suffix = target.suffix.lower()

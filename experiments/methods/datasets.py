@@ -50,7 +50,7 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
 
     Args:
         sources: The name of an embedded dataset; or files, or folders of them.
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if there is no such dataset or file, or no such format.

@@ -54,13 +54,13 @@ class DiffSettings(DrawnSettings):
 
 @front_door
 def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
-    """Say what changed from one folder of results to another.
+    """Compare two folders of results.
 
-    Shows what differs in the study, the data and the versions. For every cell that two runs of a
+    Shows the differences in the study, the data and the versions. For every cell that two runs of a
     study have, it then shows how many posteriors changed and by how much, and how far each measure
     moved over the claims that both judged, with 95% intervals from the paired bootstrap over
     responses. Where conventions differ, it solves the first result again with one of them switched
-    at a time, and says which explains the difference of each claim and measure; so it does for
+    at a time, and names the one that explains the difference of each claim and measure, also for
     results of `infer` and `assess`. For two runs of an analysis, or two folders that any command
     wrote with --out, it shows which values in their tables changed, including intervals.
 
@@ -70,14 +70,15 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
         diff("results/before", "results/after").save("changes")
 
     Args:
-        before: Folder of results. In Python also what a function returned.
-        after: Another folder of results. In Python also what a function returned.
-        settings: how differences are estimated.
+        before: Folder of results. In Python also the findings of a function.
+        after: Another folder of results. In Python also the findings of a function.
+        settings: options of the estimated differences.
 
     Returns:
-        What was asked (`settings`); where conventions differ `conventions`, `explained` (claims)
-        and, of runs of a study, `convention_measures`; of such runs `posteriors`, `measures` and
-        every number (`numbers`); of tables `changes`, and `rows` without a counterpart.
+        Differences of settings (`settings`); if conventions differ, `conventions`, `explained`
+        (claims) and, for runs of a study, `convention_measures`; for such runs `posteriors`,
+        `measures` and every number (`numbers`); for tables `changes`, and `rows` without a
+        counterpart.
 
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.

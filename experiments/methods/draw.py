@@ -42,9 +42,9 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
 
     The color and the dashes of a line show the kind of relation, its thickness how probable it is.
     The bar of a claim is its posterior, the tick at an end the human label. A graph with more than
-    about 40 nodes does not fit on a page; of one with more than 120 claims or passages the most
-    decided part is drawn. In other factor graphs (UAI, BIF), circles are variables with their
-    likeliest states and squares are factors.
+    about 40 nodes does not fit on a page; with more than 120 claims or passages the most decided
+    part is drawn. In other factor graphs (UAI, BIF), circles are variables with their likeliest
+    states and squares are factors.
 
     Examples::
 
@@ -58,7 +58,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
         source: Fact graph JSON, UAI or BIF; or the name of an embedded dataset. In Python also a
             graph.
         target: The figure alone; its suffix chooses the format: .pdf, .png, .svg, or .dot (text).
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the source cannot be read, or an option does not fit it.

@@ -135,7 +135,7 @@ class EstimateSettings(
     """Folds of labeled responses in which --judge learn learns."""
 
     labels: Annotated[Files, Option("FILE", usual=True)] = ()
-    """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
+    """Sheet of labels written by --choose and then filled in; repeatable."""
 
     quantities: Annotated[Names, USUAL] = ("share", "mean-share", "brier", "f1-at-k")
     """Quantities to estimate: share (of true claims, over all), mean-share (mean over responses),
@@ -145,14 +145,14 @@ class EstimateSettings(
     quantile, ols and mean."""
 
     on: Annotated[ColumnNames, USUAL] = ()
-    """A column of numbers that --quantities ols and logistic are on; repeatable. The intercept is
-    added."""
+    """Column of numbers for --quantities ols and logistic to regress on; repeatable. The intercept
+    is added."""
 
     q: Annotated[float, Field(gt=0, lt=1)] = 0.5
     """Level of the quantile of --quantities quantile; 0.5 is the median response."""
 
     threshold: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
-    """Least probability of the claims that --quantities kept-precision keeps."""
+    """Smallest probability of the claims that --quantities kept-precision keeps."""
 
     bins: Annotated[int, Field(ge=1, le=1000)] = 10
     """Bins of equal width of --quantities ece."""
@@ -161,7 +161,7 @@ class EstimateSettings(
     """K of F1@K: median (of the claims per response), half (of a response's), or a number."""
 
     reference: Annotated[str | None, Option("NAME")] = None
-    """The model that the others are held against; the first if not given."""
+    """Model to compare the others with; the first if not given."""
 
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """Nominal coverage of intervals."""
@@ -228,16 +228,16 @@ class _Claims:
 
 @front_door
 def estimate(data: Data, settings: EstimateSettings) -> Findings:
-    """Estimate from few labels and many probabilities what labels of all claims would say.
+    """Estimate scores of all claims from few labels and many probabilities.
 
     Shares of true claims, Brier, F1@K, accuracy, AUROC, ECE, quantiles and regression coefficients
-    with intervals over responses, by prediction-powered inference: labels keep it right whatever
-    the probabilities are worth, and probabilities make it as narrow as they can. The estimate from
-    labels alone is beside it. With --judge learn the same labels also teach a judge, in folds of
-    responses, and no label counts twice. Labels must be a random sample, of claims or of whole
-    responses, or what --choose chose: it writes a sheet of claims to label next, with a preference
-    for uncertain ones; --labels reads it back and corrects for the sampling probabilities. Labeling
-    in batches is sound if their number is fixed beforehand, or said with --looks.
+    with intervals over responses, by prediction-powered inference: labels keep intervals valid for
+    any probabilities, and good probabilities narrow them. The estimate from labels alone is beside
+    it. With --judge learn the same labels also teach a judge, in folds of responses, and no label
+    counts twice. Labels must be a random sample, of claims or of whole responses, or the choice of
+    --choose: it writes a sheet of claims to label next, with a preference for uncertain ones;
+    --labels reads it back and corrects for the sampling probabilities. Labeling in batches is valid
+    if their number is fixed beforehand, or given with --looks.
 
     Examples::
 
@@ -256,7 +256,7 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
             JSON; one row per claim, or per claim and model. Or responses with verdicts, such as
             `factormodels assess` wrote. Or a log of Inspect, promptfoo or lm-evaluation-harness. In
             Python also a data frame, or records.
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the data or a sheet cannot be read, or an option does not fit them.
@@ -282,7 +282,7 @@ def estimates_by_judges(
 
     Args:
         data: as `estimate` takes them.
-        settings: how.
+        settings: options.
         judges: the judges of folds that gave a column of probabilities, by the name of the column,
             each with all claims of the data in order.
 

@@ -234,19 +234,19 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
 
 @front_door
 def fit(responses: Responses, settings: FitSettings) -> Findings:
-    """Learn a judge from labeled responses, to be saved and used on others.
+    """Learn a judge from labeled responses, and save it for others.
 
     A conditional random field: the log odds of a claim are a function of columns, linear unless
     --potential says otherwise, and claims of a sentence and of a response are joined by hidden
-    causes, which are summed out exactly. Shows how it scores on responses that it has not seen,
-    beside rivals; then the learned parameters, with standard errors over responses. --save writes
-    the judge, with what made the evidence that it was learned from. --out B.jsonl writes the
-    responses with the posteriors of the folds: no response's own labels taught its posteriors, so
-    that `factormodels score` and `factormodels estimate` may use the same labels.
+    causes, which are summed out exactly. Shows its scores on held-out responses, beside rivals;
+    then the learned parameters, with standard errors over responses. --save writes the judge, with
+    the models that made its evidence. --out B.jsonl writes the responses with the posteriors of the
+    folds: no response's own labels trained its posteriors, so that `factormodels score` and
+    `factormodels estimate` may use the same labels.
 
     With --relations it learns a correction of a relation model's label bias instead: a weight and a
     constant for the log-probability of each relation. Shows accuracy, log loss and calibration
-    error on responses that it has not seen, beside those without a correction and with that by the
+    error on held-out responses, beside those without a correction and with the correction by the
     mean answer. `factormodels assess --relation-correction FILE` applies it.
 
     Examples::
@@ -264,10 +264,10 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
 
     Args:
         responses: Labeled responses, or the name of an embedded dataset; or a table with response,
-            claim and label whose --numbers are learned from alone, such as what several models say.
-            With --relations responses with relations that people judged, or a table with claim,
-            passage, human relation and probabilities of entailment, contradiction and neutral.
-        settings: how; in Python the fields may be named instead.
+            claim and label, to learn from its --numbers alone, such as several models' scores. With
+            --relations responses with human relations, or a table with claim, passage, human
+            relation and probabilities of entailment, contradiction and neutral.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if they cannot be read, have no labels of both kinds, or columns do not fit.
@@ -595,7 +595,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     Args:
         judge: The file of the judge.
         responses: Responses, or the name of an embedded dataset.
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if a file cannot be read, or columns or evidence do not fit the judge.

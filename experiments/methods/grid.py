@@ -51,7 +51,7 @@ class GridSettings(Settings):
     """Folder of the results; results/NAME-HASH, another for every other grid, if not given."""
 
     workers: int | None = None
-    """Number of processes; as `run` chooses if not given."""
+    """Number of processes; by default as in `run`."""
 
 
 @front_door
@@ -63,16 +63,16 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
     found["rows"].groupby(["variant", "backend"])["p"].mean()
 
     Units that were computed before are not computed again: the same grid in the same folder gives
-    the same findings at once, and one that was interrupted goes on.
+    the same findings at once, and an interrupted one continues.
 
     Args:
         datasets: names of embedded datasets, paths of files, or datasets as a study writes them,
             such as {"path": "graphs.jsonl", "name": "ours"}; a list or one.
-        settings: the other sides of the grid.
+        settings: the other dimensions of the grid.
 
     Returns:
-        As `run`: `rows`, a row per claim and cell, `summary`, a row per cell, and the tables; the
-        study as it would be written down is `texts["study.yaml"]`, which `factormodels run` takes.
+        As `run`: `rows`, a row per claim and cell, `summary`, a row per cell, and the tables;
+            `texts["study.yaml"]` is the study as a file for `factormodels run`.
 
     Raises:
         InputError: as `run`.

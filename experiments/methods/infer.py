@@ -84,10 +84,10 @@ def infer(source: Models, settings: InferSettings) -> Findings:
     """Compute the posterior of a model, or of every response of a file.
 
     Shows the probability of every variable, log Z (and whether it is exact, a bound or an
-    estimate), how the algorithm ended, and how long it took (without loading and compiling, which
-    the first call does). For a fact graph these are the probabilities that claims and passages are
-    true, beside what other assessors said of the claims where the file has recorded it. Unnamed
-    variables of a UAI file are called 0, 1, ...
+    estimate), the algorithm's status, and its time (without loading and compiling, which the first
+    call does). For a fact graph these are the probabilities that claims and passages are true,
+    beside other assessors' verdicts on the claims if the file has them. Unnamed variables of a UAI
+    file are called 0, 1, ...
 
     Examples::
 
@@ -104,9 +104,9 @@ def infer(source: Models, settings: InferSettings) -> Findings:
         infer("worked-examples", response="factreasoner-example-1")
 
     Args:
-        source: Fact graph JSON, UAI or BIF, told apart by content; or the name of an embedded
+        source: Fact graph JSON, UAI or BIF, recognized by content; or the name of an embedded
             dataset. In Python also a graph, or fact graphs.
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the source cannot be read, or an option does not fit it.

@@ -35,25 +35,25 @@ class ListSettings(Settings):
 
 @front_door
 def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings:
-    """List what commands and studies may name: backends, prompts, studies, formats or schemas.
+    """List names for commands and studies: backends, prompts, studies, formats or schemas.
 
     backends are algorithms of inference: installed or not, kind of log Z, limits, settings; with a
-    name the settings of that one, with their types, defaults and meaning. Give them to `infer` with
+    name the settings of that backend, with types, defaults and meanings. Give them to `infer` with
     --backend, and to a study under settings.
 
-    prompts are what language models are asked: what for, and which slots they have; a slot marked *
-    must appear in the question. To replace some, write ours with --out, delete the others, edit,
-    and give the folder to a command as --prompts or to a study as the key prompts.
+    prompts are the questions to language models: their purposes and slots; a slot marked * must
+    appear in the question. To replace some, write ours with --out, delete the others, edit, and
+    give the folder to a command as --prompts or to a study as the key prompts.
 
     studies lists the embedded studies with their purposes; with a name it prints the study's YAML,
     as a start for your own.
 
-    formats are those of files of claims and responses, which are recognized by their keys or
-    columns; `datasets` says which one a file has, and takes the name as --format.
+    formats are the formats of files of claims and responses, recognized by keys or columns;
+    `datasets` shows the format of a file, and takes the name as --format.
 
     schemas are JSON Schemas (draft 2020-12) of our own formats, for editors and for validators in
-    other projects. Every file that we accept is valid. Rules about several values at once, such as
-    unique ids, are checked by the reader only.
+    other projects. Every accepted file is valid. Rules about several values at once, such as unique
+    ids, are checked by the reader only.
 
     Examples::
 
@@ -68,7 +68,7 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
     Args:
         what: backends, prompts, studies, formats or schemas.
         name: Show this one.
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the name is unknown.

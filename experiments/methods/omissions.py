@@ -100,13 +100,12 @@ class FactCoverage:
 
 @front_door
 def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
-    """Say what answers leave out of what their passages hold, in recall and F1 from posteriors.
+    """Find facts of the passages that answers omit, and score recall and F1 from posteriors.
 
     Precision rewards silence, and K of F1@K is a median of claims. Here the passages of a response
-    are taken apart into facts as the response is; a fact weighs as much as the passage that holds
-    it is probable, in the graph; and the relation model says whether the response entails it,
-    contradicts it, or says nothing of it. Shows a row per response, then the omitted facts, the
-    heaviest first.
+    are split into facts like the response itself; the weight of a fact is its passage's probability
+    in the graph; and the relation model decides whether the response entails it, contradicts it, or
+    neither. Shows a row per response, then the omitted facts, the heaviest first.
 
     Examples::
 
@@ -116,7 +115,8 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     Args:
         responses: Responses with their texts and passages: the graphs of `assess`, fact graphs or
             an embedded dataset. In Python also fact graphs.
-        settings: how; in Python the fields may be named instead, and a language model given itself.
+        settings: options; in Python, pass the fields as keywords instead. A language model may be
+            an object.
 
     Raises:
         InputError: if the responses cannot be read, or none has a text and passages.

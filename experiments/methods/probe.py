@@ -45,14 +45,13 @@ class ProbeSettings(AskingSettings, RelationSettings):
 def probe(*, settings: ProbeSettings) -> Findings:
     """Probe a language model: are its answers evidence at all, and does a correction help?
 
-    Asks questions of ours whose answers are known: 36 pairs of a passage and a claim, twelve for
-    each relation, of them identical sentences, paraphrases, negations, numbers, other subjects, and
+    Asks our questions with known answers: 36 pairs of a passage and a claim, twelve for each
+    relation, among them identical sentences, paraphrases, negations, numbers, other subjects, and
     passages that tell the reader what to answer; 72 pairs of claims, 36 claims of common knowledge,
-    36 claims beside or on a question, 36 responses that answer or decline.
-    Shows accuracy and log loss, the quality of its log-probabilities, whether it obeys instructions
-    in a passage, and the effect of a correction of its label bias. A model whose answers are no
-    better than the best constant answer is no evidence. Its answers stay in the cache, where
-    `assess` finds them.
+    36 claims on or off a question, 36 responses that answer or decline. Shows accuracy and log
+    loss, the quality of its log-probabilities, whether it obeys instructions in a passage, and the
+    effect of a correction of its label bias. Answers no better than the best constant answer are
+    not evidence. Its answers stay in the cache, where `assess` finds them.
 
     Examples::
 
@@ -62,17 +61,17 @@ def probe(*, settings: ProbeSettings) -> Findings:
         probe(relations="lexical")
 
     Args:
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Returns:
         Tables: `probe`, a row per stage; `probe_kinds`, `probe_confusion`, `probe_corrections`,
         `probe_log_probabilities`, `probe_answers`, and `cost`.
 
     Raises:
-        InputError: for an unknown name, or if no model is named where one is needed.
-        LimitReachedError: if no more may be asked.
+        InputError: for an unknown name, or if a required model is not named.
+        LimitReachedError: if a limit on calls or costs is reached.
         MissingDependencyError: if a library that is needed is not installed.
-        UnansweredProbeError: if nobody answers.
+        UnansweredProbeError: if no question is answered.
     """
     names = settings.names
     with asking(settings) as session:

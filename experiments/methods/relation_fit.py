@@ -63,7 +63,7 @@ def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
     Args:
         responses: with `relations` given a table of pairs, else responses with relations that
             people judged.
-        settings: how.
+        settings: options.
 
     Raises:
         InputError: if they cannot be read, or hold no labeled pair that was answered.

@@ -120,10 +120,10 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     """Revise responses by the posteriors of their claims: keep, hedge, correct or drop each.
 
     A claim that passages contradict is corrected by the language model from these passages; its new
-    text stays only if a passage entails it, by the relation model that judged the others, and the
-    graph with it holds it probable enough. So no fact comes in that no passage holds. Shows a row
-    per response, then every change; --report makes a page of them. With --out also the revised
-    responses as graphs, with their texts.
+    text is kept only if a passage entails it, by the relation model that judged the others, and its
+    posterior in the new graph is high enough. So every added fact is in a passage. Shows a row per
+    response, then every change; --report makes a page of them. With --out it also writes the
+    revised responses as graphs, with their texts.
 
     Examples::
 
@@ -134,7 +134,8 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     Args:
         responses: Responses with claims, passages and relations: the graphs of `assess`, fact
             graphs or an embedded dataset. In Python also fact graphs.
-        settings: how; in Python the fields may be named instead, and a language model given itself.
+        settings: options; in Python, pass the fields as keywords instead. A language model may be
+            an object.
 
     Raises:
         InputError: if the responses cannot be read, none has relations, or an option does not fit.

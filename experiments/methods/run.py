@@ -85,22 +85,22 @@ def run(
 
     Relation models can find relations in the texts, and assessors can judge claims by prompts, to
     compare with the backends. A language model is asked once about each, before the run, and its
-    answers are kept in a cache.
+    answers are cached.
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for Markdown, reliability
     diagrams, a page (HTML) and a manifest into --out, or results/STUDY: all of them, or none.
     Then shows the summary, in which cells whose posteriors agree share a row, and sums it up in a
-    few sentences. If a backend cannot answer a response, the error is recorded, the rest goes on,
+    few sentences. If a backend cannot answer a response, the error is recorded, the run continues,
     and the exit code is 1. Finished units are kept: a run that was interrupted or killed continues
     with --resume, and its tables are the same as if nothing had happened; --retry-failed also
-    repeats what failed. Priors can be learned, and selections choose which atoms count. Values of
+    repeats failed units. Priors can be learned, and selections choose which atoms count. Values of
     overrides are read as YAML.
 
     A study whose datasets are networks (UAI, BIF, or drawn) compares backends on these: errors
     against reference files or an exact answer, certified brackets, time and memory. Every
     measurement is kept, and --resume goes on with them.
 
-    A study with the key analysis asks for something else, such as sizes of datasets. It writes its
+    A study with the key analysis runs an analysis instead, such as sizes of datasets. It writes its
     own tables and figures, with a manifest.
 
     Examples::
@@ -117,19 +117,19 @@ def run(
 
     Args:
         config: A YAML file, or the name of an embedded study (`factormodels list studies` shows
-            them). In Python also a dict with the keys of one, or what `load_study` gave.
+            them). In Python also a dict with a study's keys, or the result of `load_study`.
         overrides: KEY=VALUE replaces a value of the study, as in priors.context=0.95. In
             Python also a dict by place.
-        settings: how it is run.
+        settings: options of the run.
 
     Returns:
-        Cells with their measures in `cells`, tests in `tests`. Made when they are asked for:
-        `frame`, a row per claim and cell (response, claim, text, p, label, and the columns that
-        tell cells apart), which `calibration.score` takes; `claims`, the same with the status of
-        the answer and the selections that keep the claim; `rows`, the same claims with every column
-        of rows.parquet; `summary`, a row per cell with every measure. Of a study of networks
-        `accuracy`, `costs` and `networks`, a row per measurement, of which `frame` has the numbers
-        asked for most; of an analysis its own tables and figures.
+        Cells with their measures in `cells`, tests in `tests`. Made on demand: `frame`, a row per
+        claim and cell (response, claim, text, p, label, and the columns that distinguish cells),
+        which `calibration.score` takes; `claims`, the same with the status of the answer and the
+        selections that keep the claim; `rows`, the same claims with every column of rows.parquet;
+        `summary`, a row per cell with every measure. For a study of networks `accuracy`, `costs`
+        and `networks`, a row per measurement, with the main numbers in `frame`; for an analysis its
+        own tables and figures.
 
     Raises:
         InputError: for a key or value that a study cannot have, bad data, or a folder that holds

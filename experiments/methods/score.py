@@ -392,7 +392,7 @@ class ScoreSettings(
     ece_equal_mass and ece_debiased."""
 
     reference: Annotated[str | None, Option("NAME", usual=True)] = None
-    """The model to test the others against; the first if not given."""
+    """Model to test the others against; the first if not given."""
 
     recalibrate: Annotated[Names, USUAL] = ()
     """Also recalibrate, learning from other responses: platt, temperature, beta, isotonic,
@@ -451,10 +451,10 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
 
     Args:
         data: Probabilities and labels: CSV, TSV, Excel, Parquet, JSON Lines or JSON; one row per
-            claim, or per claim and model. Or responses with verdicts: FactReasoner's outputs, or
-            what `factormodels assess` wrote. Or a log of Inspect, promptfoo or
-            lm-evaluation-harness. In Python also a data frame, or records.
-        settings: how; in Python the fields may be named instead.
+            claim, or per claim and model. Or responses with verdicts: outputs of FactReasoner or of
+            `factormodels assess`. Or a log of Inspect, promptfoo or lm-evaluation-harness. In
+            Python also a data frame, or records.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the data cannot be read, or an option does not fit them.

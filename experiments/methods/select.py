@@ -152,7 +152,7 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
 
 @front_door
 def select(responses: Responses, settings: SelectSettings) -> Findings:
-    """Select the claims that count (Core) and tabulate what that changes.
+    """Select the claims that count (Core), and tabulate the changes.
 
     Shows the claims of each response before and after. With --out it also writes each claim with
     its weight and the reason why it does not count, and the responses with the claims that count,
@@ -171,8 +171,8 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
         responses: Responses with the texts of their claims, or as text: FActScore's JSON Lines,
             fact graphs, an embedded dataset, a table or a text. Labels are not needed. In Python
             also fact graphs.
-        settings: how; in Python the fields may be named instead, and language models given
-            themselves.
+        settings: options; in Python, pass the fields as keywords instead. Language models may be
+            objects.
 
     Raises:
         InputError: if the responses cannot be read, or an option does not fit them.

@@ -44,10 +44,10 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
     """Open a local page where you can change the graph of a response.
 
     Move priors and strengths of relations, observe a claim, leave out a passage, switch encoding,
-    variant and backend: the page shows at once the probability of every claim, what moved, log Z
-    and the drawing. It can save the graph, the figure and a study that reproduces what you see, in
-    the folder of --out, or else in explored. The page is served only on this machine, at an address
-    with a token; it needs the extra `explore`. Press Ctrl-C to stop: then it tells how the claims
+    variant and backend: the page immediately shows the probability of every claim, the changes, log
+    Z and the drawing. It can save the graph, the figure and a study that reproduces the view, in
+    the folder of --out, by default explored. The page is served only on this machine, at an address
+    with a token; it needs the extra `explore`. Press Ctrl-C to stop: it then prints how the claims
     moved.
 
     Examples::
@@ -59,7 +59,7 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
     Args:
         source: Fact graph JSON, an embedded dataset, or the folder of a finished run. In Python
             also fact graphs.
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the source cannot be read, or the port cannot be opened.

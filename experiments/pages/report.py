@@ -67,11 +67,11 @@ def report(
     """Write the page of a finished run, or of assessed responses.
 
     The page is one file that any browser opens without a server or a network, and that you can
-    mail. It shows what is missing, the summary, tests and plots of a run; and every response, the
+    mail. It shows missing results, the summary, tests and plots of a run; and every response, the
     most doubtful first, with its claims marked in its text, the posterior of each claim by backend,
-    the sentence that decides, and the posterior without that passage. A study whose `outputs`
-    include `report` writes it by itself. --out names the file, which otherwise is
-    RESULTS/report.html, or FILE-report.html.
+    the deciding sentence, and the posterior without that passage. A study whose `outputs` include
+    `report` writes it by itself. --out names the file; the default is RESULTS/report.html, or
+    FILE-report.html.
 
     Examples::
 
@@ -81,9 +81,9 @@ def report(
         report("assessed")
 
     Args:
-        results: Folder of a run's results, or what `factormodels assess --out` wrote: the folder,
-            or its file graphs.jsonl.
-        settings: what the page shows.
+        results: Folder of a run's results, or output of `factormodels assess --out`: the folder, or
+            its file graphs.jsonl.
+        settings: options of the page.
 
     Returns:
         The page in the table `page`, with the numbers of responses and claims that it lists.

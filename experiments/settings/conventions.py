@@ -80,7 +80,7 @@ class ScoreConventionSettings(NamedConventions):
     """Base of the logarithms of E and of surprisal: 10, e or 2."""
 
     irrelevant_claims: Annotated[Irrelevant | None, Option("HOW")] = None
-    """Claims that people call irrelevant: counted where no label is needed, left-out, or false."""
+    """Claims labeled irrelevant: counted where no label is needed, left-out, or false."""
 
 
 class MeasureConventionSettings(ScoreConventionSettings):

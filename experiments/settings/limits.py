@@ -106,4 +106,4 @@ class DrawnSettings(Settings):
     """Settings of random draws."""
 
     seed: Seed = 0
-    """Seed of all that is drawn: folds, intervals, tests, samples."""
+    """Seed of all random draws: folds, intervals, tests, samples."""

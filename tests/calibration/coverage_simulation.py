@@ -1,4 +1,4 @@
-"""How often the interval of every score holds a known truth, where claims of a response are alike.
+"""Coverage of a known truth by the interval of every score, with correlated claims in a response.
 
     python -m tests.calibration.coverage_simulation 20 50 92    # responses: a quarter of an hour
     python -m tests.calibration.coverage_simulation             # what was found, into the guide
@@ -13,7 +13,7 @@ sigmoid(INTERCEPT + SLOPE logit p). Each claim's true probability given its p is
 whatever the correlation. Responses have seven claims each, or very unequal numbers: lognormal with
 a standard deviation of 1 about the same mean, from 1 to some 80.
 
-What an interval should hold is the score of the population: of infinitely many claims, their true
+An interval should contain the score of the population: of infinitely many claims, their true
 probabilities known, with the same bins. It is computed from a fine grid of quantiles of p; means
 over responses, from a hundred thousand of them. A plain calibration error of few claims is far
 above that, which is why it is not enough to look at replicates of it.
@@ -86,7 +86,7 @@ logger = logging.getLogger(__name__)
 
 
 class CoverageDesign(NamedTuple):
-    """What is simulated at once.
+    """Design of a simulation.
 
     Attributes:
         interval: one of the kinds.
@@ -259,7 +259,8 @@ def _percentile(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
 def _difference(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
     """Intervals of the difference of two methods.
 
-    Of what labels alone decide, and of verdicts that neither method leaves open, there is none.
+    There is none for scores that labels alone decide, and for verdicts that neither method leaves
+    open.
     """
     names = [
         name
@@ -327,7 +328,7 @@ def difference_truths() -> dict[str, float]:
 
 
 def covered(cells: pd.DataFrame, interval: str, score: str, n_responses: int) -> float:
-    """Return the coverage with so many responses that a warning is of.
+    """Return the coverage at the number of responses of a warning.
 
     Of scores that with responses of equal sizes or of unequal ones, the farther from 95 %, each the
     mean over correlations, which a thousand data sets or so settle to within a hundredth. Of
@@ -394,7 +395,7 @@ def simulate(
 ) -> None:
     """Simulate designs in processes, and write the rows of each to the file as it ends.
 
-    The rows of other scores than those that are simulated stay as they are.
+    Rows of scores that are not simulated are unchanged.
     """
     cells = pd.read_csv(FILE) if FILE.exists() else pd.DataFrame(columns=[*COLUMNS])
     numbers = {*cells["n_responses"], *(each.n_responses for each in wanted)}

@@ -1,4 +1,4 @@
-"""What figures show: legends, and that everything is inside and apart."""
+"""Checks of drawn figures: legends, and artists inside the figure that do not overlap."""
 
 from __future__ import annotations
 

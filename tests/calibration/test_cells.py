@@ -1,4 +1,4 @@
-"""Cells of a long frame: read from a table, those that agree, pairs of them, the best."""
+"""Cells of a long frame: reading from a table, agreeing cells, pairs, the best."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def values(p: Any, y: Any, responses: Any, **how: Any) -> dict[str, float]:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether the scores of two models are the same to the last digit, nan and all."""
+    """Return True if the scores of two models are equal to the last digit, including nan."""
     return repr(dict(first)) == repr(dict(second))
 
 

@@ -1,4 +1,4 @@
-"""What the boundary refuses, and that the message repeats what was given."""
+"""Inputs that validation refuses, with messages that repeat the given value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often what sampling says of its own errors holds, measured."""
+"""Measured coverage of the errors that samplers report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Larger i-bounds are exact on most of these graphs.
 
 
 class Run(NamedTuple):
-    """How a run of a sampler ended, and how far what it says is from the truth.
+    """Status of a run of a sampler, and its error against the truth.
 
     Attributes:
         status: how it ended; None: it gave no estimate, since it was exact or failed.
@@ -90,7 +90,7 @@ def runs(
 
 
 def row(runs: list[Run]) -> Row:
-    """What runs say together: of those that have converged, how often their errors hold."""
+    """Summary of runs: the share of converged ones whose reported errors cover."""
     estimated = [run for run in runs if run.status is not None]
     converged = [run for run in estimated if run.status is Status.CONVERGED]
     distances = [run.off for run in converged if run.off is not None]
@@ -119,7 +119,7 @@ def _share(offs: list[float], most: float) -> float | None:
 
 
 def coverage(seeds: int = 25, slow_seeds: int = 6) -> Iterator[Row]:
-    """How often the stated errors of samplers hold: together, by log range and by kind of graph.
+    """Coverage of samplers' reported errors: overall, by log range and by kind of graph.
 
     Every seed makes 40 graphs: ten kinds by four log ranges.
 

@@ -21,7 +21,7 @@ from tests.experiments.conftest import KEY, begin
 
 @dataclass(frozen=True)
 class Day:
-    """What came of a day.
+    """Outcome of a day.
 
     Attributes:
         output: the lines of the result, without what they cost.

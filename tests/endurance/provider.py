@@ -39,7 +39,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Hostility:
-    """How bad a day is.
+    """Severity of a day.
 
     Attributes:
         share: of the questions that meet faults before they are answered.
@@ -135,7 +135,7 @@ class Provider:
         opened.wait()
 
     def _fault(self, question: str) -> str:
-        """What goes wrong with this attempt at a question; empty if nothing."""
+        """Fault of this attempt at a question; empty if none."""
         day = self.hostility
         if day is None:
             return ""

@@ -114,7 +114,7 @@ def done(folder: Path, *arguments: str) -> None:
 
 
 def _compared(first: Path, second: Path) -> tuple[int, list[str]]:
-    """How many files a folder has, and which of them another one has not, or differently."""
+    """Number of files in a folder, and names of files that another folder lacks or has changed."""
     paths = [path for path in first.rglob("*") if path.is_file()]
     different = []
     for path in paths:
@@ -221,7 +221,7 @@ STAGES = ("data", "units", "files")
 def many_responses(
     responses: tuple[int, ...] = (100_000, 1_000_000), workers: int = 2, dask: bool = False
 ) -> Iterator[Row]:
-    """What a study of many responses takes, by part; the last column: the slope between sizes."""
+    """Cost of a study of many responses, by part; the last column is the slope between sizes."""
     measured = [measure(size, workers, dask=dask) for size in responses]
     for what in dict.fromkeys(name for parts in measured for name in parts):
         values = [parts.get(what, 0.0) for parts in measured]
@@ -276,7 +276,7 @@ def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, fl
 
 
 def _part(folder: Path) -> str:
-    """What the study is at, as its folder tells."""
+    """Current part of the study, from its folder."""
     if any(folder.glob(".out.*")) or (folder / "out" / "manifest.json").exists():
         return "files"
     return "units" if (folder / "out" / STORE).exists() else "data"

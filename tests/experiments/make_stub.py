@@ -42,7 +42,7 @@ _PLACE = "str | os.PathLike[str]"
 
 
 def taken(hint: Any) -> str:
-    """What may be given for a field of a type, as a type checker is told."""
+    """Type annotation of the values that a field accepts."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return taken(arguments[0])
@@ -71,7 +71,7 @@ def _written(default: Any) -> str:
 
 
 def _sources(module: str) -> dict[str, str]:
-    """Where a module has its names from, those for type checkers among them."""
+    """Modules from which a module imports its names, including those for type checkers."""
     path = Path(inspect.getsourcefile(sys.modules[module]) or "")
     module_of: dict[str, str] = {}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,4 +1,4 @@
-"""Nothing that takes a backend has another default than `auto`; what it answers is said."""
+"""Every default backend is `auto`, and the algorithm that answered is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One map over processes and Dask: results, deaths, errors, and what is left of processes."""
+"""Map over processes and Dask: results, deaths, errors, and remaining processes."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ from tests.refusals import refused
 
 
 class Common(Settings):
-    """What several ask."""
+    """Settings that several commands share."""
 
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of what is drawn."""
 
 
 class Measure(Common):
-    """What is measured."""
+    """Measurement."""
 
     column: ColumnName = None
     """The column."""
@@ -169,7 +169,7 @@ def test_what_is_missing_is_the_exit_code(capsys: pytest.CaptureFixture[str]) ->
 
 
 class Search(AlgorithmSettings):
-    """How it is searched."""
+    """Search."""
 
     retriever: Annotated[str, Option("NAME"), USUAL] = "local"
     """Where. The web is a place too."""

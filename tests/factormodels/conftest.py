@@ -1,4 +1,4 @@
-"""How hypothesis runs in the tests of the models: the same examples every time, unhurried."""
+"""Settings of hypothesis for the tests of models: the same examples every time, no deadline."""
 
 from __future__ import annotations
 

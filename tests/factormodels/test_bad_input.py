@@ -1,4 +1,4 @@
-"""What is no claim, graph, encoding or setting is refused in a sentence that says what is wrong."""
+"""Invalid claims, graphs, encodings and settings are refused with a sentence on the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demonstration corpus was written to show; its counts and form are in test_datasets."""
+"""Purposes of the demonstration corpus; its counts and form are in test_datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What errors say of names that are not known."""
+"""Error messages on unknown names."""
 
 from __future__ import annotations
 

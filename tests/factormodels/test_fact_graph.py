@@ -1,4 +1,4 @@
-"""FactGraph: order, priors, copies, columns, and the factor graph it stands for."""
+"""FactGraph: order, priors, copies, columns, and its factor graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a prompt and a notebook show of graphs, and graphs as data frames."""
+"""Representations of graphs in a prompt and a notebook, and as data frames."""
 
 from __future__ import annotations
 

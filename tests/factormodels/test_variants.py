@@ -26,7 +26,7 @@ from tests.refusals import refused
 
 
 def graph_of(atoms: int, contexts: list[Context], relations: str = "", **fields: Any) -> FactGraph:
-    """Return a graph of so many atoms, with relations as in "c1 a1 entailment 0.9, c1 c2 ..."."""
+    """Return a graph of `atoms` atoms with relations as in "c1 a1 entailment 0.9, c1 c2 ..."."""
     each = (relation.split() for relation in relations.split(",") if relation)
     return FactGraph(
         "r",

@@ -1,4 +1,4 @@
-"""One vocabulary for labels in tables and answers of models."""
+"""Vocabulary for labels in tables and answers of models."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _OF_TEXT = (
 
 
 def mutant(seeds: Sequence[bytes], drawn: Random) -> bytes:
-    """One damaged input.
+    """A damaged input.
 
     Args:
         seeds: whole inputs, of which one is damaged and others may give a part.

@@ -1,4 +1,4 @@
-"""What is tried: every reader and command, with whole inputs to begin from.
+"""Targets: every reader and command, with valid inputs to start from.
 
 Two kinds of files: what people write, and what others write and we only read, such as binary
 tables, caches, answers of servers and sets of files.
@@ -364,7 +364,7 @@ def _read(path: Path) -> object:
 
 
 def _validate(name: str, value: object) -> None:
-    """What we accept is valid by its schema, as the command `schema` says."""
+    """Accepted input is valid by its schema, as the command `schema` says."""
     if not Draft202012Validator(schema(name)).is_valid(value):
         raise AssertionError(f"the schema of {name} refuses what was read")
 

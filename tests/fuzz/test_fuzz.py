@@ -72,7 +72,7 @@ def limited() -> Iterator[None]:
 
 
 def tried(target: Target, content: bytes, begun: Path) -> tuple[str, str]:
-    """How an input ended, and why it failed, if it did."""
+    """Outcome of an input, and the reason if it failed."""
     folder = Path(tempfile.mkdtemp(dir=begun))
     (folder / target.file).write_bytes(content)
     before, since = peak_anew(), time.process_time()

@@ -1,4 +1,4 @@
-"""What posteriors are compared with, and how."""
+"""Reference answers for posteriors, and their comparison."""
 
 from __future__ import annotations
 

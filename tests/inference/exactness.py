@@ -1,4 +1,4 @@
-"""Where each registered backend is exact, and how near it comes there."""
+"""Graphs on which each registered backend is exact, and the tolerance there."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What the messages say after some iterations.
+    """Beliefs from the messages after some iterations.
 
     Attributes:
         marginals: one probability vector per variable.
@@ -30,7 +30,7 @@ class Beliefs:
 
 
 def propagate(graph: FactorGraph, iterations: int, damping: float = 0.0) -> Beliefs:
-    """Return the beliefs after so many iterations, all messages renewed in each.
+    """Return the beliefs after a number of iterations, each of which updates all messages.
 
     Damping takes the old message to the power `damping` and the new one to the rest. A factor of
     one variable knows its message from the start, the others begin with uniform ones.

@@ -1,4 +1,4 @@
-"""What every backend promises on which graphs: one table, which `test_agreement` goes through."""
+"""Promises of every backend by graph, in one table that `test_agreement` checks."""
 
 from __future__ import annotations
 

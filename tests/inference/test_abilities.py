@@ -1,4 +1,4 @@
-"""What a backend of a third party can do is used wherever the backends of the project are."""
+"""Abilities of third-party backends are used like those of the project's backends."""
 
 from __future__ import annotations
 

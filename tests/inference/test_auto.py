@@ -1,4 +1,4 @@
-"""What `auto` promises: the exact answer within its limits, the tightest bounds beyond them."""
+"""Promises of `auto`: the exact answer within its limits, the tightest bounds beyond them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels: what is told of their compilation, what an interrupt does, what is kept on disk."""
+"""Kernels: logged compilations, interrupts, and code on disk."""
 
 from __future__ import annotations
 

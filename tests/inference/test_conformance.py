@@ -109,13 +109,13 @@ def uniform_of_many_states(graph: FactorGraph, posterior: Posterior) -> Posterio
 
 
 def underflowing(graph: FactorGraph, _: Posterior) -> Posterior:
-    """Return what is left of a graph whose potentials below e^-700 are zero."""
+    """Return a graph whose potentials below e^-700 are zero."""
     left = np.where(graph.log_values < -700.0, -np.inf, graph.log_values)
     return Enumeration().solve(replace(graph, log_values=left))
 
 
 def overflowing(graph: FactorGraph, _: Posterior) -> Posterior:
-    """Return what is left of a graph whose potentials end at e^700."""
+    """Return a graph whose potentials are capped at e^700."""
     return Enumeration().solve(replace(graph, log_values=np.minimum(graph.log_values, 700.0)))
 
 

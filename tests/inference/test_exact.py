@@ -1,4 +1,4 @@
-"""What `exact` promises beyond being right: prediction, ordering, threads, references."""
+"""Promises of `exact` beyond correctness: prediction, ordering, threads, references."""
 
 from __future__ import annotations
 

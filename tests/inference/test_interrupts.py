@@ -63,7 +63,7 @@ def length_of(pair: Pair) -> int:
 
 
 def ends(run: Run, rounds: int = 25, longest: float = 0.1) -> dict[str, int]:
-    """How runs end that are interrupted at random moments, after one that is not.
+    """Ends of runs that are interrupted at random times, after an uninterrupted one.
 
     Args:
         run: is called with a number again and again, until it is interrupted.
@@ -110,7 +110,7 @@ def ends(run: Run, rounds: int = 25, longest: float = 0.1) -> dict[str, int]:
 
 
 def ends_of_small_results() -> dict[str, dict[str, int]]:
-    """How kernels end that have hardly more to do than to give a result."""
+    """Ends of kernels that do little more than return a result."""
     arrays, named, length = kernel(arrays_of), kernel(named_arrays_of), kernel(length_of)
     pair = Pair(np.ones(3), np.ones(3) > 0.0)
     arrays.compile((types.int64,))
@@ -158,7 +158,7 @@ BACKENDS: dict[str, dict[str, Any]] = {
 
 
 def ends_of(names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """How runs of backends and tasks end."""
+    """Ends of runs of backends and tasks."""
 
     # Numba is loaded before, and not amid a run that is interrupted.
     end_interpretation()
@@ -170,7 +170,7 @@ def ends_of(names: Iterable[str]) -> dict[str, dict[str, int]]:
 
 
 def returned_types() -> Iterator[tuple[str, Any]]:
-    """What the kernels that the library's Python code names return, of those that have run."""
+    """Types that the kernels named in the library's Python code returned, if they have run."""
     for path, module in list(sys.modules.items()):
         room, *below = path.split(".")
         if room not in ("inference", "calibration") or "kernels" in below:

@@ -1,4 +1,4 @@
-"""What "converged" promises of samplers: errors that reach what draws may have missed."""
+"""Promise of "converged" for samplers: errors that include mass missed by the draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `lbp` promises: forests, statuses, schedules that agree, bounds; and its fast path."""
+"""Promises of `lbp`: forests, statuses, agreeing schedules, bounds; and its fast path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One rule for every way in: no posterior moves against the likelier relation."""
+"""A rule for every kind of input: no posterior moves against the likelier relation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables may take, and that what takes more is refused before it starts, by every backend."""
+"""Memory limits of tables: every backend refuses larger ones before it starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.limited_process import Child, limit_memory
 
 
 def groups(folder: Path, control_group: str, files: dict[str, str]) -> list[int]:
-    """What groups with these files leave to a process of the group `control_group`."""
+    """Memory that groups with these files leave to a process of the group `control_group`."""
     for name, text in files.items():
         path = folder / "cgroup" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """merlin by its program: what it is asked, and what is made of each answer.
 
-A script stands in for the program, which has to be compiled. It reads the files that merlin reads
-and writes the JSON that merlin's documentation shows, with exact numbers.
+A script replaces the program, which has to be compiled. It reads the files that merlin reads and
+writes the JSON that merlin's documentation shows, with exact numbers.
 """
 
 from __future__ import annotations

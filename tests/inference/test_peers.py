@@ -257,7 +257,7 @@ SAME_TERMS = 1e-10
 
 
 def compiled() -> int:
-    """How many structures and numbers of settings have been compiled so far."""
+    """Number of structures and sizes of settings compiled so far."""
     size: int = cast("Any", _answers)._cache_size()
     return size
 

@@ -50,7 +50,7 @@ def test_marginals_as_a_frame() -> None:
 
 
 def foreign_models() -> dict[str, Any]:
-    """What is no factor graph, by what the error names."""
+    """Objects that are not factor graphs, by the name in the error."""
     return {
         "graph.to_factor_graph(encoding=...)": FACTS,
         "factormodels.read(path)": Path("graph.json"),

@@ -70,7 +70,7 @@ def anew(monkeypatch: pytest.MonkeyPatch, *, spent: bool = False) -> Allowance:
 
 
 def answer(graph: FactorGraph) -> Any:
-    """What `exact` finds, to the last bit and with the types of everything; or its error."""
+    """Answer of `exact`, to the last bit and with the types of all values, or its error."""
     try:
         posterior = Exact().infer(graph)
     except InferenceError as error:

@@ -20,7 +20,7 @@ from tests.processes import run_python
 
 
 def waited(flag: np.ndarray, most: float) -> float:
-    """Seconds until a flag is raised, at most so many."""
+    """Seconds until a flag is raised, up to a limit."""
     start = time.monotonic()
     while not flag[0] and time.monotonic() - start < most:
         time.sleep(0.001)

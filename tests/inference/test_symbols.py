@@ -62,7 +62,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def called(request: pytest.FixtureRequest) -> str:
-    """What the caller calls: the long kernel, or one that calls it."""
+    """Callee of the caller: the long kernel, or one that calls it."""
     return getattr(request, "param", "long")
 
 
@@ -103,7 +103,7 @@ def compiled(compiled_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def _run(folder: Path) -> Mapping[str, object]:
-    """What `caller` answers, and whether it and `long` were read from disk or compiled."""
+    """Answer of `caller`, and whether it and `long` were read from disk or compiled."""
     answer, *kept = json.loads(run_python(RUN, folder=folder)[0])
     return {"answer": answer, "caller": kept[:2], "long": kept[2:]}
 

@@ -1,4 +1,4 @@
-"""What `trw` promises: an upper bound on log Z wherever it stops, as good as its forests allow."""
+"""Promises of `trw`: an upper bound on log Z at any stop, as good as its forests allow."""
 
 from __future__ import annotations
 

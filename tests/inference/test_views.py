@@ -22,7 +22,7 @@ Numbers = NDArray[Any]
 
 
 class Inner(NamedTuple):
-    """What lies within `Outer`."""
+    """Inner value of `Outer`."""
 
     numbers: Numbers
     factor: float

@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _tried(mutants: list[Mutant], tree: Path, workers: int) -> list[Outcome]:
-    """What became of each mutant, with a bar meanwhile."""
+    """Outcome of each mutant, with a progress bar."""
     console = messages()
     with (
         TerminalWatcher(console).steps("mutants", len(mutants)) as advance,

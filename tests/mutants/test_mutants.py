@@ -1,4 +1,4 @@
-"""The list of mutants fits the tree, and the runner tells those that live."""
+"""The list of mutants fits the tree, and the runner names the survivors."""
 
 from __future__ import annotations
 

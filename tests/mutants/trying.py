@@ -37,7 +37,7 @@ class Mutant:
     Attributes:
         breaks: what is wrong then.
         file: where, from the root of the checkout.
-        old: text that stands there once.
+        old: text that occurs once in the file.
         new: what takes its place.
         tests: ids of the tests of which one must fail, as pytest spells them.
     """
@@ -51,7 +51,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a mutant.
+    """Outcome of a mutant.
 
     Attributes:
         word: "killed" if a test failed, "survived" if all passed or were left out, "broken" if
@@ -119,7 +119,7 @@ def copied(root: Path) -> Iterator[Path]:
 
 
 def attempt(mutant: Mutant, root: Path, seconds: float = MOST_SECONDS) -> Outcome:
-    """What the tests of a mutant say in a copy of a checkout that has its change."""
+    """Run the tests of a mutant in a copy of a checkout with its change."""
     with copied(root) as tree:
         source = tree / mutant.file
         text = source.read_text(encoding="utf-8")
@@ -132,7 +132,7 @@ def attempt(mutant: Mutant, root: Path, seconds: float = MOST_SECONDS) -> Outcom
 
 
 def run_tests(tests: Iterable[str], tree: Path, seconds: float) -> Outcome:
-    """What tests say in a copy, run by this interpreter until the first fails.
+    """Run tests in a copy with this interpreter until the first fails.
 
     Args:
         tests: ids of the tests.

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.notebook, pytest.mark.nightly]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the notebook wrote."""
+    """Folder that the notebook wrote."""
     return run("09_writing_the_paper", tmp_path_factory.mktemp("results"))
 
 

@@ -45,7 +45,7 @@ DENSE = ("answer.txt", "--documents", "notes", "--retriever", "dense", "--atoms"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did.
+    """Outcome of a command.
 
     Attributes:
         name: the command.

@@ -92,7 +92,7 @@ def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[Pa
         passages: file with passages of the biographies.
 
     Raises:
-        InputError: if a file cannot be read, or is not that of the dataset.
+        InputError: if a file cannot be read, or is not the dataset's.
     """
     embedded = {graph.id: graph for graph in datasets.load(dataset).graphs}
     if dataset == BENCH:

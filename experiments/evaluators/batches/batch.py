@@ -133,10 +133,10 @@ class BatchSettings(Settings):
     out: Annotated[
         Path | None, Field(exclude=True), Option("PATH", command_line=False, writes=True)
     ] = None
-    """Write everything to this folder, or one table to this file. An interrupted batch goes on from
-    what lies there. A folder gets all tables (CSV, LaTeX, Markdown), figures, findings.json and
-    the responses; a file that ends in .csv, .parquet, .tex or .md gets the first table, one that
-    ends in .jsonl the responses."""
+    """Write everything to this folder, or one table to this file. An interrupted batch continues
+    from its files. A folder gets all tables (CSV, LaTeX, Markdown), figures, findings.json and the
+    responses; a file that ends in .csv, .parquet, .tex or .md gets the first table, one that ends
+    in .jsonl the responses."""
 
     retry_failed: bool = False
     """Ask again for what an interrupted batch recorded as failed or missing."""

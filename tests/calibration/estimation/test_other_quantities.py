@@ -270,7 +270,7 @@ DRAWS = [80, pytest.param(400, marks=pytest.mark.nightly)]
 
 
 def covered_of(name: str, factor: float, n_labeled: int, draws: int, *, whole: bool) -> list[float]:
-    """How often intervals hold the truth of the law: of each quantity of a name."""
+    """Coverage of the true values by intervals, for each quantity of a name."""
 
     def quantities(p: Any, y: Any, responses: Any, position: Any, trait: Any) -> list[Any]:
         if name in REGRESSIONS:

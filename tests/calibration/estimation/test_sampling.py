@@ -1,4 +1,4 @@
-"""What is drawn to be labeled: chances that are kept, and weights that undo them."""
+"""Draws of claims to label: sampling probabilities, and the weights that correct them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def edges(*pairs: tuple[int, int]) -> Dependencies:
 
 
 def kept_by_removal(p: np.ndarray, dependencies: Dependencies, threshold: float) -> set[int]:
-    """Claims above a threshold, less those that depend on a claim that is not there, repeatedly."""
+    """Claims above a threshold, repeatedly without claims that depend on an absent claim."""
     pairs = list(zip(dependencies.claims.tolist(), dependencies.on.tolist(), strict=True))
     kept = {claim for claim in range(p.size) if p[claim] > threshold}
     while True:

@@ -1,4 +1,4 @@
-"""How often intervals of learned priors hold the parameters that generated the data.
+"""Coverage of the generating parameters by intervals of learned priors.
 
     python -m tests.calibration.learned_potentials.recovery_simulation
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Recovery:
-    """How well one parameter is recovered, on the scale without bounds.
+    """Recovery of one parameter, on the unbounded scale.
 
     Attributes:
         name: the parameter.

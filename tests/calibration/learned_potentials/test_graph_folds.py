@@ -1,4 +1,4 @@
-"""Cross-validation: no response is split, and the comparison with the default is that of scores."""
+"""Cross-validation: no response is split, and the default is compared as in scores."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def test_weights_that_leave_no_doubt_give_probabilities_inside_the_range() -> No
 
 
 def marks(graphs: list[FactGraph]) -> list[bool]:
-    """Whether each response is one that taught the judge."""
+    """True for each response that trained the judge."""
     return [mark is LearnedFrom.THIS_RESPONSE for mark in judge().learned_from(graphs)]
 
 

@@ -1,4 +1,4 @@
-"""What intervals cover: a short simulation, and what the long one found against what is printed."""
+"""Coverage of intervals: a short simulation, and the long one's results against printed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One vocabulary of scores: what is known of each, and that its direction is right."""
+"""Registry of scores: facts of each score, and its direction."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_the_least_area_is_that_of_geifman() -> None:
 
 
 def rejection_area(uncertainty: Any, quality: Any) -> float:
-    """Mean quality of what is left, over all numbers of what is left, as LM-Polygraph has it.
+    """Mean quality of the remaining answers, over all numbers of them, as in LM-Polygraph.
 
     The most certain come first; `PredictionRejectionArea` of lm-polygraph 0.5.
     """

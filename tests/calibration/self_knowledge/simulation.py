@@ -30,7 +30,7 @@ unsupported and judged incorrect: the columns of counts per response."""
 
 @dataclass(frozen=True)
 class Truth:
-    """What responses are drawn from.
+    """Distribution from which responses are drawn.
 
     Each response has its own factuality, SK and SU, drawn from beta distributions with these means
     and with `correlation` as the correlation between two claims of one response.

@@ -1,4 +1,4 @@
-"""Telling responses that decline from those that answer."""
+"""Distinguishing responses that decline from responses that answer."""
 
 from __future__ import annotations
 

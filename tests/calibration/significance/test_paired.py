@@ -219,7 +219,7 @@ def test_exact_swaps_are_all_there_are_however_they_are_cut(
 
 
 def test_what_no_resample_reaches_has_the_least_p_value_of_their_number() -> None:
-    """The observed sample is one of those drawn, lest a p-value be 0."""
+    """The observed sample counts as a draw, so that no p-value is 0."""
     from scipy.stats import norm, t
 
     better = np.random.default_rng(6).uniform(1.0, 2.0, 30)

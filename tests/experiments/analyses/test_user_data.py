@@ -1,4 +1,4 @@
-"""The one file that says where data are: what it may say, and what is said of mistakes."""
+"""The file that names locations of data: its contents, and messages on mistakes."""
 
 from __future__ import annotations
 

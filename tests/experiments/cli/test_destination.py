@@ -51,7 +51,7 @@ def calls(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def arguments_of(name: str) -> list[str]:
-    """One existing file for every argument that a command needs."""
+    """An existing file for every required argument of a command."""
     parameters = inspect.signature(inspect.unwrap(function_named(name))).parameters.values()
     needed = [each for each in parameters if each.name != "settings"]
     # In Python the text of responses may stand in their place.

@@ -1,4 +1,4 @@
-"""How a process ends whose threads are left at work, as after an interrupt."""
+"""End of a process whose threads are still working, as after an interrupt."""
 
 from __future__ import annotations
 

@@ -29,14 +29,14 @@ ROUNDING = 1e-12
 
 
 def infer_json(*arguments: object) -> dict[str, Any]:
-    """What is known of the one model, and its probabilities (or states) by variable."""
+    """Facts on the only model, and its probabilities (or states) by variable."""
     document = json.loads(invoke("infer", *arguments, "--json").stdout)
     (model,) = document["tables"]["models"]
     return {**model, **by_variable(document["tables"])}
 
 
 def by_variable(tables: dict[str, Any]) -> dict[str, Any]:
-    """Of claims P(true), of other variables the probability of each state; or the state."""
+    """P(true) of claims, probabilities of other variables' states, or the state."""
     if "states" in tables:
         return {"assignment": {row["variable"]: row["state"] for row in tables["states"]}}
     marginals: dict[str, Any] = {}

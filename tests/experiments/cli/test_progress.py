@@ -1,4 +1,4 @@
-"""How far a long run is, where there is no terminal to draw a bar on."""
+"""Progress of a long run without a terminal for a bar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command loads: a small graph needs no compiler, no frames and nothing of a model."""
+"""Modules that commands load: a small graph needs no compiler, no frames and no model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ for arguments in {commands!r}:
 
 
 def loaded(commands: list[list[str]]) -> list[list[str]]:
-    """Which of the heavy libraries are loaded after each of several commands of one process."""
+    """Heavy libraries that are loaded after each of several commands of one process."""
     output, _ = run_python(RUN.format(commands=commands, heavy=set(HEAVY)))
     return [line.split() for line in output.splitlines()]
 

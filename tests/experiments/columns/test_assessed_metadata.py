@@ -1,4 +1,4 @@
-"""What a file says of assessed responses is checked before it is shown, key by key."""
+"""Metadata of assessed responses are checked before they are shown, key by key."""
 
 from __future__ import annotations
 

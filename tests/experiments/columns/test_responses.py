@@ -1,4 +1,4 @@
-"""What a person has at hand becomes responses: tables of any kind, folders, texts, fact graphs."""
+"""Reading responses from tables of any kind, folders, texts and fact graphs."""
 
 from __future__ import annotations
 

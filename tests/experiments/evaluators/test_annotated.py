@@ -1,4 +1,4 @@
-"""What annotators did to a pipeline's claims, counted from what their tool records."""
+"""Annotators' actions on a pipeline's claims, counted from their tool's records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def kept(label: str | None, stance: str, *, revised: str | None = None, **pipeli
 
 
 def searched(label: str) -> Any:
-    """What the pipeline says from evidence."""
+    """Verdict of the pipeline from evidence."""
     return {"pre-label": "unsure", "verification_result": {"verification_label": label}}
 
 

@@ -1,4 +1,4 @@
-"""How Core is set up for a response, and what it keeps by the place of the sentence."""
+"""Setup of Core for a response, and kept claims by position of the sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaks for and against claims, and what becomes of them without it."""
+"""Evidence for and against claims, and the effect of removing it."""
 
 from __future__ import annotations
 

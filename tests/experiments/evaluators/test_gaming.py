@@ -1,4 +1,4 @@
-"""Padding raises plain precision and leaves that of what Core selects where it was."""
+"""Padding raises plain precision and does not change the precision of Core's selection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is appended to a response, and how its claims are made false."""
+"""Sentences appended to a response, and falsified claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relations that say something and have no factor are said, by `assess` as by `infer`."""
+"""`assess` and `infer` report informative relations without a factor."""
 
 from __future__ import annotations
 

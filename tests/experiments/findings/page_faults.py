@@ -1,4 +1,4 @@
-"""What is wrong with how pages look that pdfTeX wrote: each page is drawn, and its pixels compared.
+"""Visual faults of pages by pdfTeX: each page is drawn, and its pixels are compared.
 
 A page is drawn with ink that lets half of the light through, so that ink over ink is darker. The
 texts of the page, with their places, only name what is wrong.

@@ -32,7 +32,7 @@ ROWS = 5
 
 
 def kept_tables() -> list[dict[str, Any]]:
-    """What is kept: the studies that a table is of, and the table as `plain` makes it."""
+    """Kept tables: the studies of each table, and the table as `plain` makes it."""
     tables: list[dict[str, Any]] = json.loads(KEPT.read_text("utf-8"))
     return tables
 
@@ -92,7 +92,7 @@ def table_of(kept: Mapping[str, Any]) -> Table:
 
 
 def main(studies: list[str]) -> None:
-    """Run studies, and keep their tables in place of those that are kept of them."""
+    """Run studies, and replace their kept tables."""
     kept = [each for each in kept_tables() if not set(each["studies"]) & set(studies)]
     for study in studies:
         script = f"notebooks.questions.{study.replace('-', '_')}"

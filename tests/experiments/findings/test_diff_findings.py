@@ -1,4 +1,4 @@
-"""What differs between two findings, of one command or of two, in memory or read again."""
+"""Differences between two findings, of one command or of two, in memory or read from files."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def test_tables_of_every_embedded_study_are_kept() -> None:
 
 
 def latex_lacks() -> str:
-    """What LaTeX lacks of that which the tables need; empty: nothing."""
+    """LaTeX packages that the tables need and the installation lacks."""
     if shutil.which("pdflatex") is None:
         return "there is no pdflatex"
     for file in NEEDED:

@@ -65,7 +65,7 @@ def path(graphs: list[FactGraph], tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def watched(browser: Browser, path: Path) -> Iterator[Watched]:
-    """The page, of which in the end nothing was said and nothing else was asked for."""
+    """The page, checked at the end for console messages and further requests."""
     opened_page = opened(browser, path.as_uri())
     yield opened_page
     assert opened_page.console == []
@@ -131,7 +131,7 @@ def test_a_claim_shows_what_decides_and_its_posterior_without_it(
 def test_estimates_are_said_to_be_estimates(
     browser: Browser, graphs: list[FactGraph], tmp_path: Path
 ) -> None:
-    """As `assess` leaves them of a graph too wide for tables, and where draws do not suffice."""
+    """As `assess` writes them for a graph too wide for tables, and if draws do not suffice."""
     facts = copy.deepcopy(graphs[-1].metadata["assessment"])
     first, second = (facts["FR2"]["atoms"][name]["evidence"][0] for name in ("a<1>", "a2"))
     first["change_error"] = 0.0123

@@ -1,4 +1,4 @@
-"""What notebooks share: two modes, a folder of results, a figure as shown, files with an origin."""
+"""Shared parts of notebooks: two modes, a folder of results, a figure, files with an origin."""
 
 from __future__ import annotations
 

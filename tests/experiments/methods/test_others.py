@@ -276,7 +276,7 @@ def test_each_response_is_told_by_what_tells_it(tmp_path: Path) -> None:
 def in_two_tools(
     tmp_path: Path, claims: list[str], others: list[str], *options: str
 ) -> dict[str, Any]:
-    """What score --with finds of two true claims, of which another tool judges the others."""
+    """Findings of score --with on two true claims, with other claims judged by another tool."""
     graph = FactGraph(
         "r", tuple(Atom(f"a{i}", text, label=i % 2 == 0) for i, text in enumerate(claims))
     )
@@ -352,7 +352,7 @@ def biographies() -> list[FactGraph]:
 def outputs_of_all_tools(
     folder: Path, graphs: list[FactGraph], answers: dict[str, np.ndarray]
 ) -> list[Path]:
-    """What each tool would write of the biographies, in its form and in its words.
+    """Output that each tool would write for the biographies, in its format and words.
 
     Args:
         folder: where to.

@@ -1,4 +1,4 @@
-"""`self-knowledge`: tables in anybody's columns, the numbers counted by hand, what is said."""
+"""`self-knowledge`: tables with any column names, numbers counted by hand, remarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run whose data hold what a report might stumble over, and a reader of its pages."""
+"""A run whose data have content that could break a report, and a reader of its pages."""
 
 from __future__ import annotations
 

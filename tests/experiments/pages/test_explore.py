@@ -1,4 +1,4 @@
-"""What is changed on the page of `explore` is what the posteriors are of, and what is saved."""
+"""Changes on the page of `explore` affect the posteriors, and are saved."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def page(run: Path) -> Element:
 
 @pytest.fixture(scope="module")
 def data(run: Path) -> dict[str, Any]:
-    """What its page lists."""
+    """Data that its page lists."""
     return listed(run / "report.html")
 
 

@@ -1,4 +1,4 @@
-"""Where a study comes from: a base, a file over it, overrides over both; who is blamed for what."""
+"""Sources of a study: a base, a file over it, overrides over both; the source named in errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between two runs, held against numbers by hand; rows for other tools; tests."""
+"""Changes between two runs against numbers by hand; rows for other tools; tests."""
 
 from __future__ import annotations
 

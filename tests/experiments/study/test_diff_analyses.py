@@ -1,4 +1,4 @@
-"""What changed between two runs of an analysis, held against tables that were changed by hand."""
+"""Changes between two runs of an analysis, against tables edited by hand."""
 
 from __future__ import annotations
 

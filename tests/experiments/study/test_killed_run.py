@@ -69,7 +69,7 @@ def test_processes_give_the_same_files(study: Path, tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_cluster_gives_the_same_files(study: Path, tmp_path: Path) -> None:
-    """What `test_dask.py` holds of less: relation models and selections beside learned priors."""
+    """A larger case than `test_dask.py`: relation models and selections beside learned priors."""
     with cluster_here(1) as address:
         run_study(planned(study), tmp_path / "dask", dask=address)
     assert_undisturbed(study, tmp_path / "dask")

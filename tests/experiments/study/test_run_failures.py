@@ -1,4 +1,4 @@
-"""What fails in a run: units are recorded, bad studies refused, results never half written."""
+"""Failures of a run: units are recorded, bad studies refused, results never half written."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def finished_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small(folder: Path, finished_small: Path) -> Path:
-    """That study, in the current folder."""
+    """The study, in the current folder."""
     shutil.copytree(finished_small, folder, dirs_exist_ok=True)
     return folder / "study.yaml"
 

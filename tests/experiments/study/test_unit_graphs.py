@@ -1,4 +1,4 @@
-"""The factor graph of a view is that of a fact graph with the numbers of the view."""
+"""The factor graph of a view equals the factor graph of a fact graph with the view's numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of stages that ask a language model share."""
+"""Fixtures for the tests of stages that ask a language model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEY = "sk-not-a-real-key-0123"
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    """A language model's server, which says "none" until it is told otherwise, and its key."""
+    """A language model's server, which answers "none" until changed, and its key."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ScriptedServer(lambda _request, _number: Reply("none")) as running:
         yield running

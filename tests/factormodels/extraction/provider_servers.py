@@ -21,7 +21,7 @@ _REASONING_TOKENS = 2000
 
 @dataclass(frozen=True)
 class Said:
-    """What the model behind a server says.
+    """Answer of the model behind a server.
 
     Attributes:
         text: the answer.
@@ -33,7 +33,7 @@ class Said:
 
 
 def answer_to(question: str) -> Said:
-    """What any of the models answers to a question of the stages."""
+    """Answer of any of the models to a question of the stages."""
     if "<sentences>" in question:
         claims = [
             {"sentence": n, "claim": f"The bridge has {n} arches."}

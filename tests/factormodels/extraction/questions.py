@@ -1,4 +1,4 @@
-"""What a question of a stage holds, for servers and models that answer by a script."""
+"""Contents of a stage's question, for servers and models with scripted answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def question_of(request: dict[str, Any]) -> str:
-    """What was asked; below it may stand that an answer to it was of no use."""
+    """The question; a remark that an answer was unusable may follow it."""
     asked = [
         str(message["content"]) for message in request["messages"] if message["role"] == "user"
     ]

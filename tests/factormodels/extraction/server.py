@@ -18,7 +18,7 @@ from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server sends back.
+    """Reply of the server.
 
     Attributes:
         text: the answer's text; None leaves the content out.

@@ -177,7 +177,7 @@ def test_plain_words_are_understood_and_the_rest_is_missing(
 
 @pytest.mark.parametrize("setting", SELF_SETTINGS)
 def test_no_plain_answer_is_counted_as_wrong(setting: str) -> None:
-    """What models that are always right were found to answer, of which all but true was false."""
+    """Observed answers of models that are always right; all but true were read as false."""
     texts = {
         "true": ("Yes.", "Correct", "**Yes**", "1", "A", "vrai", "Sí"),
         "false": ("No.", "Incorrect", "0", "B"),

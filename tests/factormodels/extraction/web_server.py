@@ -27,7 +27,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back; with `cut` the connection breaks after so many bytes of the body.
+    """Reply; with `cut` the connection breaks after that many bytes of the body.
 
     With `talk` nothing else is sent than what it sends.
     """

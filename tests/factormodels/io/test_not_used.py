@@ -1,4 +1,4 @@
-"""What a file holds and no reader uses is noted by what its keys say, and told in one line."""
+"""Unused content of a file is noted by its keys, and reported in one line."""
 
 from __future__ import annotations
 

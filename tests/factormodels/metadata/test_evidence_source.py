@@ -1,4 +1,4 @@
-"""What made evidence is written with it and read back."""
+"""The source of evidence is written with it and read back."""
 
 from __future__ import annotations
 

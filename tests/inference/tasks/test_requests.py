@@ -1,4 +1,4 @@
-"""What no task answers: bad requests, contradictions, tables that do not fit. One table of each."""
+"""Requests that tasks refuse: invalid ones, contradictions, tables that do not fit."""
 
 from __future__ import annotations
 

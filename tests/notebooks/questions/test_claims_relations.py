@@ -70,7 +70,7 @@ def test_passages_are_those_of_each_claim() -> None:
 
 
 def test_what_claims_say_of_each_other_is_learned_from_labels() -> None:
-    """Where claims agree in pairs and nothing else is known, one's evidence tells of the other."""
+    """If claims agree in pairs, the evidence of one informs the other."""
     rng = np.random.default_rng(0)
     graphs = []
     for number in range(60):

@@ -1,4 +1,4 @@
-"""What the error of inference moves: nothing where there is none, and scores by hand."""
+"""Effect of the error of inference: none without an error, and scores by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals from few labels of unequal responses: in small, beside those that count claims."""
+"""Intervals from few labels of unequal responses: a small case, beside counts of claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of the pages of findings are those that its commands give."""
+"""Numbers on the pages of findings equal the results of their commands."""
 
 from __future__ import annotations
 

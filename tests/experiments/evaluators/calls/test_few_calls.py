@@ -1,4 +1,4 @@
-"""The rule of few calls: order, when a claim is settled, limits, and what is said of the rest."""
+"""The rule of few calls: order, settled claims, limits, and remarks on the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in bold: the best, and only where every other cell differs beyond chance."""
+"""Cells in bold: the best, only if every other cell differs significantly."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_judgements_are_those_of_the_rows(
 def test_memory_of_a_response_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabeled: float
 ) -> None:
-    """Of four claims a response, `MOST` bytes: a million take less than a gigabyte."""
+    """`MOST` bytes for a response of four claims: a million take less than a gigabyte."""
     sizes = (4_000, 12_000)
     files = [
         rows_file(tmp_path / f"{n}.parquet", monkeypatch, n, unlabeled=unlabeled)

@@ -1,4 +1,4 @@
-"""How long servers ask to wait, in every public convention."""
+"""Waiting times that servers request, in every public convention."""
 
 from __future__ import annotations
 

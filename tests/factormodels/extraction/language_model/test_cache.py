@@ -44,7 +44,7 @@ ANSWER = Completion(
 
 
 class Fake:
-    """A model that counts its calls and gives what it is told to."""
+    """A model that counts its calls and gives scripted answers."""
 
     name = "fake"
 

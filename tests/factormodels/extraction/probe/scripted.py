@@ -56,7 +56,7 @@ def answer_meaning(name: str, question: ProbeQuestion) -> str:
 
 
 def fenced(text: str, tag: str) -> str:
-    """What stands between the last tags of a name in a question."""
+    """Text between the last tags of a name in a question."""
     return text.rpartition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
 
 

@@ -41,7 +41,7 @@ def writer(tmp_path: Path) -> Path:
 
 
 class Runs:
-    """What a pickle would run."""
+    """Code that a pickle would run."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return print, ("run",)

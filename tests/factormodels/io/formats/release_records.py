@@ -1,4 +1,4 @@
-"""One made-up record of every published format, and what it becomes."""
+"""A made-up record of every published format, and its expected graph."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
 
 
 def outcome(content: bytes) -> str:
-    """How the reading of a table ends."""
+    """Outcome of reading a table."""
     try:
         arrow_records([("t", content)])
     except InputError as error:

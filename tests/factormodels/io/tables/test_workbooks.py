@@ -1,4 +1,4 @@
-"""Workbooks of Excel: their one sheet is a table, and whatever is damaged is told."""
+"""Excel workbooks: a single sheet is a table, and damage is reported."""
 
 from __future__ import annotations
 
