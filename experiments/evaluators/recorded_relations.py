@@ -200,6 +200,7 @@ def record_costs(record: RelationRecord, prompt: str) -> dict[str, float]:
 def recorded_graphs(
     graphs: Iterable[FactGraph],
     record: RelationRecord,
+    prompt: str,
     answers: Mapping[PairKey, Sequence[float]],
     *,
     least: float = LEAST_PROBABILITY,
@@ -213,11 +214,12 @@ def recorded_graphs(
     Args:
         graphs: responses of the record's dataset, with the relations that people found.
         record: the record.
+        prompt: the prompt whose answers count.
         answers: probabilities of entailment, contradiction and neutral, by response, passage and
             claim; such as corrected ones.
         least: least probability of an entailment or contradiction that is evidence.
     """
-    asked = {answer.key[:3] for answer in record.answers}
+    asked = set(record.of_prompt(prompt))
     made = []
     for graph in graphs:
         labeled = {atom.id for atom in graph.atoms if atom.label is not None}

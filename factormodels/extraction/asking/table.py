@@ -135,12 +135,12 @@ def _each_window(extent: Extent, _slots: Mapping[str, str]) -> Calls:
 
 
 RELATION_PROMPTS = (
+    "relation_question_examples",
+    "relation_question",
+    "relation_support",
     "relation",
     "relation_reordered",
     "relation_bare",
-    "relation_question",
-    "relation_question_examples",
-    "relation_support",
 )
 """Prompts that ask for the relation of a passage to a claim as a label, the default first."""
 

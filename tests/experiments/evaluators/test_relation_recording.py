@@ -157,7 +157,7 @@ def test_graphs_have_the_relations_that_are_recorded(tmp_path: Path) -> None:
     graphs = [graph_of(name) for name in ("r1", "r2", "r3")]
     pairs = recorded_pairs(record, "relation")
     answers = dict(zip(pairs.keys, pairs.p.tolist(), strict=True))
-    made = recorded_graphs(graphs, record, answers)
+    made = recorded_graphs(graphs, record, "relation", answers)
     asked = [each.response for each in recording_order(PAIRS, "responses", 1)]
     assert {graph.id for graph in made} == {asked[0], asked[4]}
     for graph in made:

@@ -351,15 +351,13 @@ def test_the_openness_of_log_probabilities_is_part_of_what_answers_depend_on() -
 
 def test_the_prompt_for_relations_is_chosen_by_name() -> None:
     model = AnsweringModel(lambda _: "unknown")
-    judge, facts = relation_model(
-        "model", model, method="samples", prompt="relation_question_examples"
-    )
-    assert facts == {"relation_prompt": "relation_question_examples"}
+    judge, facts = relation_model("model", model, method="samples", prompt="relation_question")
+    assert facts == {"relation_prompt": "relation_question"}
     assert relation_model("model", model)[1] == {}
     (answer,) = judge.judge([TextPair("It rained.", "It was cold.")])
     assert isinstance(answer, Judgement)
     assert answer.kind is RelationKind.NEUTRAL
-    assert {request.prompt.name for request in model.asked} == {"relation_question_examples"}
+    assert {request.prompt.name for request in model.asked} == {"relation_question"}
     asked = relation_model_facts("prompted", prompt="relation_support")["prompts"]
     assert [prompt["name"] for prompt in asked] == ["relation_support", "relation_verbalised"]
     refused(

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from factormodels.extraction.language_model import Completion
 from factormodels.extraction.prompts import load_prompt, parse_prompt, prompt_names
 from tests.refusals import refused
 
@@ -127,3 +128,12 @@ def test_unknown_prompts_name_the_nearest() -> None:
     near = r"the prompt 'relatoin' is unknown \(did you mean 'relation', "
     refused(near, load_prompt, "relatoin")
     refused("is unknown", load_prompt, "../prompts/relation")
+
+
+@pytest.mark.parametrize("answer", ["false", "Contradiction.", "**Answer:** false"])
+def test_a_label_is_read_in_the_words_of_the_template_and_by_its_name(answer: str) -> None:
+    labels = ("entailment", "contradiction", "neutral")
+    label = load_prompt("relation_question").read_label(Completion(answer), labels)
+    assert label is not None
+    assert label.name == "contradiction"
+    assert load_prompt("relation_question").label_fault(Completion("I cannot say."), labels)

@@ -21,9 +21,11 @@ from notebooks.questions.i_bound import i_bound
 from notebooks.questions.kept_claims import kept_claims
 from notebooks.questions.labels_once import labels_once
 from notebooks.questions.real_graphs import View, compared
+from notebooks.questions.relation_prompts import relation_prompts
 from notebooks.questions.relation_transfer import relation_transfer
 from notebooks.questions.shift_harm import shift_harm
 from notebooks.questions.skewed_responses import skewed_responses
+from notebooks.questions.small_local_model import small_local_model
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -93,11 +95,13 @@ SMALL: dict[str, Callable[[], Artifacts]] = {
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
     "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
     "labels-once": lambda: labels_once(labels=(12,), draws=2),
+    "relation-prompts": relation_prompts,
     "relation-transfer": lambda: relation_transfer(folds=2),
     "shift-harm": lambda: shift_harm(bootstrap=20),
     "skewed-responses": lambda: skewed_responses(
         worlds=("even",), labels=(10,), quantities=("share", "score: auroc"), draws=2
     ),
+    "small-local-model": lambda: small_local_model(folds=2),
     "real-graphs": small_views,
 }
 """Answers whose tables are kept in docs/results, with little work."""
