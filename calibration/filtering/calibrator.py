@@ -225,7 +225,8 @@ def fit_calibrator(
     """
     grouping = group_by_response(claims.responses)
     labeled = (grouping.sums(~np.isnan(y)) > 0)[grouping.index]
-    combination, candidates, chose = Combination((names[0],)), (), np.zeros(y.size, np.bool_)
+    combination, chose = Combination((names[0],)), np.zeros(y.size, np.bool_)
+    candidates: tuple[Candidate, ...] = ()
     if len(names) > 1:
         chose = _choosing(claims, labeled, choosing, seed)
         part = claims.of(chose)

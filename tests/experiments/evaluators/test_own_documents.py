@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -94,7 +94,8 @@ def test_a_response_is_searched_for_in_its_own_passages() -> None:
 
 
 def test_a_dry_run_counts_own_passages(rows: Path) -> None:
-    for scope, calls in (("own", 2), ("all", 4)):
+    calls_by_scope: dict[Literal["all", "own"], int] = {"own": 2, "all": 4}
+    for scope, calls in calls_by_scope.items():
         counted = assess(rows, documents_of="place", scope=scope, dry_run=True)["calls"]
         of_stage = dict(zip(counted["stage"], counted["calls"], strict=True))
         assert of_stage["relations FR2"] == calls
