@@ -19,7 +19,7 @@ from calibration.label_bias import VectorScaling, without_bias
 from calibration.validation import Floats
 from experiments.settings import Option
 from factormodels.claims import JUDGED_KINDS, likeliest_kind
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
@@ -70,10 +70,16 @@ def wanted_correction(name: str) -> str | RelationCorrection:
     """
     if name in NAMED:
         return name
-    if not exists(Path(name)):
+    path = Path(name)
+    if not exists(path):
+        if path.suffix or len(path.parts) > 1:
+            raise InputError(
+                f"{name}: there is no such file; name one that `factormodels fit` wrote, or give "
+                f"--relation-correction {NAMED[0]}"
+            )
         raise InputError(
-            f"--relation-correction {name!r} is unknown; use one of {', '.join(NAMED)}, or a file "
-            "of a learned scaling"
+            f"{unknown_name(f'--relation-correction {name!r}', name, NAMED)}, or a file that "
+            "`factormodels fit` wrote"
         )
     return read_correction(name)
 

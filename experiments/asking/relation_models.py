@@ -102,6 +102,7 @@ def relation_model(
     openness: float = OPENNESS,
     prompt: str = RELATION.prompt,
     option: str = "--relations",
+    also: Sequence[str] = (),
 ) -> tuple[RelationModel, dict[str, Any]]:
     """Build the relation model of a name in `RELATIONS`, with the facts that results depend on.
 
@@ -114,6 +115,7 @@ def relation_model(
         openness: how far a probability from log-probabilities may be open.
         prompt: words that the language model is asked in, one of `RELATION_PROMPTS`.
         option: what gives the name, for errors.
+        also: names that the option takes beside these, for errors.
 
     Raises:
         InputError: for an unknown name, or a model that is not there.
@@ -145,7 +147,7 @@ def relation_model(
         path_facts = relation_model_facts(kind, path=path)
         built = build_relation_model(kind, path=path, labels=labels)
         return built, {f"{kind}_sha256": path_facts["sha256"]}
-    raise InputError(f"{option} {name!r} is unknown; use one of {', '.join(RELATIONS)}")
+    raise InputError(unknown_name(f"{option} {name!r}", name, (*also, *RELATIONS)))
 
 
 def refuse_unasked_prompts(prompts: Prompts, asked: str) -> None:

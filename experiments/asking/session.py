@@ -125,7 +125,7 @@ def warn_of_no_model(settings: AskingSettings) -> None:
     about_answers = AnswerSettings.model_fields.keys() - {"cache"}
     given = settings.model_fields_set & about_answers
     if given:
-        options = ", ".join(sorted(option_of(type(settings), name).name for name in given))
+        options = ", ".join(sorted(f"--{option_of(type(settings), name).name}" for name in given))
         logger.warning("no language model was asked, so these options did nothing: %s", options)
 
 

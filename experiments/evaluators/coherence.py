@@ -188,6 +188,11 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
         len(reading.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for reading in readings
     )
     remarks = [*loaded.remarks, *failed]
+    if settings.model is not None and relations == GIVEN:
+        remarks.append(
+            "The responses have relations between their claims, so the model was not asked; "
+            f"--relations {SENSES} asks it."
+        )
     remarks += relation_remarks((reading.seen for reading in readings), settings.encoding)
     if stateless:
         remarks.append(
@@ -234,8 +239,8 @@ def _relating(
         for name in ("window", "most"):
             if getattr(settings, name) is not None:
                 raise InputError(
-                    f"--{name} says which pairs are asked about; with the relations that are given "
-                    "none is: name others with --relations"
+                    f"--{name} says which pairs are asked about, and the relations are given; add "
+                    f"--relations {'lexical' if model is None else SENSES}"
                 )
         return lambda graph: graph
 
@@ -261,7 +266,7 @@ def _relating(
         if model is None:
             raise InputError("--relations senses needs a language model; name one with --model")
         return lambda graph: with_senses(graph, model, pairs(graph), least=settings.least)
-    judge, _ = relation_model(relations, model, openness=settings.openness)
+    judge, _ = relation_model(relations, model, openness=settings.openness, also=(GIVEN, SENSES))
     return lambda graph: with_judged_claims(graph, judge, pairs(graph), least=settings.least)
 
 

@@ -64,7 +64,7 @@ def prices_per_million(price_in: float | None, price_out: float | None) -> Price
     if price_in is None and price_out is None:
         return None
     if price_in is None or price_out is None:
-        raise InputError("one price of tokens is missing; give both price_in and price_out")
+        raise InputError("one price of tokens is missing; give both --price-in and --price-out")
     for name, price in (("price_in", price_in), ("price_out", price_out)):
         if not 0.0 <= price < math.inf:
             raise InputError(f"{name} is {price}; give US dollars per million tokens, from 0")

@@ -205,7 +205,8 @@ def test_corrections_that_cannot_be_made_are_refused() -> None:
         relation_correction="batch",
     )
     refused("needs the probe", asked_of, biased, relation_correction="probe")
-    refused("is unknown", asked_of, biased, relation_correction="bach")
+    refused("did you mean 'batch'", asked_of, biased, relation_correction="bach")
+    refused("no.json: there is no such file", asked_of, biased, relation_correction="no.json")
 
 
 def test_a_wrong_file_of_a_correction_is_refused(folder: Path) -> None:

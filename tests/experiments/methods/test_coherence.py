@@ -112,6 +112,16 @@ def test_a_language_model_says_how_claims_stand_to_each_other(tmp_path: Path) ->
     assert again["agreement"].tolist() == measured["responses"]["agreement"].tolist()
 
 
+def test_a_model_that_the_relations_leave_nothing_to_ask_is_named() -> None:
+    model = AnsweringModel(lambda _: "hm")
+    assert "so the model was not asked" in str(coherence([graph("r", EXCLUSIVE)], model=model))
+    assert model.asked == []
+    # Without the model, or with relations that are asked for, nothing is to be said.
+    assert "was not asked" not in str(coherence([graph("r", EXCLUSIVE)]))
+    assert "was not asked" not in str(coherence([graph()], model=model))
+    assert model.asked
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     measured = coherence([graph()], model=AnsweringModel(lambda _: "hm"))
     assert measured.incomplete
@@ -131,10 +141,14 @@ def test_the_lexical_model_needs_no_key(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    refused("window.*relations that are given", coherence, [graph("r", EXCLUSIVE)], window=2)
+    related = [graph("r", EXCLUSIVE)]
+    refused("window.*add .*relations.* lexical", coherence, related, window=2)
+    model = AnsweringModel(lambda _: "hm")
+    refused("window.*add .*relations.* senses", coherence, related, window=2, model=model)
     refused("no response has claims", coherence, [FactGraph("r", ())])
     refused("senses needs a language model", coherence, [graph()], relations="senses")
-    refused("unknown", coherence, [graph()], relations="psychic")
+    refused("lexicl'.*is unknown .did you mean 'lexical'", coherence, [graph()], relations="lexicl")
+    refused("use one of given, senses, lexical", coherence, [graph()], relations="psychic")
     refused("claims have no texts", coherence, [FactGraph("r", (Atom("a"), Atom("b")))])
     refused("encoding", coherence, [graph()], encoding="tables")
 
