@@ -28,13 +28,9 @@ class Dependencies:
     on: Integers
 
     def of(self, kept: NDArray[np.bool_]) -> Dependencies:
-        """Dependencies among the claims of a mask, (n,), by their positions there.
-
-        Args:
-            kept: mask that holds whole responses.
-        """
+        """Dependencies among the claims of a mask, (n,), by their positions there."""
         position = np.cumsum(kept) - 1
-        inside = kept[self.claims]
+        inside = kept[self.claims] & kept[self.on]
         return Dependencies(position[self.claims[inside]], position[self.on[inside]])
 
 

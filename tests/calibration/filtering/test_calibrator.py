@@ -18,6 +18,7 @@ from calibration.filtering import (
     ScoredClaims,
     calibrator_of,
     conformal_filter,
+    exchangeability,
     filtered_precision,
     fit_calibrator,
     read_calibrator,
@@ -96,6 +97,15 @@ def test_the_promise_holds_in_each_group() -> None:
         assert np.mean(shares) > confidence - 4 * np.std(shares) / math.sqrt(trials)
     # A single threshold keeps its promise overall and breaks it in the group of a tenth.
     assert np.mean(pooled_reached) < 0.1
+
+
+def test_tests_of_exchangeability_are_corrected_for_groups(by_group: Calibrator) -> None:
+    old, new = two_kinds(400, 0), two_kinds(300, 1)
+    p_values = by_group.exchangeability(claims_of(new))
+    (before, after) = (each.p[~each.saturated] for each in (old, new))
+    (groups, others) = (each.responses[~each.saturated] for each in (old, new))
+    for name, value in exchangeability(before, groups, after, others).items():
+        assert p_values[("other",), name] == min(1.0, 2 * value)
 
 
 def test_a_group_with_too_few_labels_keeps_nothing() -> None:

@@ -59,6 +59,11 @@ def test_an_edge_outside_the_claims_is_refused() -> None:
     refused("or -1; give positions from 0 to 1", supported_scores, [0.5, 0.5], edges((0, -1)))
 
 
+def test_dependencies_among_some_claims_are_by_their_positions() -> None:
+    some = edges((1, 0), (2, 1), (4, 3), (4, 2)).of(np.array([True, False, True, True, True]))
+    assert list(zip(some.claims.tolist(), some.on.tolist(), strict=True)) == [(3, 2), (3, 1)]
+
+
 def chains(n: int, seed: int) -> tuple[ScoredClaims, np.ndarray]:
     """Responses of six claims, each of which depends on the one before and is false if it is."""
     generator = np.random.default_rng(seed)

@@ -258,27 +258,29 @@ def test_a_claim_is_kept_only_with_what_it_depends_on() -> None:
 
 def test_entailments_of_a_graph_are_dependencies() -> None:
     def graph(name: str, *, relates: bool = True) -> FactGraph:
-        atoms = (
-            Atom("a1", "It opened in 1890.", label=False),
-            Atom("a2", "It opened.", label=True),
+        texts = ("It opened in 1890.", "It opened.", "It stands.")
+        labels = (False, True, True)
+        atoms = tuple(
+            Atom(f"a{number}", text, label=label)
+            for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1)
         )
         relations = (
             Relation("a1", "a2", RelationKind.ENTAILMENT, 0.9),
-            Relation("a2", "a1", RelationKind.ENTAILMENT, 0.4),
+            Relation("a1", "a3", RelationKind.ENTAILMENT, 0.4),
         )
-        view = {"FR1": {"atoms": {"a1": {"p": 0.3}, "a2": {"p": 0.9}}}}
+        view = {"FR1": {"atoms": {"a1": {"p": 0.3}, "a2": {"p": 0.9}, "a3": {"p": 0.8}}}}
         return FactGraph(
             name, atoms, relations=relations if relates else (), metadata={METADATA_KEY: view}
         )
 
     old, new = [graph(f"o{number}") for number in range(20)], [graph("n")]
     free = keep(old, new, splits=2)
-    assert free["claims"]["kept"].tolist() == [False, True]
-    # The second claim follows from the first, whose score is lower.
+    assert free["claims"]["kept"].tolist() == [False, True, True]
+    # The second claim follows from the first, whose score is lower; the third unlikely does.
     findings = keep(old, new, depends="entailed_by", splits=2)
-    assert findings["claims"]["kept_text"].tolist() == ["dropped", "unsupported"]
-    refused("entailed_by: there is no such column", keep, [graph("o", relates=False)], new,
-            depends="entailed_by")  # fmt: skip
+    assert findings["claims"]["kept_text"].tolist() == ["dropped", "unsupported", "kept"]
+    unrelated = [graph("o", relates=False)]
+    refused("entailed_by: there is no such column", keep, unrelated, new, depends="entailed_by")
 
 
 def test_saved_thresholds_keep_the_same_claims_without_labels(tmp_path: Path) -> None:

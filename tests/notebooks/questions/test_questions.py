@@ -19,6 +19,7 @@ from notebooks.questions.few_calls import few_calls
 from notebooks.questions.few_labels import few_labels
 from notebooks.questions.i_bound import i_bound
 from notebooks.questions.kept_claims import kept_claims
+from notebooks.questions.kept_groups import SATURATED, kept_groups
 from notebooks.questions.labels_once import labels_once
 from notebooks.questions.real_graphs import View, compared
 from notebooks.questions.relation_prompts import relation_prompts
@@ -93,6 +94,7 @@ def small_views() -> Artifacts:
 SMALL: dict[str, Callable[[], Artifacts]] = {
     "few-calls": lambda: few_calls(data=(Path("at-odds"),), decisive=(0.5, 0.9)),
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
+    "kept-groups": lambda: kept_groups(data=(SATURATED,), splits=2),
     "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
     "labels-once": lambda: labels_once(labels=(12,), draws=2),
     "relation-prompts": relation_prompts,
