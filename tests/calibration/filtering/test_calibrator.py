@@ -100,12 +100,14 @@ def test_the_promise_holds_in_each_group() -> None:
 
 
 def test_tests_of_exchangeability_are_corrected_for_groups(by_group: Calibrator) -> None:
-    old, new = two_kinds(400, 0), two_kinds(300, 1)
+    old, new = two_kinds(400, 0), two_kinds(100, 1)
+    new = new._replace(p=new.p**1.2)
     p_values = by_group.exchangeability(claims_of(new))
     (before, after) = (each.p[~each.saturated] for each in (old, new))
     (groups, others) = (each.responses[~each.saturated] for each in (old, new))
     for name, value in exchangeability(before, groups, after, others).items():
         assert p_values[("other",), name] == min(1.0, 2 * value)
+    assert 0 < p_values[("other",), "mean probability"] < 0.9
 
 
 def test_a_group_with_too_few_labels_keeps_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_dependencies_of_biographies_are_kept() -> None:
 
 
 def test_a_rival_on_the_same_splits_and_finished_parts(tmp_path: Path) -> None:
-    small = {"data": ("selfcheck", SATURATED), "splits": 3}
+    small: dict[str, Any] = {"data": ("selfcheck", SATURATED), "splits": 3}
     export, rival, parts = tmp_path / "claims.json", tmp_path / "kept.json", tmp_path / "parts"
     kept_groups(export=export, **small)
     content = json.loads(export.read_text("utf-8"))
