@@ -48,7 +48,7 @@ _SUSPECT = 0.05
 
 _IN_FILE = (
     *("precision", "confidence", "guarantee", "choosing", "splits", "seed", "by", "depends"),
-    *("label", "true", "irrelevant", "save"),
+    *("label", "true", "irrelevant_label", "save"),
 )
 """Settings of a calibration, which a saved one has already."""
 

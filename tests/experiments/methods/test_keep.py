@@ -308,6 +308,7 @@ def test_saved_thresholds_keep_the_same_claims_without_labels(tmp_path: Path) ->
     ("options", "message"),
     [
         ({"use": "x.json", "precision": 0.8}, "`precision` belongs to the calibration that x.json"),
+        ({"use": "x.json", "irrelevant_label": "IR"}, "`irrelevant_label` belongs to the calib"),
         ({"use": "x.json", "by": "kind"}, "`by` belongs to the calibration that x.json holds"),
         (
             {"guarantee": "coherent"},
