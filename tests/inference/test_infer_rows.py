@@ -196,7 +196,9 @@ def test_hundred_thousand_rows_take_bounded_memory() -> None:
     whole = infer_rows(graph, frame.head(40_000), "exact")
     # As many bytes a line as the docstring says.
     assert whole.memory_usage(deep=True).sum() < 32 * len(whole)
-    pd.testing.assert_frame_equal(first, whole.iloc[: len(first)])
+    # pandas' assert_frame_equal takes half a minute for two million rows with categories.
+    assert first.equals(whole.iloc[: len(first)])
+    assert (first.dtypes == whole.dtypes).all()
 
 
 def test_impossible_is_the_error_of_infer() -> None:
