@@ -108,11 +108,13 @@ def delta_interval(
 
 
 def wilson_interval(share: Any, trials: Any, level: float) -> Ends:
-    """Wilson's intervals of shares of independent trials, (k,) (Wilson 1927)."""
+    """Wilson's intervals of shares of independent trials, (k,) (Wilson 1927).
+
+    The ends equal those of `proportion_confint` of statsmodels, whose import takes most of a second
+    of processor time.
+    """
     from scipy.special import ndtri
 
-    # statsmodels' proportion_confint gives the same numbers (a test says so) and takes a second to
-    # import.
     n = np.asarray(trials, dtype=np.float64)
     p = np.asarray(share, dtype=np.float64) * n / n
     z = -ndtri((1 - level) / 2.0)

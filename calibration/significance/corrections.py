@@ -27,6 +27,9 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
     """Correct p-values for multiple comparisons.
 
+    The results equal those of `multipletests` of statsmodels, whose import takes longer than
+    everything else in a table of a small study.
+
     Args:
         p_values: p-values (n,); nan for undefined tests, which stay nan and are not counted.
         method: ``holm`` or ``benjamini-hochberg``.
@@ -48,10 +51,6 @@ def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
     corrected = np.full(values.shape, np.nan)
     corrected[done] = (_holm if chosen is Correction.HOLM else _benjamini_hochberg)(values[done])
     return corrected
-
-
-# A test checks equality with statsmodels' multipletests. Importing statsmodels would take longer
-# than everything else in a table of a small study.
 
 
 def _holm(values: Floats) -> Floats:
