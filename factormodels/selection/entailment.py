@@ -28,25 +28,29 @@ BATCH = 256
 class CachedRelations:
     """A relation model that asks another one about each pair of texts only once.
 
-    Pairs are identified by their texts and ids. Missing judgments are asked for again.
+    Pairs are identified by their texts and ids.
 
     Attributes:
         model: the relation model that answers.
-        batch: pairs per call of the model.
+        batch: maximum number of pairs per call of the model; None: no limit.
+        keep_missing: whether a missing judgment is kept as an answer. By default it is asked for
+            again.
         asked: number of pairs asked about.
         calls: number of calls of the model, of up to `batch` pairs each.
         missing: number of missing judgments.
     """
 
     model: RelationModel
-    batch: int = BATCH
+    batch: int | None = BATCH
+    keep_missing: bool = False
     asked: int = 0
     calls: int = 0
     missing: int = 0
-    _known: dict[TextPair, Judgement] = field(default_factory=dict, repr=False)
+    _known: dict[TextPair, Judgement | Missing] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
+        batch = 1 if self.batch is None else self.batch
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
             raise InputError(f"batch is {self.batch!r}; give a whole number from 1")
 
     @property
@@ -57,17 +61,17 @@ class CachedRelations:
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """Return one answer per pair, in order."""
         fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        failed: dict[TextPair, Missing] = {}
-        for start in range(0, len(fresh), self.batch):
-            group = fresh[start : start + self.batch]
+        failed: dict[TextPair, Judgement | Missing] = {}
+        step = self.batch or max(len(fresh), 1)
+        for start in range(0, len(fresh), step):
+            group = fresh[start : start + step]
             self.calls += 1
             self.asked += len(group)
             for pair, answer in zip(group, self.model.judge(group), strict=True):
-                if isinstance(answer, Missing):
-                    failed[pair] = answer
-                    self.missing += 1
-                else:
-                    self._known[pair] = answer
+                is_missing = isinstance(answer, Missing)
+                self.missing += is_missing
+                known = failed if is_missing and not self.keep_missing else self._known
+                known[pair] = answer
         return [failed[pair] if pair in failed else self._known[pair] for pair in pairs]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.asking.relation_models import content_hash, relation_model
+from experiments.evaluators.core import claims_with_sources
 from experiments.evaluators.core_choices import CoreChoices
 from experiments.study.config import EVERYTHING, SelectionChoice
 from experiments.study.data import StudyData
@@ -17,17 +18,11 @@ from experiments.study.rows import FAILED
 from experiments.study.units import sentence
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
-from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json import plain_hash
 from factormodels.io.store.results import KeptValues
 from factormodels.nouns import counted
-from factormodels.selection import (
-    Core,
-    SolverSettings,
-    select,
-    subclaims_of,
-)
+from factormodels.selection import Core, SolverSettings, select
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,9 +259,7 @@ def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
     """Selection of a response; any error is recorded as its failure."""
     try:
         core = solver.core(graph)
-        # Only `share` needs the sentences, and splitting them takes time.
-        sentences = None if core.share is None else sentences_of(graph)
-        selection = select(subclaims_of(graph, sentences), core)
+        selection = select(claims_with_sources(graph, core.share), core)
     except Exception as error:
         logger.debug("nothing could be selected of %s", graph.id, exc_info=error)
         return Selected((), FAILED, error=sentence(error))

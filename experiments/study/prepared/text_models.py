@@ -52,13 +52,7 @@ from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model import LanguageModel, lacking_parameters
 from factormodels.extraction.language_model.accounting import Consumption, Ledger, total
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
-from factormodels.extraction.relation_models.base import (
-    Judgement,
-    Missing,
-    RelationModel,
-    TextPair,
-    counted_fallbacks,
-)
+from factormodels.extraction.relation_models.base import RelationModel, counted_fallbacks
 from factormodels.extraction.stages.assessors import assess, verdict_fallbacks
 from factormodels.extraction.stages.relations import (
     EXTRACTED_VARIANTS,
@@ -72,6 +66,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.store.results import KeptValues
 from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
 from factormodels.metadata.recorded_verdicts import recorded_marks, verdicts_of
+from factormodels.selection import CachedRelations
 from factormodels.variants import merge_duplicate_contexts
 
 RELATIONS, ASSESSING = "relation_models", "assessors"
@@ -466,7 +461,7 @@ def ask_texts(
     by_title = {
         (opened_model.model.key, opened_model.model.title): opened_model for opened_model in opened
     }
-    remembering: tuple[TextRequest, _Remembering] | None = None
+    remembering: tuple[TextRequest, CachedRelations] | None = None
     for request in sorted(set(requests), key=_order):
         opened_model = by_title[request.key, request.title]
         graph = by_name[request.dataset][request.response]
@@ -474,7 +469,9 @@ def ask_texts(
         # The order keeps the variants of a response together, so one response at a time is
         # remembered.
         if opened_model.relations is not None and (remembering is None or remembering[0] != of_all):
-            remembering = (of_all, _Remembering(opened_model.relations))
+            # A missing answer is a result of the run until `--retry-failed`.
+            cached = CachedRelations(opened_model.relations, batch=None, keep_missing=True)
+            remembering = (of_all, cached)
         try:
             # The user must fix an InputError (a key, a replay), which ends the run; any other error
             # concerns this response alone.
@@ -606,24 +603,6 @@ def _correction_facts(wanted: str | RelationCorrection) -> dict[str, Any]:
 
 def _path(loaded: LoadedStudy, choice: RelationModelChoice) -> Path | None:
     return None if choice.path is None else loaded.folder / choice.path
-
-
-class _Remembering:
-    """A relation model that is asked about each pair of texts and ids once."""
-
-    def __init__(self, model: RelationModel) -> None:
-        self._model = model
-        self._known: dict[TextPair, Judgement | Missing] = {}
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        new = [pair for pair in pairs if pair not in self._known]
-        if new:
-            self._known.update(zip(new, self._model.judge(new), strict=True))
-        return [self._known[pair] for pair in pairs]
 
 
 def _order(request: TextRequest) -> tuple[Any, ...]:

@@ -174,6 +174,14 @@ def test_a_cache_asks_each_pair_once_in_batches() -> None:
     refused("batch is 0", CachedRelations, model, batch=0)
 
 
+def test_a_cache_may_keep_missing_judgments_and_ask_for_all_pairs_at_once() -> None:
+    model = TableRelations({}, missing=frozenset({("A.", "B.")}))
+    cache = CachedRelations(model, batch=None, keep_missing=True)
+    for _ in range(2):
+        assert select(claims("A.", "B.", "C."), Core(cache)).missing == 1
+    assert (model.batches, cache.missing) == ([6], 1)
+
+
 def test_equal_texts_entail_each_other_unasked() -> None:
     model = TableRelations({})
     assert select(claims("A b.", " a  B."), Core(model)).solution.chosen == (0,)
