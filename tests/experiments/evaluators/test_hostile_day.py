@@ -15,7 +15,7 @@ from tests.experiments.conftest import invoke
 
 pytestmark = [pytest.mark.service, pytest.mark.kill, pytest.mark.slow]
 
-RESPONSES = 5
+RESPONSES = 3
 
 
 def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(keyed: Path) -> None:
