@@ -15,6 +15,7 @@ import math
 import os
 import signal
 import sys
+from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.prompts import load_prompt
 from factormodels.extraction.stages.relations import relation_pairs
+from factormodels.fact_graph import FactGraph
+from factormodels.io.formats.factcheck_bench import passage_key
 from factormodels.io.formats.factscore_passages import with_passages
 from factormodels.io.relation_record import (
     ORDERS,
@@ -105,9 +108,10 @@ def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[Pa
             raise InputError(f"{texts}: its passages are in a file beside it; give --passages")
         graphs = with_passages(read_many(texts), passages)
         pairs = [
-            PairOfResponse(graph.id, pair)
+            PairOfResponse(graph.id, replace(pair, source=names.get(pair.source, "")))
             for graph in graphs
             if graph.id in embedded
+            for names in [_embedded_names(graph, embedded[graph.id])]
             for pair in relation_pairs(graph, "FR1")
         ]
     for each in pairs:
@@ -116,6 +120,13 @@ def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[Pa
         if each.pair.source not in ids or each.pair.target not in ids:
             raise InputError(f"{texts}: this is not the file that {dataset} was made from")
     return pairs
+
+
+def _embedded_names(graph: FactGraph, embedded: FactGraph) -> dict[str, str]:
+    """Return the ids that an embedded response has for the passages of a graph, by their ids."""
+    by_key = {context.key: context.id for context in embedded.contexts}
+    keys = {context.id: passage_key(context.text) for context in graph.contexts}
+    return {name: by_key[key] for name, key in keys.items() if key in by_key}
 
 
 def lexical_record(texts: Path) -> str:

@@ -1,0 +1,70 @@
+"""What is recorded of a dataset: the pairs of its owner's file, by the ids of the embedded one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from experiments.evaluators.recorded_relations import judged_pairs
+from factormodels import datasets
+from factormodels.claims import JUDGED_KINDS, RelationKind
+from factormodels.io.relation_record import parse_relation_record
+from tests.real_model.record import (
+    BENCH,
+    BIOGRAPHIES,
+    lexical_record,
+    pairs_of,
+    processor_seconds,
+)
+from tests.refusals import refused
+
+BENCH_FILE = Path("factcheck_bench", "factcheck-GPT-benchmark.jsonl")
+
+
+@pytest.mark.shared
+def test_the_pairs_of_factcheck_bench_are_those_that_people_judged(shared_data: Path) -> None:
+    stances = {"irrelevant": (RelationKind.NEUTRAL, 1.0)}
+    judged = judged_pairs(datasets.load(BENCH, stances=stances).graphs)
+    pairs = pairs_of(BENCH, shared_data / BENCH_FILE)
+    keys = [(each.response, each.pair.source, each.pair.target) for each in pairs]
+    assert len(keys) == len(set(keys)) == 3098
+    assert set(keys) == set(judged)
+    assert all(each.pair.premise and each.pair.hypothesis for each in pairs)
+
+
+@pytest.mark.shared
+def test_the_pairs_of_biographies_are_those_that_were_retrieved(shared_data: Path) -> None:
+    folder = shared_data / "factscore_chatgpt"
+    texts, passages = folder / "ChatGPT.jsonl", folder / "passages_bm25.jsonl.gz"
+    retrieved = {
+        (graph.id, context.id, claim)
+        for graph in datasets.load(BIOGRAPHIES).graphs
+        for context in graph.contexts
+        for claim in context.retrieved_for
+    }
+    pairs = pairs_of(BIOGRAPHIES, texts, passages)
+    keys = [(each.response, each.pair.source, each.pair.target) for each in pairs]
+    assert len(keys) == len(retrieved) == 23_719
+    assert set(keys) == retrieved
+    refused("its passages are in a file beside it", pairs_of, BIOGRAPHIES, texts)
+
+
+@pytest.mark.shared
+def test_the_embedded_record_of_the_lexical_model_is_made_again(shared_data: Path) -> None:
+    made = parse_relation_record(lexical_record(shared_data / BENCH_FILE), "made")
+    kept = datasets.relation_record(f"{BENCH}.lexical")
+    assert made.origin == kept.origin
+    for answer, other in zip(made.answers, kept.answers, strict=True):
+        assert answer.key == other.key
+        # The optimum of scikit-learn moves by its tolerance between versions.
+        assert answer.shares == pytest.approx(other.shares, abs=1e-3)
+        assert len(other.shares or ()) == len(JUDGED_KINDS)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+def test_processor_time_is_counted_and_not_time_of_the_day() -> None:
+    before = processor_seconds(os.getpid())
+    sum(number * number for number in range(2_000_000))
+    assert 0.0 < processor_seconds(os.getpid()) - before < 60.0
