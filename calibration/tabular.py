@@ -31,7 +31,7 @@ class Tabular:
     columns: ClassVar[tuple[str, ...]] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per row, with Python's own numbers."""
+        """Return a dict per row, with Python's own numbers."""
         if not self.columns:
             return [asdict(cast("Any", self))]
         values = [
@@ -80,7 +80,7 @@ class Frame(Tabular):
         return min((len(each) for each in self._columns.values()), default=0)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per row, with Python's own numbers."""
+        """Return a dict per row, with Python's own numbers."""
         lists = [each.tolist() for each in self._columns.values()]
         return [dict(zip(self._columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
@@ -101,5 +101,5 @@ class TableOf(Tabular, tuple[Row, ...]):
         return super().__new__(cls, rows)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per row."""
+        """Return a dict per row."""
         return [asdict(row) for row in self]

@@ -222,7 +222,7 @@ class Atom:
         if self.label is not None and not isinstance(self.label, bool):
             raise InputError(
                 f"label of atom {self.id!r}: {self.label!r} is neither true nor false; "
-                "leave it out where there is no judgement"
+                "leave it out if there is no judgment"
             )
 
 

@@ -147,7 +147,7 @@ class Regression:
 
     @cached_property
     def labeled(self) -> NDArray[np.bool_]:
-        """Which claims are labeled, bool (n,)."""
+        """True for labeled claims, bool (n,)."""
         return ~np.isnan(self.observed)
 
     @cached_property
@@ -257,7 +257,7 @@ class Coefficient(Linearized):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """Which claims are labeled, bool (n,)."""
+        """True for labeled claims, bool (n,)."""
         return self.regression.labeled
 
     def linear(self, power: float) -> Linear:

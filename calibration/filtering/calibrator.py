@@ -51,7 +51,7 @@ _FILE = LearnedFormat(
     1,
     "calibrator",
     "give the file that factormodels keep --save wrote",
-    "calibrate anew with keep --save",
+    "calibrate again with keep --save",
 )
 
 _MOST_WEIGHT = 1e6
@@ -206,8 +206,7 @@ def fit_calibrator(
     the responses of each group chooses the score, and the others calibrate it: given the score,
     the calibrating responses are exchangeable with a new response, so that the guarantee holds.
 
-    Claims without a label are not counted. Their scores still limit those of the claims that
-    depend on them.
+    Claims without a label are not counted. Their scores still limit the scores of dependent claims.
 
     Args:
         claims: the claims of the labeled responses.

@@ -18,7 +18,7 @@ _LEAST = 1e-4
 """Scores closer to 0 or 1 count as this far away, so that no log odds is infinite."""
 
 _PRIOR = 2.0
-"""Weight of the pseudo-observation, half true, that pulls each coefficient towards 0. With it the
+"""Weight of the pseudo-observation, half true, that pulls each coefficient toward 0. With it the
 likelihood has a maximum even if the labels are separated."""
 
 _FOLDS = 5

@@ -105,7 +105,7 @@ class Promise:
     def fewest_responses(self) -> int:
         """Fewest calibration responses with which any claim can be kept."""
         if self.guarantee is Guarantee.MEAN:
-            # The added loss of 1 must not exceed what is allowed.
+            # The added loss of 1 must not exceed the allowed loss.
             return max(1, math.ceil((1 / (1 - self.precision)) * (1 - _SLACK)) - 1)
         return max(1, math.ceil(self.confidence / (1 - self.confidence) * (1 - 1e-9)))
 

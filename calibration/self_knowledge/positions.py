@@ -75,7 +75,7 @@ class PositionTable(Tabular):
             raise InputError(f"there is no quantity {name!r}; choose one of {names}") from None
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per quantity and position; undefined numbers are nan."""
+        """Return a row per quantity and position; undefined numbers are nan."""
         return [
             {
                 "quantity": name,
@@ -219,7 +219,7 @@ def _check_judged(judged: Any, *settings: Setting) -> None:
     if not judged.any():
         names = " and ".join(setting.value for setting in settings)
         raise InputError(
-            f"no supported or unsupported claim has a judgement in {names}; "
+            f"no supported or unsupported claim has a judgment in {names}; "
             "choose a setting in which the model was asked"
         )
 

@@ -23,7 +23,7 @@ def untracked(_what: str, _steps: int) -> AbstractContextManager[Callable[[], No
 
 @dataclass(frozen=True)
 class AnalysisContext:
-    """What an analysis is run with, beside its settings.
+    """Context of an analysis: its inputs other than settings.
 
     Attributes:
         study: name of the study.

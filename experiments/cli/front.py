@@ -436,7 +436,7 @@ def _as_typed(value: Any) -> Any:
 
 @cache
 def _with_output(kind: type[Settings]) -> type[Output]:
-    """One class with the settings of a command and of its output; the latter take precedence."""
+    """Combine the settings of a command and of its output, which take precedence, in one class."""
     both: type[Output] = new_class(kind.__name__, (Output, kind))
     return both
 

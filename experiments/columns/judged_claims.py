@@ -615,7 +615,7 @@ def _answers(value: Any, where: str) -> list[ModelJudgement]:
         truth = truth_of(word, letters=True)
         if truth is None:
             raise InputError(
-                f"{where}: {shown(word)} is not a judgement; write correct or incorrect, yes or "
+                f"{where}: {shown(word)} is not a judgment; write correct or incorrect, yes or "
                 "no, true or false, or A, B or C; leave it empty if there is none"
             )
         judgements.append(truth)

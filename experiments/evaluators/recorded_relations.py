@@ -160,7 +160,7 @@ def relation_score_row(
 ) -> dict[str, Any]:
     """Return accuracy, log loss, Brier score and ECE of relations, with intervals over responses.
 
-    The ECE is that of the probability of the likeliest relation.
+    The ECE is computed from the probability of the likeliest relation.
 
     Args:
         p: probabilities of entailment, contradiction and neutral, (n, 3).

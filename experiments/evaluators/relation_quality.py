@@ -249,7 +249,7 @@ def fit_lexical(labeled: Sequence[LabeledPair], *, folds: int = 10) -> LexicalFi
 
 
 def distribution(answer: Judgement) -> tuple[float, float, float]:
-    """A judgement's probabilities of (entailment, contradiction, neutral).
+    """A judgment's probabilities of (entailment, contradiction, neutral).
 
     If the answer has the probability of its own relation alone, the other two share the rest.
     """

@@ -57,14 +57,15 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
     """The guarantee for kept claims."""
 
     precision: Annotated[float, Field(gt=0, le=1), USUAL] = 0.9
-    """Least share of true claims among those that are kept of a response."""
+    """Smallest share of true claims among the kept claims of a response."""
 
     confidence: Annotated[float, Field(gt=0, lt=1), USUAL] = 0.9
     """Probability that a new response has that precision."""
 
     guarantee: Annotated[Literal["probability", "mean", "coherent"], USUAL] = "probability"
-    """Promise the precision of a response with --confidence, or in the mean over responses; or,
-    coherent, with --confidence no false claim in what is kept, with --depends."""
+    """Guarantee the precision of a response with --confidence, or its mean over responses; or,
+    coherent, with --confidence no false claim in the kept set, with --depends.
+    """
 
     save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
     """Write the calibrated thresholds to this file (JSON), for --use."""
@@ -73,10 +74,10 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
     """Use thresholds of --save on a table without labels."""
 
     answers: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
-    """Write the answers with what is kept to this file: .txt, .md, .html, .json or .jsonl."""
+    """Write the answers with their kept claims to this file: .txt, .md, .html, .json or .jsonl."""
 
     dropped: Annotated[Literal["strike", "remove"], USUAL] = "strike"
-    """What becomes of dropped claims in --answers: struck through, or removed."""
+    """Treatment of dropped claims in --answers: struck through, or removed."""
 
     choosing: Annotated[float, Field(gt=0, lt=1), Option("SHARE")] = 0.5
     """Share of the labeled responses that choose between several scores; the others calibrate."""
@@ -115,19 +116,19 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
 def keep(
     labeled: Data | None = None, new: Data | None = None, *, settings: KeepSettings
 ) -> Findings:
-    """Keep the claims of new answers that are sure enough, with a guarantee.
+    """Keep sufficiently probable claims of new answers, with a guarantee.
 
-    The threshold on probabilities is conformal (Mohri and Hashimoto 2024): learned on labeled
-    responses, it promises that with --confidence the claims that are kept of a new response have at
-    least --precision, whatever the probabilities are worth; poor ones only cost claims. New
-    responses must be exchangeable with the labeled ones: of the same kind, by the same model,
-    judged alike. What can be seen of that without labels is tested, and the promise is tried on
-    random halves of the labeled responses.
+    The threshold on probabilities is conformal (Mohri and Hashimoto 2024): it is calibrated on
+    labeled responses and guarantees that with --confidence the kept claims of a new response have
+    at least --precision, for any probabilities; poor ones only cost claims. New responses must be
+    exchangeable with the labeled ones: of the same kind, by the same model, judged alike.
+    Differences visible without labels are tested, and the guarantee is tried on random halves of
+    the labeled responses.
 
-    With --by each group has its own threshold, and the promise holds in each. With several scores
+    With --by each group has its own threshold, and the guarantee holds in each. With several scores
     a part of the labeled responses chooses one of them, or a logistic regression of all, and the
     others calibrate it. With --depends a claim is kept only with the claims that it depends on, and
-    --guarantee coherent promises a kept set without a false claim (Rubin-Toles et al. 2025).
+    --guarantee coherent guarantees a kept set without a false claim (Rubin-Toles et al. 2025).
 
     Examples::
 
@@ -144,7 +145,7 @@ def keep(
         labeled: Responses with probabilities and labels, as `factormodels score` takes them; with
             --use the new responses.
         new: New responses with probabilities from the same source.
-        settings: how; in Python the fields may be named instead.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the data cannot be read, or an option does not fit them.
@@ -230,7 +231,7 @@ def _used(settings: KeepSettings, *given: Data | None) -> Findings:
         if name in settings.model_fields_set:
             raise InputError(
                 f"--{option_of(KeepSettings, name).name} belongs to the calibration that "
-                f"{settings.use} holds; leave it out, or calibrate anew without --use"
+                f"{settings.use} holds; leave it out, or calibrate again without --use"
             )
     path = Path(str(settings.use))
     calibrator = read_calibrator(path)
@@ -246,7 +247,7 @@ def _used(settings: KeepSettings, *given: Data | None) -> Findings:
     sentences, tables, remarks = _applied(calibrator, fresh, settings)
     if calibrator.edited:
         remarks.append(
-            f"{path} has no digest: nothing shows that its numbers are those that were calibrated."
+            f"{path} has no digest: nothing shows that its numbers are the calibrated ones."
         )
     sentences = [_promised(calibrator), *sentences, _tried(calibrator), *_too_few(calibrator)]
     return Findings(
@@ -259,7 +260,7 @@ def _used(settings: KeepSettings, *given: Data | None) -> Findings:
 def _applied(
     calibrator: Calibrator, fresh: ScoredTable, settings: KeepSettings
 ) -> tuple[list[str], dict[str, Table], list[str]]:
-    """Sentences on what is kept of new responses, tables of it, and remarks."""
+    """Sentences and tables on the kept claims of new responses, and remarks."""
     scores = calibrator.combination.scores(fresh.claims.values)
     kept = calibrator.keep(fresh.claims)
     claims = _claims(fresh, scores, kept, _unsupported(calibrator, fresh, scores, kept))
@@ -282,7 +283,7 @@ def _applied(
     if taught:
         remarks.append(
             f"Labels of {counted(len(taught), 'new response')} ({some_of(taught)}) taught their "
-            "probabilities: the guarantee does not hold for what is kept of them."
+            "probabilities: the guarantee does not hold for their kept claims."
         )
     shown = 'response | claim | p:3 | kept_text ""'
     tables = {

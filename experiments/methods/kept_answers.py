@@ -64,7 +64,7 @@ def _joined(parts: Sequence[tuple[str, bool]], shown: str, *, strike: bool) -> s
 
 
 def written_answers(by_response: Any, suffix: str, *, strike: bool) -> str:
-    """All answers with what is kept, as text of a file.
+    """Text of a file with all answers and their kept claims.
 
     Args:
         by_response: claims grouped by response.
@@ -99,6 +99,6 @@ def written_answers(by_response: Any, suffix: str, *, strike: bool) -> str:
             f'<h2>{escape(response)}</h2>\n<p style="white-space: pre-line">{text}</p>'
             for response, text in texts.items()
         )
-        head = '<head><meta charset="utf-8"><title>What is kept</title></head>'
+        head = '<head><meta charset="utf-8"><title>Kept claims</title></head>'
         return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'
     return "\n\n".join(f"{response}\n{text}" for response, text in texts.items()) + "\n"

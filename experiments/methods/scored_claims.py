@@ -58,7 +58,7 @@ class ScoredTable:
             no other group has.
         names: columns of the scores.
         source: what the table is called.
-        remarks: what a reader must know of how they were read.
+        remarks: remarks on how they were read.
     """
 
     claims: ScoredClaims
@@ -143,7 +143,7 @@ def with_scores(claims: ClaimFrame, columns: ScoreColumns) -> ScoredTable:
 
 
 def _asked(names: Sequence[str], table: DataTable) -> tuple[str, ...]:
-    """Names of columns, those that are no column taken apart at their commas."""
+    """Names of columns; a name that is not a column is split at commas."""
     parts: list[str] = []
     for name in names:
         parts += [name] if name in table.columns else [each.strip() for each in name.split(",")]
@@ -172,7 +172,7 @@ def _split_remark(claims: ClaimFrame, by: Sequence[str]) -> list[str]:
 
 
 def _dependencies(rows: pd.DataFrame, table: DataTable) -> Dependencies:
-    """Edges from each claim to those that its cell of dependencies names.
+    """Edges from each claim to the claims that its cell of dependencies names.
 
     Raises:
         InputError: if claims have no ids, or a cell names no claim of the response.

@@ -276,7 +276,7 @@ def _remarks(
     missing = sum(selection.missing for _, selection in selections)
     if missing:
         sentences.append(
-            f"{counted(missing, 'judgement')} {is_or_are(missing)} missing; a missing one "
+            f"{counted(missing, 'judgment')} {is_or_are(missing)} missing; a missing one "
             "excludes nothing."
         )
     if unjudged:

@@ -76,8 +76,9 @@ class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings
     the table's folder."""
 
     scope: Scope = None
-    """Which documents a claim is searched for in: all, or own, those of its response: named by
-    --documents-of (own is then the default), or under its id in --documents."""
+    """Documents to search for a claim: all, or own, the documents of its response: named by
+    --documents-of (own is then the default), or under its id in --documents.
+    """
 
     retriever: Annotated[str | None, Option("NAME")] = None
     """A search instead of documents: wikipedia or google."""
@@ -155,7 +156,7 @@ def ask_claims(
     settings: Sequence[str],
     session: Session,
 ) -> tuple[list[dict[str, Any]], list[str], bool]:
-    """Ask a model of its own claims, durably where there is an output.
+    """Ask a model about its own claims; with an output, answers are kept.
 
     Args:
         graphs: its responses.
@@ -164,12 +165,12 @@ def ask_claims(
         session: who is asked.
 
     Returns:
-        A row per labeled claim, in the columns that `judged_claims` knows; what a reader must
-        know, a sentence each; and whether a response has no result, or a stage no answer.
+        A row per labeled claim, in the columns that `judged_claims` knows; remarks, a sentence
+        each; and whether a response has no result, or a stage no answer.
 
     Raises:
         InputError: for what cannot be asked, or as `assess_responses`.
-        LimitReachedError: if no more may be asked; what was answered is kept.
+        LimitReachedError: if no more may be asked; answers so far are kept.
     """
     model = session.needed_model("asking takes")
     stages: list[Stage] = [_refusal_stage(model)]
@@ -226,11 +227,11 @@ def ask_claims(
     reason = f": {missing[0]}" if missing else ""
     if not any(name in row for row in rows for name in settings):
         raise InputError(
-            f"no claim has both a label and a judgement, so nothing can be measured{reason}"
+            f"no claim has both a label and a judgment, so nothing can be measured{reason}"
         )
     remarks = [
         f"{model.name} was asked of {counted(len(rows), 'claim')} in "
-        f"{counted(len(settings), 'setting')}; {counted(len(missing), 'judgement')} missing"
+        f"{counted(len(settings), 'setting')}; {counted(len(missing), 'judgment')} missing"
         + (f", of which none counts as false: the first, since {missing[0]}." if missing else ".")
     ]
     reasons = Counter(
@@ -240,7 +241,7 @@ def ask_claims(
         for reason in claim.get("unusable", {}).values()
     )
     remarks += [
-        f"{counted(count, 'judgement')} without a probability: {reason}."
+        f"{counted(count, 'judgment')} without a probability: {reason}."
         for reason, count in sorted(reasons.items())
     ]
     bare = [graph for graph in batch.graphs if not graph.atoms]
@@ -274,7 +275,7 @@ def _refusal_stage(model: WithPrompts) -> Stage:
         if graph.atoms:
             return graph
         (judged,) = judge_refusals([graph], model)
-        # Where the model says neither, the words of the response do.
+        # Without either from the model, the words of the response decide.
         declines = (
             bool(declining_clauses(graph.response)) if isinstance(judged, Failure) else judged
         )
@@ -286,7 +287,7 @@ def _refusal_stage(model: WithPrompts) -> Stage:
 def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:
     def stage(graph: FactGraph) -> FactGraph:
         labeled = _labeled(graph)
-        # What has no label would be paid for and count nowhere.
+        # A claim without a label would cost calls and never count.
         asked = replace(graph, atoms=tuple(labeled), contexts=(), relations=())
         judged = judge_own_claims(asked, model, settings=settings)
         facts = {

@@ -94,7 +94,7 @@ _ENOUGH_TO_REDRAW = 60
 """Responses from which on percentiles of the bootstrap cover as well as linearized intervals."""
 
 _HALF = 0.5
-"""Threshold of a confidence where none is given."""
+"""Default threshold of a confidence."""
 
 _FEWEST_RESPONSES = 4
 """Two halves of two responses each are the least that can be split."""
@@ -125,20 +125,20 @@ _STATUS = {
     "no_supported": "no supported claim",
     "no_unsupported": "no unsupported claim",
     "perfect": "SK = SU = 1: any σ solves equation 3",
-    "uninformative": "SK + SU = 1: judgements do not depend on truth",
+    "uninformative": "SK + SU = 1: judgments do not depend on truth",
     "always_known": "SK = 1: σ is 1 whatever F is",
     "always_unknown": "SU = 1: σ is 0 whatever F is",
     OUT_OF_RANGE: "out of its range [0, 1]",
 }
 
 _PLACES = (
-    "Position i/n of sentence i of n. Rogan-Gladen takes the law of judgements from all positions, "
-    "and from each what was judged there."
+    "Position i/n of sentence i of n. Rogan-Gladen takes SK and SU from all positions, "
+    "and the judged share from each."
 )
 
 
 class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
-    """What is measured."""
+    """Measurement."""
 
     threshold: Annotated[float | None, Field(ge=0, le=1), USUAL] = None
     """Confidence or share of votes that counts as judged correct. By default 0.5, or a majority of
@@ -148,7 +148,7 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
     """Other thresholds to tabulate, such as 0.5,0.7,0.9."""
 
     neither: Literal["incorrect", "exclude"] = "incorrect"
-    """How to count 'none of the above'."""
+    """Treatment of 'none of the above'."""
 
     interval: Literal["automatic", "bootstrap", "delta"] = "automatic"
     """Intervals over responses; automatic: delta under 60 responses, where it covers better."""
@@ -164,11 +164,11 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
 
     @property
     def intervals(self) -> IntervalSettings:
-        """How intervals are made."""
+        """Settings of intervals."""
         return IntervalSettings(self.interval, self.n_bootstrap, self.seed)
 
     def for_responses(self, count: int) -> SelfKnowledgeSettings:
-        """The same with the intervals that so many responses have."""
+        """Settings with the method of intervals for a number of responses."""
         if self.interval != AUTOMATIC:
             return self
         few = count < _ENOUGH_TO_REDRAW
@@ -178,7 +178,7 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
 
 @dataclass(frozen=True)
 class _Group:
-    """The claims of one model under one condition, and what was computed of them.
+    """Claims of one model under one condition, and their results.
 
     Attributes:
         model: the model.
@@ -207,14 +207,14 @@ class _Group:
 
 @front_door
 def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings:
-    """Measure what a model knows of its own claims: Self-Known, Self-Unknown, sigma, by position.
+    """Measure a model's knowledge of its own claims: Self-Known, Self-Unknown, sigma, by position.
 
     Shows, overall and by fifth of the response: factuality, SK, SU, flips, the share judged
     correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals
     the factuality, predicts the factuality of other responses, and compares models and conditions
-    in pairs. Columns with an obvious name are recognized, and
-    the command says which. Of labeled responses of which no model says anything, shows the share
-    and number of supported, unsupported and irrelevant claims by position.
+    in pairs. Columns with an obvious name are recognized and reported. For labeled responses
+    without a model's judgments, shows the share and number of supported, unsupported and irrelevant
+    claims by position.
 
     Examples::
 
@@ -227,11 +227,11 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
         self_knowledge("annotated.jsonl", bins=4)
 
     Args:
-        data: Claims with a label and what the model says about each: CSV, TSV, Parquet, JSON Lines
-            or JSON; or labeled responses: FActScore's or Factcheck-Bench's JSON Lines, fact
-            graphs, an embedded dataset. With --model the model's responses with labeled claims. In
-            Python also a data frame, records, or fact graphs.
-        settings: how; in Python the fields may be named instead.
+        data: Claims with a label and the model's judgment of each: CSV, TSV, Parquet, JSON Lines or
+            JSON; or labeled responses: FActScore's or Factcheck-Bench's JSON Lines, fact graphs, an
+            embedded dataset. With --model the model's responses with labeled claims. In Python also
+            a data frame, records, or fact graphs.
+        settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the data cannot be read, or an option is unknown or does not fit them.
@@ -249,16 +249,16 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
 
 
 def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
-    """Ask the model of its responses, and measure what it says."""
+    """Ask the model about its responses, and measure its answers."""
     for name in ClaimColumns.model_fields:
         if getattr(settings, name) and name != "setting":
             option = f"--{name.replace('_', '-')}"
             raise InputError(
-                f"{option}: the model is asked for its judgements, and the columns of responses "
+                f"{option}: the model is asked for its judgments, and the columns of responses "
                 "are known; leave it out"
             )
     if settings.threshold is not None or settings.sweep:
-        raise InputError("--threshold, --sweep: judgements have no threshold; leave them out")
+        raise InputError("--threshold, --sweep: judgments have no threshold; leave them out")
     source, loaded = name_of(cast("Data", data)), load_responses(data, settings.documents_of)
     graphs = loaded.graphs
     with asking(settings) as session:
@@ -268,15 +268,15 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
         if settings.dry_run:
             planned_stages = planned_probe(names) | planned_calls(graphs, wanted)
             calls = data_frame([*planned_stages.items()], ["stage", "calls"])
-            planned = Table(calls, columns_as("stage | calls:0"), "What would be asked.")
-            remark = ("And those that extract and label the claims of the others.",)
+            planned = Table(calls, columns_as("stage | calls:0"), "Calls that would be made.")
+            remark = ("Calls to extract and label the claims of other responses are not counted.",)
             sentences = (*loaded.remarks, *(remark if settings.extract else ()))
             return Findings(source, sentences, {"calls": planned})
         probed = first_probe([(name, session.model) for name in names])
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
     findings = _measured(read_judged_claims(rows, ClaimColumns()), source, settings)
     answers = data_frame(rows)
-    claims = Table(answers, text_columns(*map(str, answers.columns)), "What it said.")
+    claims = Table(answers, text_columns(*map(str, answers.columns)), "The model's answers.")
     asked = replace(
         findings,
         sentences=(*loaded.remarks, *findings.sentences, *remarks),
@@ -289,7 +289,7 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
 
 
 def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) -> Findings:
-    """What claims say: the tables, the tests and the figures."""
+    """Findings on claims: tables, tests and figures."""
     threshold, remarks = settings.threshold, table.remarks
     if threshold is None and table.kind == "confidence":
         threshold = _HALF
@@ -297,13 +297,13 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
         if parting:
             settings = settings.model_copy(update={"sweep": settings.sweep or parting})
             remarks = (
-                "The threshold of one half does not part these claims, of which nothing is told "
-                "so; others that do are tabulated: choose one with --threshold.",
+                "The threshold of one half does not separate these claims and is uninformative; "
+                "others are tabulated: choose one with --threshold.",
                 *remarks,
             )
     if table.kind == "judgement" and (threshold is not None or settings.sweep):
         raise InputError(
-            f"{source}: it holds judgements, which have no threshold; name a column of confidences "
+            f"{source}: it has judgments, which have no threshold; name a column of confidences "
             "with --confidence, or leave --threshold and --sweep out"
         )
     for value in settings.sweep:
@@ -349,7 +349,7 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
 
 
 def _parting(table: JudgedTable) -> tuple[float, ...]:
-    """Thresholds that part the claims, at most nine, where one half has all on one side."""
+    """Up to nine thresholds that separate the claims, if one half has all on one side."""
     scores = sorted(
         score
         for claims in table.groups.values()
@@ -390,7 +390,7 @@ def _group(
 
 
 def _setting_names(table: JudgedTable, threshold: float | None) -> dict[Setting, str]:
-    """What each setting is called on tables and figures: the paper's, or how answers were taken."""
+    """Name of each setting in tables and figures: the paper's, or the form of the answers."""
     how = {"judgement": "", "votes": "majority of votes", "confidence": ""}[table.kind]
     if threshold is not None:
         what = "share of votes" if table.kind == "votes" else "confidence"
@@ -430,7 +430,7 @@ def _of_each_setting(
 
 
 def _keyed(row: Mapping[str, Any], model: str, condition: str) -> dict[str, Any]:
-    """The row with what tells its group from others behind what it is called."""
+    """Row with the columns that distinguish its group after the names."""
     return {"of": row["of"], "model": model, "condition": condition, **row}
 
 
@@ -490,7 +490,7 @@ def _rows(
 
 
 def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) -> dict[str, Table]:
-    """The long frame, and what is printed of it: overall, by position, and by threshold."""
+    """Long frame, and its printed tables: overall, by position, and by threshold."""
     swept = frame["threshold"].notna()
     kinds = frame["setting"] == ""
     shown = frame[~swept & ~kinds & ~frame["quantity"].isin(_BALANCE) if judged else kinds]
@@ -605,7 +605,7 @@ def _predictions(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Tab
         group="of",
         note=(
             "Errors are root mean squares over splits. σ and F here use the labels of one half "
-            "alone; Rogan-Gladen also the judgements, without labels, of the other. Its error has "
+            "alone; Rogan-Gladen also the judgments, without labels, of the other. Its error has "
             "no bound where SK + SU comes near 1."
         ),
     )
@@ -682,7 +682,7 @@ def _comparisons(
 
 
 def _verdict(group: _Group, setting: Setting, titles: Mapping[Setting, str]) -> str:
-    """What was tested of a group, and what came of it, in words."""
+    """Test of a group and its result in words."""
     balance = group.balances[setting]
     rows = balance.rows()
     last = rows[-1]
@@ -718,7 +718,7 @@ def _verdict(group: _Group, setting: Setting, titles: Mapping[Setting, str]) -> 
         text += (
             f" Out of sample σ of one half of the responses misses the factuality of the other by "
             f"{row['difference']:+.3f} on average [{row['lower']:.3f}, {row['upper']:.3f}]; its "
-            f"error is {number(row['rmse_sigma'])}, that of the factuality of the first half "
+            f"error is {number(row['rmse_sigma'])}, against the factuality of the first half "
             f"{number(row['rmse_factuality'])}."
         )
     return text
@@ -737,7 +737,7 @@ def _range_remarks(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> l
             if out:
                 remarks.append(
                     f"{_of(group, titles[setting])}: Rogan-Gladen is out of its range [0, 1] at "
-                    f"{', '.join(out)}: the law of judgements there is not that of all positions."
+                    f"{', '.join(out)}: SK and SU there differ from those of all positions."
                 )
     return remarks
 

@@ -190,7 +190,7 @@ class Keyed(Settings):
         return made
 
     def given(self, *names: str) -> list[str]:
-        """Those of some keys that are present, in order, whatever their values."""
+        """Keys that are present among some keys, in order, with any value."""
         return [name for name in names if name in self.model_fields_set]
 
 

@@ -70,7 +70,7 @@ _ATOM: Mapping[str, Schema] = {
     **_NODE,
     "label": {
         "type": ["boolean", "null"],
-        "description": "the human judgement; null or absent where there is none",
+        "description": "the human judgment; null or absent if there is none",
     },
     "annotation": _text("the annotator's original label"),
     "sentence": {
@@ -302,7 +302,7 @@ def _atom(node: Mapping[str, Any], where: str) -> Atom:
     if not (label is None or isinstance(label, bool)):
         raise InputError(
             f"{where}: key 'label': {shown(label)} is neither true nor false; "
-            "give one of them, or leave the key out where there is no judgement"
+            "give one of them, or leave the key out if there is no judgment"
         )
     if sentence is not None and (type(sentence) is not int or sentence < 1):
         raise InputError(

@@ -58,7 +58,7 @@ class RecordedRelations:
             return recorded
         if self.unrecorded is not None:
             return Judgement(RelationKind.NEUTRAL, self.unrecorded, "recorded")
-        return Missing("no judgement of this pair is recorded")
+        return Missing("no judgment of this pair is recorded")
 
 
 def recorded_in_graphs(
@@ -141,7 +141,7 @@ def read_recorded(
         else:
             records += _record(record.value, location(path, record.line))
     if not records:
-        raise InputError(f"{path}: the file holds no judgement; give one JSON object per line")
+        raise InputError(f"{path}: the file has no judgment; give one JSON object per line")
     return _model(records, unrecorded)
 
 

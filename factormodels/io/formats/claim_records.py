@@ -29,7 +29,7 @@ def read(obj: Any, source: Source, line: int | None = None) -> ClaimRecord:
 
 FORMAT = Format(
     name="claim-records",
-    title="claims with labels and a model's own judgements",
+    title="claims with labels and a model's own judgments",
     owner="this project, as `factormodels self-knowledge` reads it",
     holds="claims",
     keys=_KEYS,

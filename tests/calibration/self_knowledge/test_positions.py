@@ -253,7 +253,7 @@ def test_bad_input_is_named() -> None:
     refused("n_positions is 0", label_positions, records, n_positions=0)
     with pytest.raises(InputError, match="average is 'macro'; choose one of sentence, claim"):
         label_positions(records, average="macro")
-    refused("has a judgement in none_of_the_above", self_knowledge, records)
+    refused("has a judgment in none_of_the_above", self_knowledge, records)
     with pytest.raises(InputError, match="neither is 'false'"):
         self_knowledge(in_sentence("x", 1, 1, "S", "true"), neither="false")
     refused("give two settings", flip_rates, records, "direct_asking", "direct_asking")

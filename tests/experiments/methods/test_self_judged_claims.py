@@ -163,7 +163,7 @@ def test_a_model_that_is_always_right_knows_all_in_whatever_words(right: str, wr
     for row in document["tables"]["overall"]:
         if row["quantity"] in ("self_known", "self_unknown"):
             assert row["estimate"] == 1.0
-    assert any("; 0 judgements missing." in each for each in document["findings"])
+    assert any("; 0 judgments missing." in each for each in document["findings"])
 
 
 @pytest.mark.service
@@ -181,7 +181,7 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
     sentences = [each for each in document["findings"] if "missing" in each]
     assert len(sentences) == 1
     assert (
-        "1 judgement missing, of which none counts as false: the first, since the answer"
+        "1 judgment missing, of which none counts as false: the first, since the answer"
         in (sentences[0])
     )
     assert "asked for twice: 'D'" in sentences[0]
@@ -331,7 +331,7 @@ def test_the_function_asks_too(tmp_path: Path) -> None:
     [
         ({"documents": ["a text"]}, "add `extract`"),
         ({"extract": True, "documents": ["a text"]}, "has claims already"),
-        ({"confidence": "p"}, "the model is asked for its judgements"),
+        ({"confidence": "p"}, "the model is asked for its judgments"),
         ({"setting": "nearly"}, "the setting 'nearly'"),
     ],
 )

@@ -109,7 +109,7 @@ def test_confidence_is_cut_at_the_threshold_and_at_those_of_a_sweep() -> None:
     assert sweep["judged_correct"].tolist() == [1.0, pytest.approx(7 / 11), 0.0]
     assert sweep.loc[0.9, "sigma"] == overall(measured)["sigma"]
     assert "confidence at least 0.9" in measured.sentences[0]
-    refused("judgements, which have no threshold", self_knowledge, frame(), threshold=0.9)
+    refused("judgments, which have no threshold", self_knowledge, frame(), threshold=0.9)
 
 
 def test_votes_are_lists_texts_columns_or_rows() -> None:
@@ -263,7 +263,7 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"judgement": "perhaps"}, {}, "row 1, column 'judgement': 'perhaps' is not a judgement"),
+        ({"judgement": "perhaps"}, {}, "row 1, column 'judgement': 'perhaps' is not a judgment"),
         ({"judgement": None}, {}, "no labeled claim has an answer"),
         ({"label": None}, {}, "there is no label"),
         ({"sentence": 0}, {}, "0 is not a sentence's position"),
