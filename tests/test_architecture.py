@@ -577,7 +577,7 @@ def missing_markers(source: str) -> list[str]:
     ]
 
 
-def test_what_a_quick_run_leaves_out_is_marked() -> None:
+def test_tests_that_a_quick_run_leaves_out_are_marked() -> None:
     paths = [path for path in sources("tests") if path.name.startswith("test_")]
     missing = {
         str(path.relative_to(ROOT)): missing_markers(path.read_text(encoding="utf-8"))

@@ -152,7 +152,7 @@ def test_the_tables_of_keys_have_every_key_of_a_study(helper: Any) -> None:
     assert sorted(listed) == sorted(expected)
 
 
-def test_a_key_is_told_with_its_type_default_and_meaning(helper: Any) -> None:
+def test_a_key_is_reported_with_its_type_default_and_meaning(helper: Any) -> None:
     keys = helper("study_keys")
     text = keys.study_keys() + keys.network_keys() + keys.analysis_keys()
     for row in (
@@ -219,7 +219,7 @@ def _forget_backends() -> None:
         unregister(name)
 
 
-def test_what_getting_started_promises_is_there(
+def test_promises_of_getting_started_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = GETTING_STARTED.read_text(encoding="utf-8")

@@ -132,7 +132,7 @@ def test_an_interrupt_does_not_reach_it(child: Child) -> None:
     assert child.call(count, 1) == (before + 1, process)
 
 
-def test_whichever_of_several_answers_first_is_told(child: Child) -> None:
+def test_whichever_of_several_answers_first_is_reported(child: Child) -> None:
     with Child() as other:
         other.call(count, 0)
         other.send(sleep, 60.0)

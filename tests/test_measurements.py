@@ -33,7 +33,7 @@ def test_every_table_is_below_a_command_of_ours(script: Any) -> None:
         assert study in embedded_studies()
 
 
-def test_what_is_shown_is_what_results_hold(script: Any, tmp_path: Path) -> None:
+def test_shown_values_equal_the_results(script: Any, tmp_path: Path) -> None:
     before = (
         "Before.\n\n<!-- measured: accuracy, frontier -->\n\n<!-- not run: slow -->\n```sh\n"
         "factormodels run bench/inference \\\n  --out results/i\n```\n\n**old**\n\n| a |\n"

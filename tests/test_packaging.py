@@ -114,7 +114,7 @@ def test_nothing_is_installed_that_may_not_be_used() -> None:
         ({}, "", False),
     ],
 )
-def test_what_a_package_says_of_its_license_is_held_to_the_list(
+def test_the_license_of_a_package_is_compared_with_the_list(
     headers: dict[str, str], license: str | None, allowed: bool
 ) -> None:
     metadata: Any = Message()
@@ -241,7 +241,9 @@ def test_a_notebook_that_fails_is_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
-def test_the_absence_of_notebooks_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_absence_of_notebooks_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level("INFO"):
         main(tmp_path, tmp_path / "results")
     assert "nothing was executed" in caplog.text

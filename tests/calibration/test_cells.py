@@ -96,7 +96,7 @@ def test_pairs_are_the_labeled_claims_that_both_judged() -> None:
     assert claims_of_each(*nothing) is None
 
 
-def test_the_best_is_told_only_where_every_other_differs() -> None:
+def test_the_best_is_reported_only_where_every_other_differs() -> None:
     generator = np.random.default_rng(0)
     n = 120
     labels = np.array([at % 3 == 0 for at in range(n)], dtype=float)
@@ -202,7 +202,7 @@ def test_a_cell_without_labels_is_named_and_the_others_are_scored() -> None:
         ({"by": "dataset", "model": "method"}, "by names the columns of cells and model another"),
     ],
 )
-def test_cells_that_are_not_told_apart_are_refused(given: dict[str, Any], message: str) -> None:
+def test_cells_that_are_not_distinguished_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         score(long_frame(), **given)
     if "by" in given:

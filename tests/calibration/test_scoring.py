@@ -186,7 +186,7 @@ def test_an_interval_of_a_mean_by_hand() -> None:
     assert scores["expected_precision"].interval == pytest.approx(ends, abs=1e-7)
 
 
-def test_what_is_undefined_has_no_interval() -> None:
+def test_undefined_scores_have_no_interval() -> None:
     certain = scored([0.0, 1.0, 0.4], [True, True, False], list("abb"), n_bootstrap=9,
                      scores=["log_loss", "mean_surprisal"])  # fmt: skip
     single = scored([0.2, 0.7], [True, False], ["a", "a"], n_bootstrap=9,
@@ -436,7 +436,7 @@ def test_without_correction_nothing_is_marked() -> None:
     assert "not corrected" in table.stars_note
 
 
-def test_what_is_not_defined_has_a_status_and_leaves_the_other_tests() -> None:
+def test_undefined_scores_have_a_status_and_leave_the_other_tests() -> None:
     given = models(6)
     given["methods"] = {
         "blunt": given["methods"]["blunt"],
@@ -525,7 +525,7 @@ def test_recalibrations_stand_beside_what_was_given() -> None:
     assert brier < scores[AS_GIVEN, "brier"].value
 
 
-def test_a_map_that_cannot_be_learned_is_said() -> None:
+def test_a_map_that_cannot_be_learned_is_reported() -> None:
     frame = claims(n_responses=6)
     frame["label"] = [False] * (len(frame) - 1) + [True]
     given = frame["blunt"], frame["label"], frame["answer"]

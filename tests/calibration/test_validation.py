@@ -138,7 +138,7 @@ def values_of(result: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", PAIR_FUNCTIONS)
-def test_unlabeled_atoms_are_left_out_and_said(
+def test_unlabeled_atoms_are_left_out_and_reported(
     function: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="calibration.labels"):
@@ -319,7 +319,7 @@ def test_numbers_in_an_array_are_grouped_as_those_in_a_list(ids: list[int]) -> N
         assert grouping.sizes.tolist() == expected.sizes.tolist()
 
 
-def test_what_cannot_be_changed_is_not_copied() -> None:
+def test_immutable_values_are_not_copied() -> None:
     p, y = np.array([0.2, 0.7]), np.array([0.0, 1.0])
     copied = apply_policy(p, y)
     assert not np.shares_memory(copied.p, p)

@@ -98,7 +98,9 @@ def test_evidence_of_which_nobody_says_what_made_it_is_said_to_be_so(judge: Path
     assert sentence.startswith("What made the evidence here is not all recorded")
 
 
-def test_other_evidence_is_told_with_what_to_do_and_never_moves_the_prior(tmp_path: Path) -> None:
+def test_other_evidence_is_reported_with_what_to_do_and_never_moves_the_prior(
+    tmp_path: Path,
+) -> None:
     # Passages say a tenth of what they say for claims, as those of another topic would.
     def fainter(graph: FactGraph) -> FactGraph:
         relations = []

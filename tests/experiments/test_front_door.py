@@ -284,14 +284,14 @@ def test_scores_take_the_columns_as_they_are() -> None:
         (("demonstration", "FR2", "exact", "implicatio"), "did you mean 'implication'"),
     ],
 )
-def test_a_mistake_is_told(arguments: tuple[Any, ...], message: str) -> None:
+def test_a_mistake_is_reported(arguments: tuple[Any, ...], message: str) -> None:
     refused(message, posteriors, *arguments)
 
 
 # --- Studies -------------------------------------------------------------------------------------
 
 
-def test_a_mistake_of_save_is_told_as_an_argument() -> None:
+def test_a_mistake_of_save_is_reported_as_an_argument() -> None:
     findings = estimate({"p": [0.5, 0.25, 0.75], "label": [1, 0, 1]}, quantities="share")
     with pytest.raises(InputError, match=r"^`out` x\.xlsx: findings are not written as \.xlsx"):
         findings.save("x.xlsx")
@@ -585,7 +585,7 @@ def test_a_language_model_lists_claims_and_is_counted() -> None:
     assert assessed["cost"]["calls"].tolist() == [len(model.asked)] == [1]
 
 
-def test_a_response_that_failed_is_told() -> None:
+def test_a_response_that_failed_is_reported() -> None:
     def answer(request: Request) -> str | Failure:
         if "1950" in request.messages[-1].content:
             return Failure("the provider is down")

@@ -45,7 +45,7 @@ def test_a_task_over_which_a_process_dies_is_done_here(numbers: range | list[int
         assert list(squares) == [number**2 for number in numbers]
 
 
-def test_a_task_that_ends_its_process_is_told_from_those_beside_it() -> None:
+def test_a_task_that_ends_its_process_is_distinguished_from_those_beside_it() -> None:
     numbers = iter(range(9))
     with processes(3) as workers:
         call = partial(_square, os.getpid(), 4)

@@ -131,7 +131,7 @@ def test_only_what_is_given_is_given() -> None:
         ("--column", "--column: the value is missing; write --column COLUMN"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(arguments: str, sentence: str) -> None:
+def test_errors_are_one_sentence(arguments: str, sentence: str) -> None:
     refused(re.escape(sentence), run_command, measure, ["t.csv", *arguments.split()])
 
 
@@ -160,7 +160,7 @@ def test_help_is_made_from_the_declaration(capsys: pytest.CaptureFixture[str]) -
     assert "weight" not in text.partition("[OPTIONS]")[2]
 
 
-def test_what_is_missing_is_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_results_set_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(measure, ["t.csv"]) == 0
     assert run_command(measure, ["t.csv", "--quick"]) == 1
     assert "t.csv" in capsys.readouterr().out
@@ -277,7 +277,7 @@ def test_options_and_files_give_fields(
         ),
     ],
 )
-def test_what_is_wrong_with_words_or_files_is_one_sentence(
+def test_errors_of_words_or_files_are_one_sentence(
     arguments: str, sentence: str, folder: Path
 ) -> None:
     (folder / "bad.yaml").write_text("sede: 1\n")

@@ -39,7 +39,7 @@ def test_a_probability_may_be_any_real_number_and_becomes_a_float(value: object)
 
 
 @pytest.mark.parametrize("value", NO_PROBABILITY)
-def test_a_number_outside_0_and_1_is_refused_with_place_value_and_mend(value: float) -> None:
+def test_a_number_outside_0_and_1_is_refused_with_place_value_and_fix(value: float) -> None:
     # Of a number with hundreds of digits the middle is left out.
     words = [str(value)[:80], " is not between 0 and 1; "]
     message = refused(words, validated_probability, value, "here")
@@ -47,7 +47,7 @@ def test_a_number_outside_0_and_1_is_refused_with_place_value_and_mend(value: fl
 
 
 @pytest.mark.parametrize("value", NO_NUMBER)
-def test_what_is_no_number_is_refused_with_place_value_and_mend(value: object) -> None:
+def test_values_that_are_not_numbers_are_refused_with_place_value_and_fix(value: object) -> None:
     words = [repr(value), " is not a number; give one"]
     assert refused(words, validated_probability, value, "here").startswith("here: ")
 

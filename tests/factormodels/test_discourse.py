@@ -66,7 +66,7 @@ def test_names_are_read_as_others_write_them(name: str) -> None:
     assert sense_named(name) is Sense.CAUSE
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_errors_are_reported() -> None:
     refused("the sense 'motive' is unknown", sense_named, "motive")
     refused(
         "'contrast' of 'a' and 'b' has no probability",

@@ -89,7 +89,7 @@ def test_odd_graphs_come_back(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_pgmpy_and_pyagrum_infer_of_it_is_right(seed: int) -> None:
+def test_answers_of_pgmpy_and_pyagrum_are_right(seed: int) -> None:
     graph = forest(seed, zero_probability=0.0)
     expected = oracle(graph).marginals
     elimination = library("pgmpy.inference").VariableElimination(to_pgmpy(graph))
@@ -104,7 +104,7 @@ def test_what_pgmpy_and_pyagrum_infer_of_it_is_right(seed: int) -> None:
         assert marginal == pytest.approx(expected[name], abs=1e-10)
 
 
-def test_what_pgmax_infers_of_it_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_pgmax_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
     import jax
     from jax.extend.backend import get_backend
     from pgmax import infer
@@ -187,7 +187,7 @@ def test_a_graph_without_variables_is_refused() -> None:
         refused("no variables", write, FactorGraph.from_factors([], []))
 
 
-def test_what_is_no_model_is_refused() -> None:
+def test_invalid_models_are_refused() -> None:
     for read in (from_pgmpy, from_pyagrum, from_pgmax):
         refused("dict is no", read, {})
 

@@ -44,7 +44,7 @@ def test_no_import_hook_of_an_installation_comes_after_the_working_directory() -
 
 
 @pytest.mark.parametrize("name", ["inference", "calibration", "experiments"])
-def test_what_hides_a_package_is_named_in_one_sentence(tmp_path: Path, name: str) -> None:
+def test_a_file_that_hides_a_package_is_named_in_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.py").touch()
     result = run(tmp_path, "-m", "factormodels", "backends")
     assert result.returncode == 2

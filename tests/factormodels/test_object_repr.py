@@ -94,7 +94,7 @@ def test_a_graph_without_anything_is_a_line() -> None:
     assert "<table>" not in FactGraph("empty", ())._repr_html_()
 
 
-def test_what_is_no_graph_is_told_how_to_become_one() -> None:
+def test_errors_name_the_conversion_to_a_graph() -> None:
     assert "to_factor_graph" in conversion_of(BRIDGE)
     assert "factormodels.read(path)" in conversion_of("graph.json")
     assert "from_frames, then" in conversion_of(BRIDGE.to_frame())

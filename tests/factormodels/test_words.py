@@ -92,7 +92,7 @@ def test_labels_may_mix_what_is_known(values: Any, read: list[ClaimLabel | None]
     assert labels(*values) == read
 
 
-def test_labels_that_are_not_known_are_told() -> None:
+def test_labels_that_are_not_known_are_reported() -> None:
     refused("column 'label': its labels are 'S', 'no', 'yes', where S", labels, "yes", "no", "S")
     assert labels("yes", "no", "S", irrelevant=["s"]) == [S, NS, IR]
     refused("'0.5', '1.0', which no spelling covers", labels, "1.0", "0.5")

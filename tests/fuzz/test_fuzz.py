@@ -161,7 +161,7 @@ def _refuses_with_nothing(_: Path) -> object:
     ],
     ids=["sound", "broken", "silent", "slow", "greedy", "insatiable"],
 )
-def test_a_fault_of_each_kind_is_told(
+def test_a_fault_of_each_kind_is_reported(
     run: targets.Run, end: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(globals(), "MOST_SECONDS", 0.5)

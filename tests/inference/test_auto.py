@@ -37,7 +37,7 @@ from tests.inference.graphs import all_different, odd_graph
 LITTLE = {"memory_limit": 20_000, "seconds": 1.0}
 
 
-def test_what_fits_is_exact() -> None:
+def test_graphs_that_fit_are_exact() -> None:
     graph = fr2(20, 3, density=0.05, seed=0)
     posterior, truth = infer(graph, "auto"), infer(graph, "exact")
     assert posterior.status is Status.EXACT
@@ -115,7 +115,7 @@ def test_beliefs_are_those_of_exact_or_else_of_message_passing() -> None:
         assert ours.posterior.log_z == expected.posterior.log_z
 
 
-def test_what_does_not_fit_is_bounded_from_both_sides_by_the_best() -> None:
+def test_graphs_that_do_not_fit_are_bounded_from_both_sides_by_the_best() -> None:
     graph = fr2(21, 4, density=0.3, seed=0)
     truth = log_z_of(graph)
     posterior = infer(graph, "auto", **LITTLE)

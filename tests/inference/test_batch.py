@@ -191,7 +191,7 @@ def test_a_graph_of_a_stream_is_named_beyond_the_first_window(
         infer_batch(given(graphs), "exact")
 
 
-def test_what_is_too_large_is_refused_by_number_and_the_rest_is_answered_alone() -> None:
+def test_too_large_graphs_are_refused_by_number_and_the_others_answered() -> None:
     small, large = forest(3), grid(9, 9, coupling=1.0, field=1.0, seed=0)
     needed = round(Exact().predict(large).bytes)
     # One such graph fits, two at once do not: each has the memory for itself.

@@ -50,7 +50,7 @@ def test_kernels_nest_loops_and_conditions_four_deep_at_most() -> None:
 
 
 @pytest.mark.slow
-def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
+def test_machine_code_for_a_type_that_is_gone_is_compiled_again(tmp_path: Path) -> None:
     source = (
         "from typing import NamedTuple\nfrom inference.kernels.compiled import kernel\n"
         "class {0}(NamedTuple):\n    x: int\n"
@@ -213,7 +213,7 @@ def test_code_is_read_again_after_an_interrupt_amid_its_reading(tmp_path: Path) 
         assert run_python(READ_AND_INTERRUPTED, folder=tmp_path)[0] == "interrupted\n1.5\n"
 
 
-def test_what_else_fails_amid_a_callback_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_in_a_callback_are_still_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     printed: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", printed.append)
 
@@ -277,7 +277,7 @@ for module in list(sys.modules.values()):
 
 
 @pytest.mark.slow
-def test_what_is_called_is_compiled_for_one_kind_of_arguments() -> None:
+def test_callees_are_compiled_for_one_kind_of_arguments() -> None:
     # These know numbers that are written out in a call; of a short one that kernels alone call, the
     # kinds are seen where it is not on disk yet.
     assert set(run_python(KERNELS_CALLED_IN_TURN)[0].split()) <= {"_add_up", "exponentials"}
@@ -363,7 +363,7 @@ def test_how_long_compilations_took_is_said_once(
     assert ("compiling kernels: once" in text) <= terminal
 
 
-def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
+def test_callees_of_a_kernel_count_in_its_time() -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100)
     logger = logging.getLogger("inference.kernels.compiling")
@@ -376,7 +376,7 @@ def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
     assert "9.50" in stream.getvalue()
 
 
-def test_what_to_expect_is_said_before_the_waiting_and_of_nothing_else() -> None:
+def test_what_to_expect_is_reported_before_the_waiting_and_of_nothing_else() -> None:
     stream = io.StringIO()
     kernels = logging.getLogger(inference.kernels.compiling.__name__)
     inference.kernels.compiling._announce.cache_clear()
@@ -388,7 +388,7 @@ def test_what_to_expect_is_said_before_the_waiting_and_of_nothing_else() -> None
     assert "10 to 60" not in second
 
 
-def test_where_nothing_is_compiled_nothing_is_said() -> None:
+def test_where_nothing_is_compiled_nothing_is_reported() -> None:
     stream = io.StringIO()
     with announced(Console(file=stream, force_terminal=True)):
         pass

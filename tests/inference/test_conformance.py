@@ -195,7 +195,7 @@ def test_a_fault_is_caught(fault: str, check: str, message: str) -> None:
     broken(Spoiled(fault=FAULTS[fault]), check, message)
 
 
-def test_what_fails_is_named_with_the_graph_and_the_limit() -> None:
+def test_failures_name_the_graph_and_the_limit() -> None:
     message = (
         r"graph 1: a marginal is off by 0\.0\d+, and 1e-09 is allowed; that of '\d' is .*, not "
     )

@@ -298,7 +298,7 @@ def test_two_far_modes_get_their_shares(tilt: float) -> None:
     assert (tempered.stats["round_trips"] > 20).all()
 
 
-def test_temperatures_that_are_too_few_are_told_by_their_swap_rates() -> None:
+def test_temperatures_that_are_too_few_are_recognized_by_their_swap_rates() -> None:
     graph = cluster(30, 2.0, 0.0)
     posterior = infer(graph, "gibbs", temperatures=2, draws=200, burn_in=50)
     assert posterior.status is Status.NOT_CONVERGED

@@ -108,7 +108,7 @@ def test_missing_cells_are_not_observed() -> None:
     assert infer_rows(named, [{"x": "NA"}])["p"].tolist() == [1.0, 0.0]
 
 
-def test_impossible_rows_are_said_and_have_no_number() -> None:
+def test_impossible_rows_are_reported_and_have_no_number() -> None:
     graph = network()
     rows = [{"rain": "yes", "grade": "1"}, {"rain": "yes", "grade": "4"}, {"grade": "4"}]
     posteriors = infer_rows(graph, rows, "exact", variables=["level", "rain"])
@@ -131,11 +131,11 @@ def test_impossible_rows_are_said_and_have_no_number() -> None:
         ([["no"]], "row 0 of the evidence is a list"),
     ],
 )
-def test_what_fits_no_variable_is_refused(rows: Any, message: str) -> None:
+def test_evidence_that_fits_no_variable_is_refused(rows: Any, message: str) -> None:
     refused(message, infer_rows, network(), rows)
 
 
-def test_of_many_names_the_three_nearest_are_told() -> None:
+def test_of_many_names_the_three_nearest_are_reported() -> None:
     graph = FactorGraph.from_factors(
         [12], [([0], np.ones(12))], names=["month"], state_names=[[f"month {n}" for n in range(12)]]
     )

@@ -116,7 +116,7 @@ TOO_LARGE: tuple[tuple[str, Callable[[int], FactorGraph], int, dict[str, Any], s
 
 
 @pytest.mark.parametrize(("backend", "made", "size", "settings", "message"), TOO_LARGE)
-def test_what_a_backend_cannot_hold_is_refused(
+def test_tables_too_large_for_a_backend_are_refused(
     backend: str,
     made: Callable[[int], FactorGraph],
     size: int,

@@ -83,7 +83,7 @@ def test_answers_are_those_of_the_program_in_the_graph_s_order(program: Path) ->
         ("import time; time.sleep(30)", "took more than 2 seconds"),
     ],
 )
-def test_what_is_no_answer_is_a_sentence(program: Path, change: str, message: str) -> None:
+def test_non_answers_are_a_sentence(program: Path, change: str, message: str) -> None:
     write_program(program, change)
     with pytest.raises(InferenceError, match=message):
         Merlin(seconds=2.0 if "sleep" in change else 60.0).infer(
@@ -91,7 +91,7 @@ def test_what_is_no_answer_is_a_sentence(program: Path, change: str, message: st
         )
 
 
-def test_a_program_that_is_absent_is_said(program: Path) -> None:
+def test_a_program_that_is_absent_is_reported(program: Path) -> None:
     assert not (program / "merlin").exists()
     with pytest.raises(MissingDependencyError, match="not on the path; compile https://"):
         Merlin().infer(grid(1, 2, coupling=1.0, field=1.0, seed=0))

@@ -172,7 +172,7 @@ def test_pgmax_finds_the_fixed_point_of_lbp_on_a_response() -> None:
     assert_agrees(graph.with_evidence({0: 1, 20: 0}))
 
 
-def test_what_pgmax_would_clip_is_refused() -> None:
+def test_tables_that_pgmax_would_clip_are_refused() -> None:
     graph = FactorGraph.from_factors([2, 2], [([0, 1], [[0.0, -2e6], [0.0, 1.0]])], log=True)
     with pytest.raises(InferenceError, match=r"PGMax clips at .*; use backend 'lbp'"):
         infer(graph, "pgmax")
@@ -279,7 +279,7 @@ def test_parts_and_padding_leave_every_setting_its_own_answer(
     np.testing.assert_allclose(parts[1], whole[1], atol=SAME_TERMS)
 
 
-def test_what_does_not_fit_exact_jax_is_refused_before_it_is_compiled() -> None:
+def test_graphs_too_large_for_exact_jax_are_refused_before_compilation() -> None:
     wide = grid(12, 12, coupling=1.0, field=0.5, seed=0)
     before = compiled()
     with pytest.raises(TooLargeError, match=r"one graph would take .* allowed \(by memory_limit"):

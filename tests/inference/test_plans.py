@@ -92,7 +92,7 @@ def test_a_graph_changed_after_it_was_answered_has_another_plan() -> None:
         assert_right(changed, infer(changed, "exact"), 1e-12, rel=1e-12)
 
 
-def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference.exact.plans, "MOST_KEPT", 3)
     graphs = [FactorGraph.from_factors([2] * n, [(range(n), np.ones(2**n))]) for n in range(1, 8)]
     keys = [key_of(graph) for graph in graphs]
@@ -167,7 +167,7 @@ def test_a_structure_that_batches_ask_for_again_is_kept(kept: KeptPlans) -> None
     assert answers[0] == answers[1] == answers[2]
 
 
-def test_what_was_asked_for_is_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference.exact.plans, "_MOST_REMEMBERED", 2)
     keys = [key_of(FactorGraph.from_factors([n], [])) for n in (2, 3, 4)]
     plans = KeptPlans()
@@ -224,7 +224,7 @@ def test_a_workspace_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not np.shares_memory(first.tables, second.tables)
 
 
-def test_graphs_are_told_apart_by_all_arrays_of_their_structure() -> None:
+def test_graphs_are_distinguished_by_all_arrays_of_their_structure() -> None:
     rng = np.random.default_rng(0)
     graphs: list[FactorGraph] = []
     for seed in range(12):

@@ -49,7 +49,7 @@ def seed_of(number: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(number)
 
 
-def test_what_is_dropped_is_impossible_and_changes_nothing() -> None:
+def test_dropped_states_are_impossible_and_change_nothing() -> None:
     contradictions = 0
     for seed in range(300):
         graph = zeros_everywhere(seed)

@@ -133,7 +133,7 @@ print(infer(graph, "mine").marginals["0"][1], infer(graph, "exact").backend, lis
 """
 
 
-def test_a_backend_of_an_installed_package_is_found_and_broken_ones_are_told(
+def test_a_backend_of_an_installed_package_is_found_and_broken_ones_are_reported(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "mine_backend.py").write_text(PACKAGE)

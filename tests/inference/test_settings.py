@@ -105,7 +105,7 @@ def test_further_values_are_refused(backend: str, setting: str, value: Any) -> N
     ],
     ids=["from", "both ends", "or none", "fraction", "open ends", "or a name", "names"],
 )
-def test_what_a_setting_may_be(
+def test_valid_settings(
     declared: Any, words: str, allowed: list[Any], refused_values: list[Any]
 ) -> None:
     declaration = declared.metadata["allowed"]

@@ -50,7 +50,7 @@ def test_the_clock_stands_still_while_kernels_are_compiled_or_read() -> None:
     assert stop.elapsed >= 0.1
 
 
-def test_what_threads_compile_at_a_time_is_counted_once() -> None:
+def test_concurrent_compilations_are_counted_once() -> None:
     ready = Barrier(2)
 
     def compile_() -> None:

@@ -115,24 +115,24 @@ def _forget(folder: Path, kernel: str, ending: str = "*") -> None:
         file.unlink()
 
 
-def test_what_is_called_is_read_before_its_caller(compiled: Path) -> None:
+def test_callees_are_read_before_their_caller(compiled: Path) -> None:
     assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
 @pytest.mark.nightly
 @by_name
-def test_what_another_kernel_calls_is_read_before_its_caller(folder: Path) -> None:
+def test_callees_of_another_kernel_are_read_before_their_caller(folder: Path) -> None:
     assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}
     assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
-def test_a_changed_kernel_is_called_by_callers_compiled_anew(compiled: Path) -> None:
+def test_a_changed_kernel_is_called_by_callers_compiled_again(compiled: Path) -> None:
     _changed(compiled)
 
 
 @pytest.mark.nightly
 @by_name
-def test_a_kernel_changed_behind_another_is_called_by_callers_compiled_anew(folder: Path) -> None:
+def test_a_kernel_changed_behind_another_is_called_by_callers_compiled_again(folder: Path) -> None:
     _run(folder)
     _changed(folder)
 
@@ -147,13 +147,13 @@ def _changed(folder: Path) -> None:
 @pytest.mark.parametrize(
     "ending", ["*", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("nbi", "nbc"))]
 )
-def test_what_is_called_is_compiled_where_its_file_is_gone(compiled: Path, ending: str) -> None:
+def test_callees_are_compiled_if_their_file_is_gone(compiled: Path, ending: str) -> None:
     _forget(compiled, "long", ending)
     assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": COMPILED}
     assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
-def test_damaged_code_is_compiled_anew(compiled: Path) -> None:
+def test_damaged_code_is_compiled_again(compiled: Path) -> None:
     for ending, left in (("nbi", 40), ("nbc", 0)):
         for file in (compiled / "kernels" / "__pycache__").glob(f"*.{ending}"):
             file.write_bytes(file.read_bytes()[:left])

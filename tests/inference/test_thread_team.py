@@ -34,13 +34,13 @@ def test_a_range_ends_where_it_is_told_to() -> None:
     assert all(first // 10 == (last - 1) // 10 for first, last in ranges)
 
 
-def test_what_is_soon_done_is_done_where_it_is_asked_for() -> None:
+def test_short_tasks_run_in_the_calling_process() -> None:
     threads: set[int] = set()
     run_in_ranges(lambda *_: threads.add(get_ident()), 900, 2)
     assert threads == {get_ident()}
 
 
-def test_what_takes_long_is_shared() -> None:
+def test_long_work_is_shared() -> None:
     threads: list[int] = []
 
     def run(first: int, last: int) -> None:
@@ -89,7 +89,7 @@ def test_ranges_have_numbers_by_how_long_they_take() -> None:
     assert 5 <= max(sizes) <= 20
 
 
-def test_what_has_not_begun_is_dropped_when_a_range_fails() -> None:
+def test_tasks_not_yet_begun_are_dropped_when_a_range_fails() -> None:
     begun: list[int] = []
     failing = Event()
 

@@ -97,7 +97,7 @@ def test_code_compiled_in_the_second_of_the_change_is_not_run(
         assert attempt(mutant, tree).word == "-1\n"
 
 
-def test_what_no_longer_fits_the_tree_is_told(tree: Path) -> None:
+def test_mutants_that_no_longer_fit_the_tree_are_reported(tree: Path) -> None:
     gone = ("tests/test_sums.py::test_gone", "tests/none.py::test_a_sum")
     sentences = list(faults(Mutant("sums", "sums.py", "return a * b", "", gone), tree))
     assert [fault.rpartition("; ")[2] for fault in sentences] == [

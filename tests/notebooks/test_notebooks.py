@@ -30,7 +30,7 @@ def test_the_twin_is_the_script_without_outputs(script: Path) -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_what_a_notebook_imports_is_there(script: Path) -> None:
+def test_imports_of_notebooks_exist(script: Path) -> None:
     tree = ast.parse(script.read_text(encoding="utf-8"))
     imports: list[ast.stmt] = [
         node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)

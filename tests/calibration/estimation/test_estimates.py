@@ -269,7 +269,7 @@ def test_intervals_of_ten_labels_cover_new_populations(
     assert min(covered.values()) >= least_held(n_draws)
 
 
-def test_what_does_not_count_is_left_out_of_both_sums() -> None:
+def test_claims_that_do_not_count_are_left_out_of_both_sums() -> None:
     p, y, responses = drawn(3, 6, 4)
     labels = hidden(y, responses, [0, 1, 2])
     dropped = np.zeros(p.size, dtype=bool)

@@ -166,7 +166,7 @@ def test_with_all_labels_they_are_the_scores_themselves() -> None:
 # --- what is known exactly ----------------------------------------------------------------------
 
 
-def test_what_a_claim_adds_to_an_area_is_its_derivative() -> None:
+def test_the_contribution_of_a_claim_to_an_area_is_its_derivative() -> None:
     generator = np.random.default_rng(2)
     p = np.round(generator.random(40), 1)
     for truth in (p, (generator.random(40) < p).astype(float)):
@@ -209,7 +209,7 @@ def test_a_bin_without_a_label_may_be_as_wrong_as_it_can_be() -> None:
     assert estimated.upper == pytest.approx(0.75 * known.upper + 0.25 * 0.9, abs=1e-9)
 
 
-def test_what_is_kept_is_what_reaches_the_threshold() -> None:
+def test_kept_claims_reach_the_threshold() -> None:
     p, y, responses, *_ = drawn(4)
     labels = np.where(responses < 20, y, np.nan)
     estimated = estimate(kept_precision(p, labels, responses, threshold=0.8), power=0.0)
@@ -245,7 +245,7 @@ def test_judges_of_the_same_claims_are_paired_in_their_areas() -> None:
         ),
     ],
 )
-def test_what_labels_leave_undefined_is_said(message: str, call: Any) -> None:
+def test_scores_undefined_by_labels_are_reported(message: str, call: Any) -> None:
     p, y, responses, *_ = drawn(6)
     with pytest.raises(InputError, match=message):
         estimate(call(p, y, responses))

@@ -42,7 +42,7 @@ def test_points_intervals_and_rug_are_those_of_the_bins() -> None:
         np.testing.assert_allclose(heights / heights.max(), bins.histogram / bins.histogram.max())
 
 
-def test_what_is_shared_is_told_once_and_what_differs_for_each() -> None:
+def test_shared_sentences_appear_once_and_others_for_each() -> None:
     shared = reliability_diagram({"exact": bins_of(0), "lbp": bins_of(1)})
     assert legend_of(shared.axes[0]) == ["exact", "lbp"]
     note = "300 claims. Bars: 95% intervals (bootstrap over 30 responses)."

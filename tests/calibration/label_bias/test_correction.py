@@ -115,7 +115,7 @@ def test_other_biases_are_refused(bias: list[float], words: str) -> None:
         ([["a", "b"]], "not an array of numbers"),
     ],
 )
-def test_what_is_no_distribution_is_refused(p: Any, words: str) -> None:
+def test_invalid_distributions_are_refused(p: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         mean_answer(p)
 

@@ -86,7 +86,7 @@ def test_a_fold_never_sees_its_own_labels() -> None:
     assert label_scores(fitted.p, y).log_loss < label_scores(p, y).log_loss
 
 
-def test_what_cannot_be_fitted_is_refused() -> None:
+def test_impossible_fits_are_refused() -> None:
     with pytest.raises(InputError, match="one response"):
         cross_fit_scaling([[0.5, 0.5]] * 2, [0, 1], ["r", "r"])
     with pytest.raises(InputError, match="penalty is 0"):

@@ -104,7 +104,7 @@ def test_single_atoms_have_the_same_best_prior_under_every_objective(objective: 
     assert math.isnan(fitted.table()[0].standard_error)
 
 
-def test_what_was_learned_is_applied(learned: LearnedPotentials) -> None:
+def test_learned_parameters_are_applied(learned: LearnedPotentials) -> None:
     graph = generated(3, 9)[2]
     neutral = Relation("c1", graph.atoms[-1].id, RelationKind.NEUTRAL, 0.4)
     taken = {(r.source, r.target) for r in graph.relations}
@@ -134,7 +134,7 @@ def one_relation_each(n: int, p: float) -> list[FactGraph]:
     ]
 
 
-def test_what_labels_cannot_tell_apart_is_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_effects_that_labels_cannot_separate_are_named(caplog: pytest.LogCaptureFixture) -> None:
     # Each atom hears of its context and relation through one number, and of its prior through it.
     with caplog.at_level(logging.WARNING):
         graphs = [graph.with_priors(contexts=0.8) for graph in one_relation_each(50, 0.7)]

@@ -92,7 +92,7 @@ def held_out(crossing: CrossFitting) -> dict[str, tuple[Any, ...]]:
     return totals
 
 
-def test_what_was_generated_otherwise_than_stated_is_learned() -> None:
+def test_parameters_that_differ_from_the_stated_are_learned() -> None:
     # Relations state far too much, and contexts are less reliable than stated.
     graphs = [overconfident(graph, 0.6) for graph in generated(150, 8)]
     unseen = held_out(cross_fitting(graphs, GENERATOR, with_errors=False))

@@ -61,7 +61,7 @@ def test_rare_evidence_decides_nothing() -> None:
     assert p_value(*known(), changed, 400) == p_value(*known(), new, 400)
 
 
-def test_what_cannot_be_compared_has_no_p_value_and_what_is_all_alike_has_one() -> None:
+def test_incomparable_models_have_no_p_value_and_equal_ones_have_one() -> None:
     true, false = known()
     single = evidence(np.full(1, 5.0), np.zeros(CLAIMS), 1)
     assert np.isnan(p_value(true, false, single, 50))

@@ -53,7 +53,7 @@ def test_a_weight_is_a_number_of_atoms_of_its_response() -> None:
     np.testing.assert_allclose(weighted.predict(p), repeated.predict(p), atol=1e-9)
 
 
-def test_what_is_calibrated_is_left_alone() -> None:
+def test_calibrated_probabilities_are_not_changed() -> None:
     generator = np.random.default_rng(1)
     p = generator.random(5000)
     y = generator.random(5000) < p

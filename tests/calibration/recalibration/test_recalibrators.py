@@ -263,7 +263,7 @@ def test_a_temperature_against_the_labels_is_infinite() -> None:
         (IsotonicRecalibrator(), [0.2, 0.7], [0, 1, 1], "lengths differ"),
     ],
 )
-def test_what_cannot_be_learned_is_named(
+def test_impossible_learning_is_named(
     estimator: Recalibrator, p: Any, y: Any, message: str
 ) -> None:
     refused(message, estimator.fit, p, y)

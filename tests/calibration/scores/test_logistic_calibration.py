@@ -93,7 +93,7 @@ def test_extreme_forecasts_are_clipped_and_said_to_be() -> None:
         ([0.2, 0.2], [0, 1], "constant_forecast"),
     ],
 )
-def test_what_is_not_defined_has_a_status(p: list[float], y: list[int], status: str) -> None:
+def test_undefined_scores_have_a_status(p: list[float], y: list[int], status: str) -> None:
     line = calibration_line(p, y)
     assert line.status == status
     assert math.isnan(line.slope)

@@ -139,7 +139,7 @@ def test_bad_input_is_named() -> None:
     refused("rule is 'best'; choose 'verdict'", areas, [0.1], [1], "best")
 
 
-def test_what_rounding_moves_apart_is_tied() -> None:
+def test_values_that_rounding_separates_are_tied() -> None:
     p = np.array([0.3, 0.3 + 1e-16, 0.3 * (1 + 1e-12), 0.7, np.nextafter(0.7, 1.0), 0.9])
     y = np.array([True, False, True, False, True, True])
     equal = np.array([0.3, 0.3, 0.3, 0.7, 0.7, 0.9])

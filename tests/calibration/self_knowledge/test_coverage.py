@@ -44,7 +44,7 @@ def test_simulated_claims_have_the_truth_they_are_drawn_from() -> None:
     assert right_no / (wrong_yes + right_no) == pytest.approx(truth.self_unknown, abs=0.01)
 
 
-def test_claims_of_one_response_are_correlated_as_said() -> None:
+def test_claims_of_one_response_are_correlated_as_stated() -> None:
     truth = Truth(n_responses=2000, n_claims=20, correlation=0.3)
     counts = simulate_counts(truth, 1, 1)[0]
     supported = counts[:, 0] + counts[:, 1]

@@ -178,7 +178,7 @@ def test_what_neither_counts_as() -> None:
     assert left_out.statuses["sigma"][-1] is SigmaStatus.UNINFORMATIVE
 
 
-def test_a_missing_judgement_is_left_out_and_counted() -> None:
+def test_a_missing_judgment_is_left_out_and_counted() -> None:
     records = [
         *in_sentence("x", 1, 1, "S", "true"),
         *in_sentence("y", 1, 1, "S NS IR"),

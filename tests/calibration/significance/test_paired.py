@@ -218,7 +218,7 @@ def test_exact_swaps_are_all_there_are_however_they_are_cut(
     assert len(np.unique(np.concatenate(blocks), axis=0)) == 32
 
 
-def test_what_no_resample_reaches_has_the_least_p_value_of_their_number() -> None:
+def test_differences_beyond_all_resamples_have_the_smallest_p_value() -> None:
     """The observed sample counts as a draw, so that no p-value is 0."""
     from scipy.stats import norm, t
 

@@ -222,7 +222,7 @@ def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
         (("assess", "t.txt", "--documents", "t.txt", "--out", "a"), "a/store.sqlite"),
     ],
 )
-def test_a_full_disk_is_told_with_the_file(
+def test_a_full_disk_is_reported_with_the_file(
     arguments: tuple[str, ...], file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

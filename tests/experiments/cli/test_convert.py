@@ -45,7 +45,7 @@ def test_many_responses_become_lines(folder: Path) -> None:
     assert row[:3] == ["all.jsonl", str(len(graphs)), str(atoms)]
 
 
-def test_what_is_converted_twice_stays_the_same(graph_file: Path) -> None:
+def test_a_second_conversion_changes_nothing(graph_file: Path) -> None:
     invoke("convert", graph_file, "one.json")
     invoke("convert", "one.json", "two.json")
     assert Path("one.json").read_bytes() == Path("two.json").read_bytes()
@@ -64,7 +64,7 @@ def test_what_is_converted_twice_stays_the_same(graph_file: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("graph_file", "network_file")
-def test_what_cannot_be_converted(arguments: str, message: str) -> None:
+def test_impossible_conversions(arguments: str, message: str) -> None:
     before = sorted(path.name for path in Path().iterdir())
     assert message in invoke("convert", *arguments.split(), code=2).stderr
     assert sorted(path.name for path in Path().iterdir()) == before

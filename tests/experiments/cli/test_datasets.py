@@ -75,7 +75,7 @@ def test_a_clean_folder(folder: Path) -> None:
     ]
 
 
-def test_every_wrong_line_is_told(folder: Path) -> None:
+def test_every_wrong_line_is_reported(folder: Path) -> None:
     bad = {**MINICHECK, "claim": ""}
     lines(folder, "scores.jsonl", MINICHECK, *[bad] * 30)
     result = invoke("datasets", "scores.jsonl", "--out", "out", code=1)
@@ -88,7 +88,7 @@ def test_every_wrong_line_is_told(folder: Path) -> None:
     assert "- 1 file, 1 with something wrong." in result.stdout
 
 
-def test_what_cannot_be_checked_is_one_sentence(folder: Path) -> None:
+def test_an_impossible_check_is_one_sentence(folder: Path) -> None:
     lines(folder, "odd.jsonl", {"claims_list": [], "response": "x", "modell": "y"})
     result = invoke("datasets", "odd.jsonl", code=1)
     assert "of no known format" in result.stdout
@@ -119,7 +119,7 @@ def test_published_files_run_in_studies(dress: str, folder: Path) -> None:
     assert rows_read.error.isna().all()
 
 
-def test_what_is_no_response_is_refused_by_a_study(folder: Path) -> None:
+def test_invalid_responses_are_refused_by_a_study(folder: Path) -> None:
     lines(folder, "data.jsonl", LONGFACT)
     path = study_file(folder, "study: s\ndatasets: [{path: data.jsonl}]\n")
     result = invoke("run", path, code=2)

@@ -104,7 +104,7 @@ def test_unnamed_variables_are_numbered(network_file: Path) -> None:
 
 
 @pytest.mark.parametrize("evidence", ["1 1 2", "1\n1 1 2\n", '{"1": 2}'])
-def test_evidence_is_told_apart_by_content(network_file: Path, evidence: str) -> None:
+def test_evidence_is_distinguished_by_content(network_file: Path, evidence: str) -> None:
     Path("evidence.txt").write_text(evidence, encoding="utf-8")
     document = infer_json(network_file, "--evidence", "evidence.txt")
     marginals = document["marginals"]
@@ -253,7 +253,7 @@ def test_all_responses_of_a_file_are_answered() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_is_in_memory_is_asked_like_a_file(graph_file: Path) -> None:
+def test_data_in_memory_are_treated_like_a_file(graph_file: Path) -> None:
     graph = read(graph_file)
     posterior = infer(
         graph,

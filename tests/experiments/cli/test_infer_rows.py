@@ -43,7 +43,7 @@ def test_a_table_is_answered_row_by_row(rows: Path) -> None:
     assert pd.read_parquet("out.parquet")["p"].tolist() == expected["p"].tolist()
 
 
-def test_a_table_is_told_by_content(rows: Path) -> None:
+def test_a_table_is_recognized_by_content(rows: Path) -> None:
     Path("seen").write_text(ROWS)
     Path("seen.json").write_text('[{"rain": "yes"}, {}, {"rain": "no", "sprinkler": "on"}]')
     values = [
@@ -53,7 +53,7 @@ def test_a_table_is_told_by_content(rows: Path) -> None:
     assert values[0] == values[1] == values[2]
 
 
-def test_impossible_rows_are_said(rows: Path) -> None:
+def test_impossible_rows_are_reported(rows: Path) -> None:
     certain = BIF.replace("0.99, 0.01", "1.0, 0.0")
     Path("net.bif").write_text(certain)
     rows.write_text("rain,sprinkler\nyes,on\nno,on\n")
@@ -72,7 +72,7 @@ def test_impossible_rows_are_said(rows: Path) -> None:
         (ROWS, ("--evidence", "rain=no"), "rows.csv, line 2, column 'rain': it contradicts"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_input_that_does_not_fit_is_refused(
     rows: Path, text: str, options: tuple[str, ...], message: str
 ) -> None:
     rows.write_text(text)

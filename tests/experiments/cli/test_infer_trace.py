@@ -47,7 +47,7 @@ def test_the_figure_of_a_bracket_can_be_read() -> None:
         (("--evidence", "rows.csv"), "--trace is of one answer"),
     ],
 )
-def test_what_has_no_trace_is_refused(
+def test_backends_without_a_trace_are_refused(
     network_file: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     Path("rows.csv").write_text("0\n1\n")

@@ -148,7 +148,7 @@ def test_a_bad_row_is_placed(text: str, message: str, tmp_path: Path) -> None:
     refused(message, load_responses, tmp_path / "t.csv")
 
 
-def test_a_table_given_as_prose_is_refused_with_the_mend(tmp_path: Path) -> None:
+def test_a_table_given_as_prose_is_refused_with_the_fix(tmp_path: Path) -> None:
     path = tmp_path / "answers.txt"
     ROWS.to_csv(path, index=False)
     refused(
@@ -178,7 +178,7 @@ def test_prose_as_regular_as_a_table_is_refused_whatever_its_columns_are_called(
     assert len(ResponseSettings(text_column=column).load(path).graphs) == 2
 
 
-def test_a_damaged_workbook_is_refused_with_the_mend(tmp_path: Path) -> None:
+def test_a_damaged_workbook_is_refused_with_the_fix(tmp_path: Path) -> None:
     path = tmp_path / "answers.xlsx"
     path.write_bytes(b"PK\x03\x04 and so on")
     refused("answers.xlsx: it is damaged, or a workbook .* a sheet as CSV", load_responses, path)
@@ -354,7 +354,7 @@ def test_labeled_claims_in_a_binary_table_are_read(tmp_path: Path) -> None:
         "task_id",
     ],
 )
-def test_what_identifies_a_row_identifies_its_response(name: str, tmp_path: Path) -> None:
+def test_columns_that_identify_a_row_identify_its_response(name: str, tmp_path: Path) -> None:
     frame = pd.DataFrame({"answer": ["It is red.", "It is blue."], name: ["set/7", "set/9"]})
     frame.to_csv(tmp_path / "t.csv", index=False)
     loaded = load_responses(tmp_path / "t.csv")
@@ -379,7 +379,7 @@ def test_numbers_and_an_index_identify_rows(tmp_path: Path) -> None:
             assert [graph.id for graph in load_responses(data).graphs] == ["7", "9"]
 
 
-def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_said(
+def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_reported(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "t.csv"

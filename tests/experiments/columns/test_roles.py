@@ -276,7 +276,7 @@ def test_several_lists_of_claims_are_refused(tmp_path: Path) -> None:
         score(two)
 
 
-def test_a_response_without_claims_and_a_claim_without_a_key_are_left_out_and_said() -> None:
+def test_a_response_without_claims_and_a_claim_without_a_key_are_left_out_and_reported() -> None:
     claims = [{"p": 0.5, "label": 1}, {"p": 0.25, "label": 0}]
     whole: list[dict[str, Any]] = [{"id": "x", "claims": claims}, {"id": "y", "claims": claims}]
     none: list[Any] | None

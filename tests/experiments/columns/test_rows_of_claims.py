@@ -89,7 +89,7 @@ def test_a_column_of_names_without_any_is_none(tmp_path: Path) -> None:
     assert any("claims are taken as independent" in sentence for sentence in scores.sentences)
 
 
-def test_rows_that_repeat_a_claim_are_said_and_counted_once(tmp_path: Path) -> None:
+def test_rows_that_repeat_a_claim_are_reported_and_counted_once(tmp_path: Path) -> None:
     rows = [*(f"m,{row}" for row in ROWS), *(f"k,{row}" for row in ROWS), f"m,{ROWS[0]}"]
     path = written(tmp_path / "t.csv", *rows, head=f"model,{HEAD}")
     scores = score(path, **QUICK)
@@ -194,7 +194,7 @@ def test_numbers_that_name_a_response_are_one_name_in_every_type() -> None:
     assert kept["responses"]["response"].tolist() == ["3", "4"]
 
 
-def test_spellings_of_one_number_are_two_responses_and_said(tmp_path: Path) -> None:
+def test_spellings_of_one_number_are_two_responses_and_reported(tmp_path: Path) -> None:
     rows = ("1,a,0.75,1", "1.0,b,0.5,0", "01,c,0.5,0", "2,a,0.25,0", "2,b,0.5,1")
     scores = score(written(tmp_path / "t.csv", *rows, head="response,claim,p,label"), **QUICK)
     sentence = (
@@ -226,7 +226,7 @@ def test_a_named_index_is_a_column() -> None:
     assert kept["responses"]["response"].tolist() == ["u", "v"]
 
 
-def test_a_guessed_column_of_responses_that_joins_no_rows_is_said() -> None:
+def test_a_guessed_column_of_responses_that_joins_no_rows_is_reported() -> None:
     frame = pd.DataFrame({"id": [1, 2, 3], "p": [0.75, 0.5, 0.25], "label": [1, 0, 0]})
     message = "No two rows have one value of 'id', so claims are taken as independent"
     # No other column repeats a value, so there is none to propose.

@@ -154,7 +154,7 @@ def test_recorded_verdicts_are_aligned_with_labels(tmp_path: Path) -> None:
     refused("none with recorded verdicts", fastfact, tmp_path / "plain.json", annotated=True)
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_missing_values_are_reported(tmp_path: Path) -> None:
     plain = [{"claim": "It is so.", "pre-label": "supported"}]
     gone_again = {**ADDED, "annotator_label": "redundant",
                   "annotation_status_details": {"action": "removed", "origin": "new"}}  # fmt: skip

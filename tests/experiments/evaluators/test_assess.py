@@ -89,7 +89,7 @@ def test_standard_input(text: str, n: int) -> None:
     assert len(read_many("o/graphs.jsonl")) == n
 
 
-def test_what_a_context_changes_is_the_posterior_without_it() -> None:
+def test_the_change_of_a_context_is_the_posterior_without_it() -> None:
     graph = datasets.load("demonstration").graphs[0]
     views = [
         AssessmentView(name, "conditional", get_backend("exact")) for name in ("FR1", "FR2", "FR3")
@@ -220,7 +220,7 @@ def batch_of(folder: Path, n: int) -> None:
 BATCH = ("assess", "batch.jsonl", "--documents", "notes", "--out", "o")
 
 
-def test_a_response_that_fails_is_told_and_tried_again(notes: Path) -> None:
+def test_a_response_that_fails_is_reported_and_tried_again(notes: Path) -> None:
     batch_of(notes, 2)
     with (notes / "batch.jsonl").open("a") as file:
         file.write('\n{"id": "r2", "response": "..."}')

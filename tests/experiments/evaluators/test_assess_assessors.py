@@ -151,6 +151,6 @@ def test_a_dry_run_counts_the_verdicts() -> None:
         ([*ASSESSED, "--assessor", "factscore"], "one is given twice"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(options: list[str], message: str) -> None:
+def test_input_that_does_not_fit_is_one_sentence(options: list[str], message: str) -> None:
     more = ("--dry-run",) if "--model" in options else ("--replay",)
     assert message in invoke(*ASSESS, *options, *more, code=2).stderr

@@ -107,7 +107,7 @@ def test_a_run_is_replayed_without_a_server_or_a_key(
     assert "'atomizer'" in missing.stderr
 
 
-def test_a_missing_key_is_said_before_any_library_is_loaded(
+def test_a_missing_key_is_reported_before_any_library_is_loaded(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")

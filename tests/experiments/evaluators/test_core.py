@@ -48,7 +48,7 @@ def test_what_is_repeated_or_unfaithful_does_not_count() -> None:
     assert kept(REPEATED) == ["a1", "a3"]
 
 
-def test_what_cannot_be_selected_is_refused() -> None:
+def test_impossible_selections_are_refused() -> None:
     bare = replace(REPEATED, response="")
     refused("add --no-faithfulness", core_stage, [bare], CoreSettings(), None)
     asked = CoreSettings(core_relations="model")

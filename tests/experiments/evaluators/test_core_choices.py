@@ -54,7 +54,7 @@ def kept(
     return {row["sentence"]: row for row in kept_by_sentence(chosen, sentences=sentences)}
 
 
-def test_what_is_kept_by_sentence_is_counted_with_paired_changes() -> None:
+def test_kept_claims_by_sentence_are_counted_with_paired_changes() -> None:
     choices = CoreChoices(LexicalRelations(), "uniform")
     unplaced = FactGraph("w", (Atom("a", "The Xanadu bridge opened.", label=None),))
     rows = kept(selected(choices, *map(response, "ghi"), unplaced), sentences=1)

@@ -169,7 +169,7 @@ def test_a_farewell_and_a_line_that_is_not_clear_cost_no_response() -> None:
 @pytest.mark.service
 @pytest.mark.usefixtures("notes")
 @pytest.mark.parametrize("failing", [("r1",), ("r0", "r1")])
-def test_what_failed_responses_took_is_counted(failing: tuple[str, ...]) -> None:
+def test_the_cost_of_failed_responses_is_counted(failing: tuple[str, ...]) -> None:
     def refusing(request: dict[str, Any], number: int) -> Reply:
         question = question_of(request)
         word = {"r0": "Alder is", "r1": "Elm is"}
@@ -322,7 +322,7 @@ def test_theta_says_what_is_skipped_and_the_audit_what_that_costs() -> None:
     assert guaranteed_threshold(audited["claims"], 0.01).skipped == 0
 
 
-def test_what_is_missing_is_no_false_claim() -> None:
+def test_missing_answers_are_not_false_claims() -> None:
     def lost(request: Request) -> Completion | Failure:
         question = request.messages[-1].content
         if stage_of(question) == "fastfact":
@@ -439,7 +439,7 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
         ("--model openai/x --retriever google --max-cost 1", "--price-search"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(options: str, message: str) -> None:
+def test_input_that_does_not_fit_is_one_sentence(options: str, message: str) -> None:
     assert (
         message in invoke("fastfact", "batch.jsonl", *options.split(), "--dry-run", code=2).stderr
     )
@@ -461,7 +461,7 @@ def test_a_count_that_is_none_is_refused() -> None:
         fastfact(graph, model=AnsweringModel(answer), documents=NOTES)
 
 
-def test_what_was_recorded_can_be_judged_again(tmp_path: Path) -> None:
+def test_recorded_verdicts_can_be_judged_again(tmp_path: Path) -> None:
     judged = fastfact(text=RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES)
     write_fact_graphs(judged.graphs, tmp_path / "g.jsonl")
     again = fastfact(tmp_path / "g.jsonl", model=AnsweringModel(answer), documents=NOTES)

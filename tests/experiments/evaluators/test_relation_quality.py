@@ -134,7 +134,7 @@ def test_a_fit_needs_all_relations_and_enough_responses() -> None:
     refused("neutral", fit_lexical, [item for item in labeled if item.kind is not N])
 
 
-def test_what_a_fit_has_seen_is_said_and_matters() -> None:
+def test_training_data_of_a_fit_are_reported_and_matter() -> None:
     pairs = labeled_pairs(datasets.load("demonstration").graphs, complete=True)
     halves = {
         "odd": [item for item in pairs if int(item.response.split("-")[1]) % 2],
@@ -307,7 +307,7 @@ def test_a_constant_has_no_correlation() -> None:
     assert scores["mae"].value > 0
 
 
-def test_bad_arguments_are_told() -> None:
+def test_bad_arguments_are_reported() -> None:
     with pytest.raises(InputError, match=r"contradicted 0\.9 is not below entailed 0\.9"):
         labeled_from_judged(PAIRS, contradicted=0.9)
     refused("there are no judged pairs", labeled_from_judged, [])

@@ -56,7 +56,7 @@ def test_numbers_words_rows_and_settings() -> None:
     )
 
 
-def test_what_is_within_the_tolerance_or_undefined_in_both_is_the_same() -> None:
+def test_values_within_the_tolerance_or_undefined_in_both_are_equal() -> None:
     second = [dict(row, brier=float(str(row["brier"])) + 1e-9) for row in FIRST]
     assert "changes" in diff(findings_of(*FIRST), findings_of(*second)).tables
     nearly = [dict(row, brier=float(str(row["brier"])) + 1e-13) for row in FIRST]
@@ -66,7 +66,7 @@ def test_what_is_within_the_tolerance_or_undefined_in_both_is_the_same() -> None
     assert diff(findings_of(), findings_of()).tables == {}
 
 
-def test_rows_of_the_same_texts_are_told_apart_by_their_place() -> None:
+def test_rows_of_the_same_texts_are_distinguished_by_their_place() -> None:
     rows = [{"model": "m", "x": 1}, {"model": "m", "x": 2}]
     changed = diff(findings_of(*rows), findings_of(rows[0], {"model": "m", "x": 3}))
     assert [row["row"] for row in changed.tables["changes"].records()] == ["m [2]"]
@@ -127,6 +127,6 @@ def test_the_function_takes_runs_with_their_units(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"), [("{}", "it holds no findings"), ("[", "findings.json")]
 )
-def test_what_is_no_findings_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_findings_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "findings.json").write_text(text)
     refused(message, read_findings, tmp_path)

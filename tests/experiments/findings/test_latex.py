@@ -337,7 +337,7 @@ def test_pages_with_tables_can_be_read(
 
 
 @with_latex
-def test_what_is_wrong_with_a_page_is_noticed(tmp_path: Path) -> None:
+def test_faults_of_a_page_are_noticed(tmp_path: Path) -> None:
     compiled(
         tmp_path,
         *(r"\documentclass{article}", *PACKAGES, r"\begin{document}"),

@@ -189,7 +189,7 @@ def test_words_and_verdicts_choose_responses_and_claims(watched: Watched) -> Non
     assert page.locator(".one-id").all_text_contents()[-1] == "hostile"
 
 
-def test_what_is_missing_leads_to_its_response(watched: Watched) -> None:
+def test_missing_answers_link_to_their_response(watched: Watched) -> None:
     page = watched.page
     page.locator("#failures").get_by_role("link", name="hostile").click()
     box = page.locator("#listed > li > details[open]")

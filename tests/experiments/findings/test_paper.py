@@ -168,7 +168,7 @@ def test_a_large_figure_is_made_to_fit(written: Path, size: tuple[float, float])
     assert CAPTION in text_of(pdf)
 
 
-def test_what_does_not_fit_on_a_page_is_refused_and_nothing_written(written: Path) -> None:
+def test_graphs_too_large_for_a_page_are_refused_and_nothing_written(written: Path) -> None:
     long = replace(PAPER, abstract="Too many words. " * 800)
     with pytest.raises(InputError, match=r"paper\.pdf: it takes [2-9] pages, and may take 1;"):
         write_paper(long, written, ORIGIN)

@@ -103,7 +103,7 @@ def test_the_terminal_keeps_numbers_whole() -> None:
     assert "first_set" in text
 
 
-def test_what_does_not_fit_side_by_side_stands_below_with_the_names_again() -> None:
+def test_columns_that_do_not_fit_continue_below_with_the_names_again() -> None:
     stream = io.StringIO()
     show(Console(file=stream, width=30), table())
     lines = stream.getvalue().splitlines()

@@ -122,7 +122,7 @@ def test_a_model_that_the_relations_leave_nothing_to_ask_is_named() -> None:
     assert model.asked
 
 
-def test_what_could_not_be_judged_is_said() -> None:
+def test_unjudged_claims_are_reported() -> None:
     measured = coherence([graph()], model=AnsweringModel(lambda _: "hm"))
     assert measured.incomplete
     assert any("3 pairs could not be judged" in each for each in measured.sentences)
@@ -140,7 +140,7 @@ def test_the_lexical_model_needs_no_key(tmp_path: Path) -> None:
     assert json.loads(shown.stdout)["settings"]["relations"] == "lexical"
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_input_that_does_not_fit_is_refused() -> None:
     related = [graph("r", EXCLUSIVE)]
     refused("window.*add .*relations.* lexical", coherence, related, window=2)
     model = AnsweringModel(lambda _: "hm")

@@ -51,7 +51,7 @@ def row_of(findings: Any, name: str) -> Any:
     return frame[frame["quantity"] == name].iloc[0]
 
 
-def test_k_is_said_as_in_a_study() -> None:
+def test_k_is_reported_as_in_a_study() -> None:
     by_k = {
         str(k): row_of(estimate(drawn(), quantities="f1-at-k", k=k), "f1-at-k")["value"]
         for k in (3, "3", "fixed:3", "half", "median")
@@ -176,7 +176,7 @@ def test_numbers_are_refused_where_labels_are_true_or_false() -> None:
     assert row_of(estimate(binary, quantities="quantile"), "quantile")["value"] == by_words["value"]
 
 
-def test_what_labels_leave_undefined_is_left_out_and_said() -> None:
+def test_scores_undefined_by_labels_are_left_out_and_reported() -> None:
     few = drawn(n_responses=6)
     few["label"] = [True, True, *[None] * 34]
     estimated = estimate(few, quantities=("share", "auroc", "quantile", "ece"))
@@ -303,7 +303,7 @@ def test_the_tidy_frame_has_a_row_for_each_quantity() -> None:
     assert len(frame.columns) == 12
 
 
-def test_what_becomes_of_a_sheet_is_said_as_options_that_can_be_given(tmp_path: Path) -> None:
+def test_a_sheet_is_reported_with_the_options_that_read_it(tmp_path: Path) -> None:
     bare, path = drawn().drop(columns="label"), tmp_path / "next sheet.csv"
     unwritten = estimate(bare, choose=3, unit="claim").sentences[0]
     assert unwritten.startswith("3 claims to label: about ")
@@ -317,7 +317,7 @@ def test_what_becomes_of_a_sheet_is_said_as_options_that_can_be_given(tmp_path: 
                for each in again)  # fmt: skip
 
 
-def test_what_is_chosen_keeps_the_estimate_right() -> None:
+def test_chosen_claims_keep_the_estimate_unbiased() -> None:
     # Choice after choice, by the command's own probabilities, of claims whose p is too low.
     truth = drawn(3, 60)
     biased = truth.assign(p=truth["p"] * 0.7)
@@ -375,7 +375,7 @@ def test_of_few_claims_there_is_a_sheet_and_no_plan() -> None:
     assert set(estimate(few, choose=1).tables) == {"estimates", "sheet"}
 
 
-def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+def test_impossible_values_are_reported(tmp_path: Path) -> None:
     table = drawn()
     bare = table.drop(columns="label")
     refused("no claim has a label; choose some", estimate, bare)
@@ -404,7 +404,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     assert any("no row has a label yet" in each for each in estimated.sentences)
 
 
-def test_why_there_is_no_interval_is_said() -> None:
+def test_why_there_is_no_interval_is_reported() -> None:
     table = drawn(n_responses=10).assign(p=0.7, x=np.arange(60) % 6)
     table["label"] = [True if number < 24 else None for number in range(60)]
     estimated = estimate(table, quantities="share,ece,ols", on="x")

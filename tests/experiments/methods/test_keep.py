@@ -36,7 +36,7 @@ def drawn(seed: int, n_responses: int = 60, *, shift: float = 0.0) -> Any:
     )
 
 
-def test_what_is_kept_is_what_the_filter_keeps_by_command_and_in_python(tmp_path: Path) -> None:
+def test_command_and_python_keep_the_claims_of_the_filter(tmp_path: Path) -> None:
     old, new = drawn(0), drawn(1).drop(columns="label")
     kept = keep(old, new, precision=0.8, confidence=0.8, splits=5)
     chosen = conformal_filter(
@@ -136,7 +136,7 @@ def test_judged_responses_are_rewritten_in_their_own_words(tmp_path: Path) -> No
     assert out.read_text(encoding="utf-8") == "g\nIt opened. Then: ~~It closed.~~\n"
 
 
-def test_responses_of_another_kind_are_told() -> None:
+def test_responses_of_another_kind_are_reported() -> None:
     old = drawn(0)
     alike = keep(old, drawn(1), precision=0.8, splits=2)
     assert any("exchangeable" in each for each in alike.sentences)
@@ -144,7 +144,7 @@ def test_responses_of_another_kind_are_told() -> None:
     assert any("guarantee does not hold" in each for each in other.sentences)
 
 
-def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+def test_impossible_values_are_reported(tmp_path: Path) -> None:
     old = drawn(0)
     refused(r"name a file that ends in .txt", keep, old, old, answers=tmp_path / "k.docx")
     refused("promised in the mean", keep, old, old, precision=1.0, guarantee="mean")

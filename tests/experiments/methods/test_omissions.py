@@ -98,7 +98,7 @@ def test_facts_beside_the_question_do_not_count() -> None:
     assert "cost" in omitted.tables
 
 
-def test_what_was_not_answered_is_said() -> None:
+def test_missing_answers_are_named() -> None:
     omitted = omissions([bridge()], model=AnsweringModel(lambda _: "hm"))
     assert omitted.incomplete
     assert any("could not be listed" in each for each in omitted.sentences)

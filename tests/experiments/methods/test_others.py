@@ -147,7 +147,7 @@ def test_a_claim_has_its_best_document(tmp_path: Path) -> None:
         ({**MINICHECK, "raw_prob": "high"}, "not a number"),
     ],
 )
-def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str) -> None:
+def test_malformed_input_is_refused(tmp_path: Path, record: Any, message: str) -> None:
     refused(message, read_many, written(tmp_path, "bad.jsonl", record))
 
 
@@ -216,7 +216,7 @@ def factscore_of(graphs: list[FactGraph], right: float, seed: int) -> dict[str, 
     return {"score": 0.5, "decisions": decisions}
 
 
-def test_responses_are_told_by_their_order_if_by_nothing_else(tmp_path: Path) -> None:
+def test_responses_are_recognized_by_their_order_if_by_nothing_else(tmp_path: Path) -> None:
     graphs = labeled(3)
     path = written(tmp_path, "f.json", factscore_of(graphs, 1.0, 0))
     (judged,) = with_verdicts_of(graphs, read_many(path), "f.json")
@@ -259,7 +259,7 @@ def test_results_without_texts_are_aligned_by_id() -> None:
     )
 
 
-def test_each_response_is_told_by_what_tells_it(tmp_path: Path) -> None:
+def test_each_response_is_recognized_by_its_key(tmp_path: Path) -> None:
     first, second, third = labeled(3)
     decided = factscore_of([third, second, first], 1.0, 0)
     others = read_many(written(tmp_path, "f.json", decided))
@@ -574,7 +574,7 @@ def test_a_table_of_numbers_has_no_claims_to_align(tmp_path: Path) -> None:
     refused("no verdicts", score, [graph], beside=[path])
 
 
-def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
+def test_costs_are_reported_if_a_file_has_them(tmp_path: Path) -> None:
     graphs = labeled(4)
     taken = {
         "relations": {

@@ -90,7 +90,7 @@ def test_orders_that_are_obeyed_are_counted() -> None:
     assert row(constant)["obeyed"] == 0
 
 
-def test_answers_that_cannot_be_read_are_left_out_and_said() -> None:
+def test_answers_that_cannot_be_read_are_left_out_and_reported() -> None:
     def answer(request: Request) -> Completion:
         question = request.messages[-1].content
         if right_label(question) == "neutral":

@@ -182,7 +182,7 @@ def test_rows_that_could_be_misread_are_refused(tmp_path: Path, cells: str, mess
     refused(message, fit, tmp_path / "pairs.csv", relations="given")
 
 
-def test_a_table_without_responses_and_neutral_is_read_and_said(tmp_path: Path) -> None:
+def test_a_table_without_responses_and_neutral_is_read_and_reported(tmp_path: Path) -> None:
     rows = "claim,passage,entailment,contradiction,label\nA,p1,.5,.4,supports\nB,p1,.1,.2,nei\n"
     (tmp_path / "pairs.csv").write_text(rows, encoding="utf-8")
     findings = fit(tmp_path / "pairs.csv", relations="given", folds=2)

@@ -146,7 +146,7 @@ def test_a_correction_that_other_passages_deny_goes() -> None:
     )
 
 
-def test_what_was_not_answered_is_said() -> None:
+def test_missing_answers_are_named() -> None:
     revised = revise([bridge()], model=AnsweringModel(lambda _: "hm"))
     assert revised.incomplete
     assert "2 claims could not be corrected since there was no answer" in str(revised)
@@ -316,7 +316,7 @@ def test_a_response_of_which_nothing_stays() -> None:
     assert math.isnan(row["after"])
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_input_that_does_not_fit_is_refused() -> None:
     refused("drop. 0.8 is more than .keep. 0.5", revise, [bridge()], drop=0.8)
     refused("no response has claims and relations", revise, [FactGraph("r", (Atom("a"),))])
     refused("name who corrects", revise, [bridge()], relations="lexical")

@@ -91,7 +91,7 @@ def test_models_may_be_columns_and_are_tested_on_every_score() -> None:
     assert set(other["tests"]["of"]) == {"a less b"}
 
 
-def test_the_best_is_said_in_a_sentence_that_names_each_model_once() -> None:
+def test_the_best_is_reported_in_a_sentence_that_names_each_model_once() -> None:
     settings: dict[str, Any] = {"n_bootstrap": 20, "resamples": 199, "scores": ["brier"]}
     sentence = score(drawn(), **settings).sentences[0]
     assert sentence.startswith("a has the lowest Brier score, ")
@@ -120,7 +120,7 @@ def test_columns_of_a_row_are_paired_also_where_one_is_missing() -> None:
     assert row_of(scores, "a")["n_claims"] == row_of(scores, "b")["n_claims"] == len(wide) - 1
 
 
-def test_a_column_without_any_value_is_said() -> None:
+def test_a_column_without_any_value_is_reported() -> None:
     wide = pd.DataFrame({"p": [0.9, 0.2, 0.7, None], "q": [None] * 4, "label": [1, 0, 1, 0]})
     scores = score(wide, p=["p", "q"], **QUICK)
     assert "Column 'q' has no value: it is left out." in scores.sentences
@@ -181,7 +181,7 @@ def test_models_with_the_same_probabilities_are_named_together() -> None:
     assert not any("apart" in each for each in score(table, scores=["brier"], **QUICK).sentences)
 
 
-def test_data_without_labels_are_said_and_lose_nothing() -> None:
+def test_data_without_labels_are_reported_and_lose_nothing() -> None:
     labeled, other = drawn(0), drawn(1).assign(label=None)
     both = pd.concat([labeled.assign(dataset="x"), other.assign(dataset="y")])
     scores = score(both, by=["dataset", "model"], **QUICK)
@@ -247,7 +247,7 @@ def test_recalibration_is_learned_on_other_responses() -> None:
     assert any("best cannot be learned" in each for each in few.sentences)
 
 
-def test_claims_without_a_response_or_a_label_are_said() -> None:
+def test_claims_without_a_response_or_a_label_are_reported() -> None:
     table = drawn(models=("a",)).drop(columns=["response", "model"])
     labels = [None if position == 0 else label for position, label in enumerate(table["label"])]
     scores = score(table.assign(label=labels), **QUICK)
@@ -297,7 +297,7 @@ def test_perfectly_separated_claims_have_no_interval_and_the_table_says_why(
     assert "p has a Brier score of 0.010 on 24 claims" in shown
 
 
-def test_what_a_column_says_of_intervals_is_said_below_its_table_alone() -> None:
+def test_notes_on_intervals_are_below_their_table_alone() -> None:
     generator = np.random.default_rng(2)
     p = generator.random(150)
     rows = {"response": np.arange(150) // 6, "p": p, "label": generator.random(150) < p}

@@ -335,7 +335,7 @@ def test_the_function_asks_too(tmp_path: Path) -> None:
         ({"setting": "nearly"}, "the setting 'nearly'"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(more: dict[str, Any], message: str) -> None:
+def test_impossible_questions_are_refused(more: dict[str, Any], message: str) -> None:
     model = AnsweringModel(well_behaved)
     refused(message, self_knowledge, graphs(with_claims=True), model=model, **more)
 
@@ -349,7 +349,7 @@ def test_what_cannot_be_asked_is_refused(more: dict[str, Any], message: str) -> 
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_what_is_said_of_searches_of_the_web_is_heard(search: dict[str, Any], message: str) -> None:
+def test_settings_of_web_searches_are_used(search: dict[str, Any], message: str) -> None:
     model = AnsweringModel(well_behaved)
     bare = graphs(with_claims=False)
     refused(message, self_knowledge, bare, model=model, extract=True, **search)

@@ -80,14 +80,14 @@ def test_numbers_are_those_counted_whatever_the_form(tmp_path: Path) -> None:
         ({}, {"correct": "**Sí**", "incorrect": "not correct"}),
     ],
 )
-def test_labels_and_judgements_of_any_spelling(label: Any, judgement: Any) -> None:
+def test_labels_and_judgments_of_any_spelling(label: Any, judgement: Any) -> None:
     table = frame()
     table["label"] = [label.get(each, each) for each in table["label"]]
     table["judgement"] = [judgement.get(each, each) for each in table["judgement"]]
     check_counted(self_knowledge(table, **QUICK))
 
 
-def test_a_word_of_two_meanings_is_told_and_not_guessed() -> None:
+def test_a_word_of_two_meanings_is_reported_and_not_guessed() -> None:
     # "S" is subjective beside Y and N, and would be supported alone.
     words = {"S": "Y", "NS": "N", "IR": "S"}
     table = frame(label=[words[each] for _, _, each, _ in CLAIMS])
@@ -153,7 +153,7 @@ def test_responses_may_hold_their_claims_or_lists_by_sentence(tmp_path: Path) ->
 # --- Positions, settings, models, conditions -----------------------------------------------------
 
 
-def test_positions_are_of_sentences_of_places_or_told() -> None:
+def test_positions_are_of_sentences_of_places_or_reported() -> None:
     by_sentence = self_knowledge(frame(sentences=2), bins=2, **QUICK)["positions"]
     by_position = frame(position=[sentence / 2 for _, sentence, *_ in CLAIMS]).drop(
         columns="sentence"
@@ -173,7 +173,7 @@ def test_positions_are_of_sentences_of_places_or_told() -> None:
             in_order=True)  # fmt: skip
 
 
-def test_settings_are_columns_or_rows_and_flips_are_told() -> None:
+def test_settings_are_columns_or_rows_and_flips_are_reported() -> None:
     both = frame().rename(columns={"judgement": "question_answering"})
     both["none_of_the_above"] = ["none" if word == "correct" and label == "NS" else word
                                  for *_, label, word in CLAIMS]  # fmt: skip
@@ -241,7 +241,7 @@ def test_the_verdict_says_what_was_tested() -> None:
     assert "σ is not defined (SK = SU = 1" in self_knowledge(right, **QUICK).sentences[0]
 
 
-def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
+def test_a_rogan_gladen_out_of_its_range_is_reported() -> None:
     # By the law of both halves, no factuality makes so few judged correct as in the second.
     first = [("S", "correct")] * 9 + [("NS", "incorrect")] * 5 + [("NS", "correct")] * 4
     last = [("NS", "incorrect")] * 9
@@ -462,7 +462,7 @@ def test_one_command_writes_tables_and_figure_and_the_same_bytes_again(biographi
         assert path.read_bytes() == (Path("two") / path.name).read_bytes()
 
 
-def test_records_with_judgements_give_self_knowledge_too(folder: Path) -> None:
+def test_records_with_judgments_give_self_knowledge_too(folder: Path) -> None:
     write_records(random_records(0), folder / "records.jsonl")
     result = invoke("self-knowledge", "records.jsonl", "--interval", "delta", "--bins", "3")
     for name in ("direct asking", "none of the above", "Self-Known", "33.3-66.7%"):

@@ -121,7 +121,7 @@ def test_without_an_exact_answer_the_tightest_certified_bracket_stands_in_its_pl
     assert {row["reference"] for row in rows} == {"exact"}
 
 
-def test_a_certified_bound_that_does_not_hold_is_told() -> None:
+def test_a_certified_bound_that_does_not_hold_is_reported() -> None:
     row = {
         **dict.fromkeys(measuring.NUMBERS, np.nan),
         **{"backend": "wrong", "log_z_kind": "upper", "status": "converged", "remark": ""},

@@ -228,7 +228,7 @@ def test_a_program_that_is_absent_has_a_row_that_says_so(
         ("reference={backend: exact, settings: {memory: 1}}", "reference.settings.memory: "),
     ],
 )
-def test_what_is_wrong_is_one_sentence_and_leaves_nothing(
+def test_errors_are_one_sentence_and_leave_nothing(
     study: Path, override: str, message: str
 ) -> None:
     assert message in invoke("run", study, override, code=2).stderr

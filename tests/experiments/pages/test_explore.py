@@ -90,7 +90,7 @@ def test_a_passage_left_out_and_a_claim_observed() -> None:
     assert seen.claims[atom] == 1.0
 
 
-def test_what_is_saved_reproduces_it(tmp_path: Path) -> None:
+def test_saved_files_reproduce_the_view(tmp_path: Path) -> None:
     asked = replace(CHANGED, observed={GRAPH.atoms[0].id: False})
     paths = save(asked, tmp_path / "out")
     names = ["graph.json", "graph.pdf", "study.yaml", "observed.evid"]

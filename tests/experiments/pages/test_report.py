@@ -291,7 +291,7 @@ def test_many_responses_and_cells_are_listed_in_part_and_the_page_says_so(
     assert len(listed(out / "report.html")["responses"]) == 2
 
 
-def test_what_would_take_too_long_is_not_computed_and_the_page_says_so(
+def test_too_long_computations_are_skipped_and_the_page_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_data(folder)

@@ -124,7 +124,7 @@ def without(graph: FactGraph, contexts: set[str]) -> FactGraph:
     )
 
 
-def test_posteriors_and_judgements_are_those_of_the_rows(run: Path) -> None:
+def test_posteriors_and_judgments_are_those_of_the_rows(run: Path) -> None:
     rows = read_rows(run / "rows.parquet")
     data = listed(run / "report.html")
     assert data["views"] == VIEWS
@@ -197,7 +197,7 @@ def test_removals_are_those_of_the_relations_and_priors_of_the_view(run: Path) -
     assert compared > 20
 
 
-def test_what_was_learned_is_said(run: Path) -> None:
+def test_learned_parameters_are_reported(run: Path) -> None:
     table = pd.read_csv(run / "priors.csv")
     folds = response_folds([graph.id for graph in graphs()], 2, 3)
     for at, entry in enumerate(responses_of(run)):

@@ -257,7 +257,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("seed: !!python/object:os.system {}", ("correct the YAML",)),
     ],
 )
-def test_what_a_study_may_not_say(tmp_path: Path, extra: str, messages: tuple[str, ...]) -> None:
+def test_invalid_studies_are_refused(tmp_path: Path, extra: str, messages: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path, f"{MINIMAL}{extra}\n")
     message = str(caught.value)
@@ -285,7 +285,7 @@ def test_what_a_study_may_not_say(tmp_path: Path, extra: str, messages: tuple[st
         ("", "mapping"),
     ],
 )
-def test_what_a_study_must_say(tmp_path: Path, text: str, message: str) -> None:
+def test_required_keys_of_a_study(tmp_path: Path, text: str, message: str) -> None:
     refused(re.escape(message), load, tmp_path, text)
 
 
@@ -345,7 +345,7 @@ def test_overrides_reach_every_place(tmp_path: Path) -> None:
         ("base=compare", "'base' is for files"),
     ],
 )
-def test_what_an_override_may_not_say(tmp_path: Path, override: str, message: str) -> None:
+def test_invalid_overrides_are_refused(tmp_path: Path, override: str, message: str) -> None:
     text = f"{MINIMAL}backends: [exact]\nvariants: [FR1]\n"
     refused(re.escape(message), load, tmp_path, text, override)
 

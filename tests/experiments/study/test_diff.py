@@ -89,7 +89,9 @@ def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
         assert expected["lower"] < expected["upper"]
 
 
-def test_claims_and_cells_of_one_run_alone_are_told(runs: tuple[Path, Path], folder: Path) -> None:
+def test_claims_and_cells_of_one_run_alone_are_reported(
+    runs: tuple[Path, Path], folder: Path
+) -> None:
     path = study_file(folder, STUDY)
     fewer = ["datasets=[{name: demonstration, limit: 5}]", "variants=[FR1]", "significance={}"]
     invoke("run", path, "--out", "c", *fewer)
@@ -124,7 +126,7 @@ def test_a_backend_with_other_settings_is_compared_with_what_it_was(
     assert compared.only_after == ()
 
 
-def test_cells_of_one_run_alone_are_told_in_groups() -> None:
+def test_cells_of_one_run_alone_are_reported_in_groups() -> None:
     common: dict[str, Any] = {"dataset": "d", "relation_model": "recorded"}
     common |= {"encoding": "implication", "prior": "data", "strength": 1.0}
     cells = [

@@ -29,7 +29,7 @@ def test_equal_runs_do_not_differ(two: tuple[Path, Path]) -> None:
     assert changes.sentences[0].startswith("Nothing changed: ")
 
 
-def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
+def test_settings_and_values_that_changed_are_reported(folder: Path) -> None:
     study_file(folder, STATISTICS)
     key = "settings.datasets[1].synthetic.contexts_per_atom"
     invoke("run", "study.yaml", "--out", "a")

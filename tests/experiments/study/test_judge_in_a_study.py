@@ -50,7 +50,7 @@ def test_rows_hold_the_posteriors_of_the_judge(folder: Path) -> None:
         ("{judge: judge.json, folds: 3}", "a judge was learned before; leave out the keys"),
     ],
 )
-def test_what_is_no_judge_is_one_sentence(folder: Path, learned: str, message: str) -> None:
+def test_invalid_judges_are_one_sentence(folder: Path, learned: str, message: str) -> None:
     write_many(datasets.load("factscore").graphs[:2], folder / "data.jsonl")
     study = study_file(folder, STUDY.replace("{judge: judge.json}", learned))
     assert message in invoke("run", study, "--out", "out", code=2).stderr

@@ -237,7 +237,7 @@ def assert_told_alike(folder: Path, text: str, words: str) -> None:
         ("\udcff", "is not UTF-8"),
     ],
 )
-def test_what_is_wrong_with_a_part_is_told_as_of_the_whole(
+def test_errors_of_a_part_are_reported_as_of_the_whole(
     tmp_path: Path, wrong: str, words: str
 ) -> None:
     line = '{"id": "r%d", "nodes": [{"id": "a", "type": "atom", "probability": 0.5}], "edges": []}'
@@ -262,7 +262,7 @@ def test_what_is_wrong_with_a_part_is_told_as_of_the_whole(
         "n_atoms: 2, contexts_per_atom: [1, 2, 3]",
     ],
 )
-def test_wrong_arguments_are_told_as_of_the_whole(tmp_path: Path, arguments: str) -> None:
+def test_wrong_arguments_are_reported_as_of_the_whole(tmp_path: Path, arguments: str) -> None:
     text = f"study: s\ndatasets: [{{name: d, synthetic: {{n_responses: 40, {arguments}}}}}]\n"
     assert_told_alike(tmp_path, text, r"datasets\[0\]: ")
 

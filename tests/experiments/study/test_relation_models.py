@@ -226,7 +226,7 @@ outputs: [csv]
     assert len({p for *_, p in of_found}) > 20
 
 
-def test_a_file_of_judgements_is_looked_up(tmp_path: Path) -> None:
+def test_a_file_of_judgments_is_looked_up(tmp_path: Path) -> None:
     (tmp_path / "graph.json").write_text(json.dumps({**EXAMPLE, "edges": []}))
     judged = [
         {"premise": "For it.", "relation": "entailment", "probability": 0.8},
@@ -334,7 +334,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
          "relation_models: [lexical]", ("datasets[0]", "have no texts", "relation_models[0]")),
     ],
 )  # fmt: skip
-def test_what_a_study_may_not_say_of_texts(
+def test_invalid_text_models_of_a_study_are_refused(
     tmp_path: Path, extra: str, messages: tuple[str, ...]
 ) -> None:
     data = "" if extra.startswith("datasets") else "datasets: [demonstration]\n"

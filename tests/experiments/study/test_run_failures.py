@@ -224,7 +224,7 @@ def test_a_narrow_table_keeps_its_numbers_and_names(
          "backends[1].settings.damping: 'high' does not fit: give a number\n"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_has_its_place_and_leaves_no_folder(
+def test_errors_have_their_place_and_leave_no_folder(
     network_file: Path, changed: str, message: str
 ) -> None:
     before = {*network_file.parent.iterdir(), Path("study.yaml").absolute()}

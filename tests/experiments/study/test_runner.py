@@ -281,7 +281,7 @@ def test_a_run_of_an_earlier_version_is_refused(small: Path) -> None:
     invoke("run", small, "--out", "out", "--overwrite")
 
 
-def test_a_damaged_plan_is_told(small: Path) -> None:
+def test_a_damaged_plan_is_reported(small: Path) -> None:
     with closing(sqlite3.connect(Path("out", STORE))) as connection, connection:
         connection.execute("UPDATE kept SET checksum = 0 WHERE kind = 'plan'")
     for options in (["--resume"], []):

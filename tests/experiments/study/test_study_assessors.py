@@ -175,7 +175,7 @@ def test_a_replay_needs_neither_network_nor_key(
         ("assessors=[] significance={}", "needs OPENAI_API_KEY in the environment"),
     ],
 )
-def test_what_is_missing_is_one_sentence(
+def test_missing_values_are_one_sentence(
     folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -244,7 +244,7 @@ def test_labels_are_known_by_other_words(words: str, label: PreLabel) -> None:
          ["One."], ["{'claim': 'Two.', 'verdict': 'true'}"]),
     ],
 )  # fmt: skip
-def test_what_is_clear_is_kept_and_what_is_not_is_counted(
+def test_clear_values_are_kept_and_others_counted(
     text: str, claims: list[str], unread: list[str]
 ) -> None:
     lines = read(text)

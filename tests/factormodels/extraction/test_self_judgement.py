@@ -235,7 +235,7 @@ def test_words_mean_what_the_prompt_says_they_mean() -> None:
     assert read("Correct", "none_of_the_above", wrong) is None
 
 
-def test_probabilities_are_those_of_all_words_of_a_judgement() -> None:
+def test_probabilities_are_those_of_all_words_of_a_judgment() -> None:
     offered = {"True": 0.1, "No": 0.15, "None": 0.05, "Well": 0.2}
     for setting, shares in (
         ("direct_asking", {"true": 0.6 / 0.75, "false": 0.15 / 0.75}),
@@ -267,7 +267,7 @@ def test_records_are_read_by_calibration(tmp_path: Path) -> None:
     assert logs[ModelJudgement.NEITHER] == pytest.approx(math.log(0.5))
 
 
-def test_a_missing_judgement_is_missing_in_the_record() -> None:
+def test_a_missing_judgment_is_missing_in_the_record() -> None:
     model = AnsweringModel(lambda _: Failure("busy"))
     (record, *_) = claim_records(GRAPH, judge_own_claims(GRAPH, model))
     assert record["judgements"] == {}

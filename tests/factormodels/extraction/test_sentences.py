@@ -47,7 +47,7 @@ def test_marks_of_lists_and_headings_are_no_text() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n\n ", "---", "..."])
-def test_what_has_no_letter_has_no_sentence(text: str) -> None:
+def test_text_without_letters_has_no_sentence(text: str) -> None:
     assert split_sentences(text) == ()
     assert sentence_atoms(text) == ()
 
@@ -63,7 +63,7 @@ def test_a_long_line_without_any_sentence_loses_no_word() -> None:
     assert "".join(split_sentences("x" * 9001)) == "x" * 9001
 
 
-def test_what_is_no_code_of_a_language_is_refused() -> None:
+def test_invalid_codes_of_languages_are_refused() -> None:
     refused("'english' is not a language code", split_sentences, "A b.", "english")
 
 

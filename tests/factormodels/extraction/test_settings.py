@@ -52,5 +52,5 @@ prompted = partial(PromptedRelationModel, AnsweringModel(lambda _: ""))
         *((split, {"stride": stride}, "stride") for stride in (0, -1, True, 1.5)),
     ],
 )
-def test_what_cannot_be_is_named(make: Any, settings: dict[str, Any], message: str) -> None:
+def test_impossible_values_are_named(make: Any, settings: dict[str, Any], message: str) -> None:
     refused(message, make, **settings)

@@ -29,7 +29,7 @@ def figures_of(graph: FactGraph) -> list[list[float]]:
     return [list(row) for row in figures]
 
 
-def test_what_a_claim_says_of_the_topic_is_looked_for_in_all_passages() -> None:
+def test_words_of_the_topic_in_a_claim_are_sought_in_all_passages() -> None:
     assert figures_of(GRAPH) == [
         # Of wrote, notes, 1843 the second sentence holds two and the first one; no names.
         [1.0, 0.6667, 0.3333],
@@ -53,7 +53,7 @@ def test_without_passages_nothing_is_found() -> None:
     ],
     ids=["a passage without text", "a claim without text", "a claim without words"],
 )
-def test_what_is_not_known_is_not_taken_for_nothing_found(lacking: FactGraph) -> None:
+def test_unknown_results_are_not_empty_results(lacking: FactGraph) -> None:
     assert text_match(lacking) is None
 
 

@@ -221,7 +221,7 @@ def test_lines_of_many_graphs_refuse_a_repeated_id(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_was_said_before_a_correction_is_kept_beside() -> None:
+def test_distributions_before_a_correction_are_kept() -> None:
     before, after = (0.01, 0.98, 0.0, 0.01), (0.6, 0.3, 0.0, 0.1)
     relation = Relation("c", "a", RelationKind.ENTAILMENT, 0.6, after, before)
     graph = FactGraph("r", (Atom("a"),), (Context("c"),), (relation,))

@@ -69,7 +69,7 @@ def test_a_clean_file_of_every_format(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Path) -> None:
+def test_any_damage_to_a_line_is_reported_for_that_line_alone(name: str, tmp_path: Path) -> None:
     record = KNOWN[name]
     damages = [(path, junk) for path in places(record) for junk in JUNK if path]
     records = [numbered(record, number) for number in range(2 * len(damages))]
@@ -116,7 +116,7 @@ def test_a_truncated_file_is_wrong_in_its_last_line(cut: int, tmp_path: Path) ->
     assert "gzip compression is damaged" in problem.message
 
 
-def test_every_line_in_another_encoding_is_told(tmp_path: Path) -> None:
+def test_every_line_in_another_encoding_is_reported(tmp_path: Path) -> None:
     path = lines_file(tmp_path, [LONGFACT] * 4)
     lines = path.read_bytes().split(b"\n")
     lines[1] = lines[1].replace(b"ledger", "Käse".encode("latin-1"))
@@ -128,7 +128,7 @@ def test_every_line_in_another_encoding_is_told(tmp_path: Path) -> None:
     assert report.counts == {"prompts": 2}
 
 
-def test_every_wrong_row_of_a_table_is_told(tmp_path: Path) -> None:
+def test_every_wrong_row_of_a_table_is_reported(tmp_path: Path) -> None:
     rows = [numbered(UNLI, number) for number in range(6)]
     rows[1]["unli"], rows[3]["hyp"], rows[4]["pre"] = "NaN", " ", "Two\nlines."
     report = check_file(written(tmp_path, table(*rows), "data.csv"))
@@ -145,7 +145,7 @@ def test_repeated_ids_and_things_that_are_no_objects(tmp_path: Path) -> None:
     ]
 
 
-def test_wrong_labels_are_told_with_those_there_are(tmp_path: Path) -> None:
+def test_wrong_labels_are_reported_with_those_there_are(tmp_path: Path) -> None:
     wrong = copy.deepcopy(FASTFACT)
     wrong["claims_lst"][0]["annotator_label"] = "suported"
     (first,) = check_file(lines_file(tmp_path, [FASTFACT, wrong])).problems
@@ -153,7 +153,7 @@ def test_wrong_labels_are_told_with_those_there_are(tmp_path: Path) -> None:
     assert "'suported' is not a label; use null or one of supported, unsupported" in first.message
 
 
-def test_what_is_missing_is_counted(tmp_path: Path) -> None:
+def test_missing_answers_are_counted(tmp_path: Path) -> None:
     bare = {key: value for key, value in FASTFACT.items() if key != "model"}
     unlabeled = copy.deepcopy(bare)
     unlabeled["claims_lst"][1] |= {"annotator_label": None, "verification_result": None}
@@ -194,7 +194,7 @@ def test_passages_belong_beside_biographies(tmp_path: Path) -> None:
     assert not any("companion" in lacks for lacks in bios.missing)
 
 
-def test_what_is_of_no_format_is_told_with_the_nearest(tmp_path: Path) -> None:
+def test_unknown_formats_are_reported_with_the_nearest(tmp_path: Path) -> None:
     path = lines_file(tmp_path, [{"responce": "x", "claims_lst": [], "modell": "y"}])
     report = check_file(path)
     assert (report.format, report.records) == (None, 1)

@@ -115,7 +115,7 @@ def test_lines_of_other_formats(tmp_path: Path) -> None:
         ('{"id": "1e999",\n\n "nodes": [1e999]}', "line 3, column 12: 1e999 is too large"),
     ],
 )
-def test_what_is_no_model_is_told_in_one_sentence(text: str, words: str, tmp_path: Path) -> None:
+def test_invalid_models_are_reported_in_one_sentence(text: str, words: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
     assert refused([words], read, path).startswith(str(path))
 
@@ -205,6 +205,6 @@ def test_importing_the_readers_loads_nothing_heavy() -> None:
         ("[" * 100_000, "its values are nested too deeply; flatten them"),
     ],
 )
-def test_what_is_wrong_first_in_an_array_is_named(text: str, words: str, tmp_path: Path) -> None:
+def test_the_first_error_of_an_array_is_named(text: str, words: str, tmp_path: Path) -> None:
     path = written(tmp_path, text, "records.json")
     refused(rf"records\.json, line 1: {words}", read_many, path)

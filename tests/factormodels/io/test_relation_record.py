@@ -42,7 +42,7 @@ ANSWERS = (
 )
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_written_data_are_read_back(tmp_path: Path) -> None:
     path = tmp_path / "record.jsonl"
     path.write_text(record_text(ORIGIN, ANSWERS), encoding="utf-8")
     assert read_relation_record(path) == RelationRecord(ORIGIN, ANSWERS)

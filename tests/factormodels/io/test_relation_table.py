@@ -117,7 +117,7 @@ def test_a_table_that_is_no_text_is_read_as_its_text_is(tmp_path: Path, form: st
     assert (report.format.name, report.records, report.problems) == ("relation-table", 3, ())
 
 
-def test_what_is_wrong_with_a_binary_table_is_said(tmp_path: Path) -> None:
+def test_errors_of_a_binary_table_are_reported(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     path = tmp_path / "other.parquet"
     pd.DataFrame({"response": ["r"], "shade": [0.5]}).to_parquet(path)
@@ -196,7 +196,7 @@ def test_a_neutral_share_may_be_called_nei(tmp_path: Path) -> None:
         ("entailment,contradiction", "0.8,", "line 2: column 'contradiction' is empty"),
     ],
 )
-def test_what_probabilities_lack_is_named(
+def test_missing_probabilities_are_named(
     tmp_path: Path, columns: str, shares: str, message: str
 ) -> None:
     text = f"response,claim,passage,{columns}\nr1,a1,c1,{shares}\n"

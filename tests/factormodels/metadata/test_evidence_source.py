@@ -28,7 +28,7 @@ def test_a_graph_says_what_made_its_evidence(top_k: int, tmp_path: Path) -> None
     assert made == (EvidenceSource("lexical", 0.4, "local", top_k),)
 
 
-def test_evidence_that_no_stage_made_says_it_itself_until_a_stage_makes_a_part_anew() -> None:
+def test_evidence_that_no_stage_made_says_it_itself_until_a_stage_makes_a_part_again() -> None:
     facts = {"relation_model": "lexical", "retriever": "Lucene", "top_k": 5}
     graph = FactGraph("r", (), metadata={"evidence": facts})
     assert evidence_sources([graph]) == (EvidenceSource("lexical", None, "Lucene", 5),)

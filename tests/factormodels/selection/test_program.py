@@ -101,7 +101,7 @@ def test_loading_the_solver_takes_nothing_of_its_time(monkeypatch: pytest.Monkey
     assert (solution.status, len(solution.chosen)) == ("optimal", 16)
 
 
-def test_what_is_too_much_to_enumerate_is_left_to_the_solver() -> None:
+def test_problems_too_large_to_enumerate_go_to_the_solver() -> None:
     # Sixty subclaims with conflicts at random: more subsets than the enumeration keeps.
     generator = random.Random(2)
     excluded = [0] * 60

@@ -113,7 +113,7 @@ def test_informativeness_is_the_least_surprise_capped_less_epsilon() -> None:
     )
 
 
-def test_a_missing_judgement_is_no_judgement() -> None:
+def test_a_missing_judgment_is_no_judgment() -> None:
     texts = ("It is here.", "A.")
     relations = TableRelations({texts: 0.9}, missing=frozenset({texts, ("A.", "B.")}))
     weighting = Informativeness(relations, ("{topic} is here.",))

@@ -33,7 +33,7 @@ from tests.refusals import refused
         ("el", "Ο μύλος χτίστηκε το 1871."),
     ],
 )
-def test_languages_are_told_by_words_letters_and_script(language: str, text: str) -> None:
+def test_languages_are_recognized_by_words_letters_and_script(language: str, text: str) -> None:
     assert detected_language(text) == language
 
 

@@ -141,7 +141,7 @@ def test_a_graph_without_variables() -> None:
     assert assignment.log_potential == pytest.approx(math.log(3.0), abs=1e-15)
 
 
-def test_what_does_not_fit_is_searched_by_toulbar2(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_that_do_not_fit_are_searched_by_toulbar2(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = grid(4, 4, coupling=2.0, field=1.0, seed=3).with_evidence({0: 0})
     best = map_assignment(graph)
     narrow = Exact(memory_limit=100)

@@ -149,6 +149,6 @@ TOO_LARGE: tuple[tuple[Callable[[], object], str], ...] = (
 
 
 @pytest.mark.parametrize(("ask", "message"), TOO_LARGE)
-def test_what_does_not_fit_is_refused(ask: Callable[[], object], message: str) -> None:
+def test_input_that_does_not_fit_is_refused(ask: Callable[[], object], message: str) -> None:
     with pytest.raises(TooLargeError, match=message):
         ask()

@@ -69,7 +69,7 @@ def test_passages_are_those_of_each_claim() -> None:
     assert between_claims(both) == between_claims(graph)
 
 
-def test_what_claims_say_of_each_other_is_learned_from_labels() -> None:
+def test_relations_between_claims_are_learned_from_labels() -> None:
     """If claims agree in pairs, the evidence of one informs the other."""
     rng = np.random.default_rng(0)
     graphs = []

@@ -211,7 +211,7 @@ def test_stars_learn_the_same_under_every_encoding() -> None:
         np.testing.assert_allclose(p[name], p["implication"], atol=1e-3)
 
 
-def test_what_is_learned_belongs_to_its_encoding() -> None:
+def test_learned_parameters_belong_to_their_encoding() -> None:
     graphs = [replace(g, contexts=tuple(replace(c, prior=0.7) for c in g.contexts))
               for g in biographies(40, 8)]  # fmt: skip
     task = cross_fit_task(graphs, 3, 0)

@@ -120,7 +120,7 @@ def test_an_outage_is_accepted_on_request(notes: Path) -> None:
 
 
 @pytest.mark.service
-def test_what_failed_is_asked_again_on_request_alone(notes: Path) -> None:
+def test_failures_are_asked_again_on_request_alone(notes: Path) -> None:
     def mute(request: dict[str, Any], number: int) -> Reply:
         question = request["messages"][-1]["content"]
         if stage_of(request) == "relations" and "Train 3 " in question:

@@ -67,6 +67,6 @@ def test_pairs_of_claims_are_chosen_by_meaning(folder_model: str) -> None:
     )
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_input_that_does_not_fit_is_refused() -> None:
     refused("the likeness 'letter'", likeness_of_pairs, "letter")
     refused("none: there is no such folder", likeness_of_pairs, "meaning:none")

@@ -152,7 +152,7 @@ def test_claims_are_marked_where_they_are_made_and_the_unknown_has_no_posterior(
     assert high > 0.9
 
 
-def test_what_is_missing_stands_on_top_by_stage_with_the_responses_that_lack_it(
+def test_missing_answers_are_on_top_by_stage_with_their_responses(
     tmp_path: Path, bridge: FactGraph
 ) -> None:
     other = assessed(replace(bridge, id="other"), "FR2")

@@ -125,9 +125,7 @@ def axis_below_bars(axes: Axes) -> None:
         (axis_below_bars, "'1.0' is over data"),
     ],
 )
-def test_what_is_wrong_with_a_figure_is_noticed(
-    spoil: Callable[[Axes], None], message: str
-) -> None:
+def test_faults_of_a_figure_are_noticed(spoil: Callable[[Axes], None], message: str) -> None:
     with paper_style():
         figure = Figure((2.4, 1.6), layout="constrained")
         spoil(figure.add_subplot())

@@ -212,7 +212,7 @@ def test_strengths_act_on_what_was_learned(tmp_path: Path) -> None:
     assert np.abs(of_run - plain).max() > 1e-3
 
 
-def test_what_is_fixed_beside_what_is_learned(tmp_path: Path) -> None:
+def test_fixed_parameters_beside_learned_ones(tmp_path: Path) -> None:
     text = STUDY.replace(
         f"name: learned, learned: {LEARNED}", "learned: {parameters: [probability]}, atom: 0.3"
     )
@@ -387,7 +387,7 @@ def test_what_no_backend_asks_is_not_learned(folder: Path) -> None:
         ("{backend: exact, settings: {memory_limit: x}}", "learned.settings.memory_limit: 'x'"),
     ],
 )
-def test_what_cannot_be_learned_is_one_sentence(folder: Path, learned: str, message: str) -> None:
+def test_impossible_learning_is_one_sentence(folder: Path, learned: str, message: str) -> None:
     text = f"study: s\ndatasets: [demonstration]\npriors: {{learned: {learned}}}\n"
     assert message in invoke("run", study_file(folder, text), code=2).stderr.splitlines()[-1]
     assert [file.name for file in folder.iterdir()] == ["study.yaml"]

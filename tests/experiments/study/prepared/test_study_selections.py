@@ -309,7 +309,7 @@ def test_a_response_that_keeps_nothing_has_no_part_in_means(tmp_path: Path) -> N
         ("{selection: core, domain: x, templates: own.json}", "own.json has no bleached claims"),
     ],
 )
-def test_what_cannot_be_selected_by_is_said_before_anything_runs(
+def test_impossible_selections_are_reported_before_anything_runs(
     folder: Path, changed: str, message: str
 ) -> None:
     templates = json.dumps({"bridges": ["{topic} is a bridge."]})
@@ -337,7 +337,7 @@ def test_a_share_of_faithful_atoms_is_that_of_the_pipeline_s_stage(tmp_path: Pat
     assert fewer > 0
 
 
-def test_other_settings_are_solved_anew(tmp_path: Path) -> None:
+def test_other_settings_are_solved_again(tmp_path: Path) -> None:
     text = "study: s\ndatasets: [{name: demonstration, limit: 4}]\noutputs: []\n"
     counts = []
     for number, selection in enumerate(("core", "{selection: core, rule: both}")):

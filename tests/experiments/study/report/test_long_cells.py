@@ -78,7 +78,7 @@ def rows_file(
 
 
 @pytest.mark.parametrize(("unlabeled", "apart"), [(0.0, False), (0.3, False), (0.3, True)])
-def test_judgements_are_those_of_the_rows(
+def test_judgments_are_those_of_the_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabeled: float, apart: bool
 ) -> None:
     path = tmp_path / "rows.parquet"

@@ -79,7 +79,7 @@ def test_a_relative_address_is_completed() -> None:
     ],
     ids=ascii,
 )
-def test_what_is_no_address_is_said_to_be_none(text: str) -> None:
+def test_invalid_addresses_are_reported(text: str) -> None:
     with pytest.raises(AddressError, match="address"):
         web_address(text)
 

@@ -159,7 +159,9 @@ def test_a_redirect_to_what_is_no_address_of_the_web_is_refused(target: str) -> 
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "x", "", "http://", "http://[", "//a/b"])
-def test_neither_an_address_that_is_none_nor_a_key_that_no_header_holds_is_told(url: str) -> None:
+def test_neither_an_address_that_is_none_nor_a_key_that_no_header_holds_is_reported(
+    url: str,
+) -> None:
     failure(url)
     failure("http://127.0.0.1:1/x", headers={"X-API-KEY": f"{SECRET}\n"})
 

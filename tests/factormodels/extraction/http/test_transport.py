@@ -93,7 +93,7 @@ def test_a_name_is_looked_up_once_for_each_connection(
     assert [asked.headers["host"] for asked in server.asked] == [url.split("/")[2]]
 
 
-def test_a_name_without_an_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_without_an_address_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     Resolver(monkeypatch)
     (page,) = read_pages("http://absent.example/x")
     assert page == "http://absent.example/x: the name of the server has no address, after the " + (

@@ -234,7 +234,7 @@ def unreadable(answer: Completion) -> str:
     return "" if answer.text == ANSWER.text else "it is not the word asked for"
 
 
-def test_what_cannot_be_read_is_neither_kept_nor_replayed(path: Path) -> None:
+def test_unreadable_answers_are_neither_kept_nor_replayed(path: Path) -> None:
     unread = replace(ANSWER, text="Well, let me think.")
     fake, cache = Fake(unread), AnswerCache(path)
     model = CachedModel(fake, cache)
@@ -292,7 +292,7 @@ def test_answers_that_were_kept_before_prefixes_were_counted_are_read(path: Path
     assert kept.usage == Usage(3, 1)
 
 
-def test_what_a_model_does_not_take_is_known_to_a_replay(path: Path) -> None:
+def test_a_replay_knows_the_parameters_that_a_model_rejects(path: Path) -> None:
     cache = AnswerCache(path)
     cache.note_lacking("fake", ["seed"], refused=False)
     cache.note_lacking("fake", ["logprobs"], refused=True)

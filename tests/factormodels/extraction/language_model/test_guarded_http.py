@@ -297,7 +297,7 @@ def test_a_call_waits_for_as_long_as_the_server_asks(
     assert not hasattr(error, "__notes__")
 
 
-def test_a_longer_wait_than_allowed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_longer_wait_than_allowed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     waits, error = waits_of(monkeypatch, {"retry-after": "3600"}, "", 100.0)
     assert waits == [100.0, 100.0]
     assert error.__notes__ == [

@@ -175,7 +175,7 @@ def test_a_timeout_is_tried_again_and_then_a_failure(server: ScriptedServer) -> 
         (Reply(raw=b'{"choices": []}'), ""),
     ],
 )
-def test_what_is_no_answer_is_a_failure(server: ScriptedServer, reply: Reply, reason: str) -> None:
+def test_non_answers_are_failures(server: ScriptedServer, reply: Reply, reason: str) -> None:
     in_turn(server, reply)
     answer = failed(server, attempts=2)
     assert answer.reason
@@ -440,7 +440,7 @@ STRICT = replace(
 )
 
 
-def test_what_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
+def test_unreadable_answers_are_requested_again_with_the_error(
     server: ScriptedServer,
 ) -> None:
     in_turn(server, Reply("Well..."), Reply("yes"))
@@ -454,7 +454,7 @@ def test_what_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
     assert "it is not yes or no" in messages[1]["content"]
 
 
-def test_what_cannot_be_read_twice_is_a_failure_that_was_paid_for(server: ScriptedServer) -> None:
+def test_a_second_unreadable_answer_is_a_paid_failure(server: ScriptedServer) -> None:
     server.always(Reply("Well..."))
     ledger = Ledger()
     answer = run_until_done(MeteredModel(model(server), ledger).complete(STRICT))

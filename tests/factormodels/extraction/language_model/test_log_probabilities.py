@@ -152,7 +152,7 @@ RIGHT = written(LABELS)[0]
                                         *logs(contradiction=0.1, neutral=0.1)]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_believed_has_a_reason(
+def test_implausible_values_have_a_reason(
     fault: Unusable, log_probability: float, others: Sequence[tuple[str, float]]
 ) -> None:
     assert shares_of(tokens(("entailment", log_probability, others))) is fault

@@ -197,7 +197,9 @@ def test_a_checkpoint_that_does_not_fit_is_refused(aligned: Path, tmp_path: Path
     refused("finds no configuration", load_alignscore, tmp_path / "empty")
 
 
-def test_what_would_be_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_that_a_pickle_would_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "a.ckpt"
     torch.save(checkpoint(state_dict={}, callbacks=Runs()), path)
     refused("more than tensors and plain values", checkpoint_weights, path)

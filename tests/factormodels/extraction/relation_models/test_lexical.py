@@ -115,7 +115,7 @@ TEXTS = st.text(
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=8))
 @pytest.mark.slow
-def test_a_judgement_is_a_distribution_and_depends_on_its_pair_alone(
+def test_a_judgment_is_a_distribution_and_depends_on_its_pair_alone(
     texts: list[tuple[str, str]],
 ) -> None:
     pairs = [TextPair(premise, hypothesis) for premise, hypothesis in texts]

@@ -54,7 +54,7 @@ def test_answers_are_the_models_softmaxes_in_the_order_of_the_pairs(folder: Path
     assert (model.name, model.judge([])) == ("nli:tiny", [])
 
 
-def test_what_is_too_long_or_not_finite_is_missing(folder: Path) -> None:
+def test_values_too_long_or_not_finite_are_missing(folder: Path) -> None:
     # Two of a RoBERTa's 66 positions are for padding.
     assert load_nli(folder).max_length == 64
     model = load_nli(folder, max_length=14)

@@ -143,7 +143,7 @@ def test_reasoning_before_the_answer_keeps_the_relation(server: ScriptedServer) 
 
 
 @pytest.mark.parametrize("method", ["automatic", "logprobs", "samples"])
-def test_what_cannot_be_read_is_asked_for_in_words(server: ScriptedServer, method: str) -> None:
+def test_unreadable_answers_are_requested_in_words(server: ScriptedServer, method: str) -> None:
     # It reasons until it is cut off, and can be had to state a relation in JSON.
     stated = 'Reasoning first.\n{"relation": "neutral", "confidence": 0.7}'
 
@@ -163,7 +163,7 @@ def test_what_cannot_be_read_is_asked_for_in_words(server: ScriptedServer, metho
     assert "cut off at its longest" in missing.reason
 
 
-def test_what_was_refused_is_not_asked_in_other_words(server: ScriptedServer) -> None:
+def test_refused_questions_are_not_rephrased(server: ScriptedServer) -> None:
     # Attempts by status: two for what may pass.
     for status, attempts in ((400, 1), (500, 2)):
         server.requests.clear()

@@ -119,7 +119,7 @@ def test_every_way_to_write_a_distribution_is_read(tmp_path: Path, distribution:
     assert answer.distribution == pytest.approx((0.7, 0.1, 0.2), abs=1e-12)
 
 
-def test_what_we_write_is_read_as_recorded_relations(tmp_path: Path) -> None:
+def test_our_files_are_read_as_recorded_relations(tmp_path: Path) -> None:
     # A graph with distributions, its file, and its edges one by one.
     atoms = (Atom("a1", "One."), Atom("a2", "Three."))
     shares = (0.7, 0.1, 0.0, 0.2)

@@ -67,7 +67,7 @@ def test_every_text_of_every_collection_is_a_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all"])
-def test_what_is_no_chroma_database_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_files_that_are_not_chroma_databases_are_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "chroma.sqlite3"
     path.write_bytes(content)
     refused("chroma.sqlite3: this Chroma database cannot be read", read_documents, path)

@@ -92,7 +92,7 @@ def test_wikipedia_reads_by_snippets_or_best_chunks() -> None:
     assert len(best.text.split()) <= 10
 
 
-def test_failures_of_wikipedia_are_told_and_no_passage_is_made_up() -> None:
+def test_failures_of_wikipedia_are_reported_and_no_passage_is_made_up() -> None:
     with web_server(wikipedia_script) as server:
         queries = ["down", "nothing", "odd", "", "x"]
         down, nothing, odd, empty, good = wikipedia(server, top_k=1).retrieve(queries)
@@ -214,7 +214,7 @@ def test_an_odd_link_is_the_failure_of_its_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("reading", "asked"), [("snippet", 1), ("chunks", 2)])
-def test_google_reads_as_it_is_told(reading: Reading, asked: int) -> None:
+def test_google_reads_the_requested_part(reading: Reading, asked: int) -> None:
     (retrieved,), server = google(["sentence 77"], reading=reading, top_k=2, pages=1)
     assert len(server.asked) == asked
     if reading == "snippet":
@@ -374,7 +374,7 @@ def test_a_copy_of_the_response_is_no_evidence_by_its_snippet_either() -> None:
         (f"{LONG} © 2024 Example. All rights reserved.", False),
     ],
 )
-def test_what_is_no_evidence(text: str, useless: bool) -> None:
+def test_content_that_is_not_evidence(text: str, useless: bool) -> None:
     assert bool(why_useless(text)) is useless
 
 

@@ -120,7 +120,7 @@ def test_the_label_after_the_reasoning_counts(server: ScriptedServer) -> None:
         Reply("A long thought that goes on and", finish="length"),
     ],
 )
-def test_what_gives_no_label_is_missing_and_not_scored(
+def test_answers_without_a_label_are_missing_and_not_scored(
     server: ScriptedServer, reply: Reply
 ) -> None:
     def script(request: dict[str, Any], _number: int) -> Reply:
@@ -182,7 +182,7 @@ PROMPTS = {
 }
 
 
-def test_what_a_step_answers_fills_a_slot_of_the_prompts_after_it() -> None:
+def test_the_answer_of_a_step_fills_a_slot_of_later_prompts() -> None:
     replaced = {}
     for name, question in PROMPTS.items():
         slots = {slot: slot for slot in re.findall(r"{{(\w+)}}", question)}

@@ -139,7 +139,7 @@ def test_senses_become_relations_and_an_order_none() -> None:
         '{"relation": "contrast", "confidence": 2}',
     ],
 )
-def test_what_is_no_answer_is_missing(answer: str) -> None:
+def test_non_answers_are_missing(answer: str) -> None:
     expanded = with_senses(graph(2), AnsweringModel(lambda _: answer), claim_pairs(graph(2)))
     assert between_claims(expanded) == ()
     assert len(expanded.metadata[METADATA_KEY]["missing"]) == 1

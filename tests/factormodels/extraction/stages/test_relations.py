@@ -225,7 +225,7 @@ def test_fr1_sees_the_same_whatever_else_is_asked_for() -> None:
         assert only_asked(beside, "FR3") is beside
 
 
-def test_what_is_missing_for_a_wider_variant_is_not_missing_in_fr1() -> None:
+def test_relations_missing_in_a_wider_variant_are_not_missing_in_fr1() -> None:
     graph = FactGraph(
         "r",
         (Atom("a1", "One."), Atom("a2", "Two.")),

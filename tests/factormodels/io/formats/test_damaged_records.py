@@ -244,7 +244,7 @@ def damaged(record: Any, path: str, value: Any) -> Any:
         for path, value, message in rows
     ],
 )
-def test_what_is_wrong_at_a_place_is_said(
+def test_errors_are_reported_with_their_place(
     name: str, key_path: str, value: Any, message: str, tmp_path: Path
 ) -> None:
     record, form = KNOWN[name], format_named(name)

@@ -130,7 +130,7 @@ def test_the_harness_says_how_probable_the_chosen_answer_is_and_whether_it_is_ri
         ({"doc_id": 1, "filtered_resps": "yes"}, "filtered_resps"),
     ],
 )
-def test_what_is_malformed_is_said_with_its_place(record: Any, message: str) -> None:
+def test_malformed_input_is_reported_with_its_place(record: Any, message: str) -> None:
     refused(f"log.json.*{message}", scored_rows, record, "log.json", None)
 
 

@@ -139,7 +139,7 @@ def test_results_alone_are_a_response_a_line(tmp_path: Path) -> None:
     assert recorded_verdicts(second)["factreasoner"]["a0"] == EXPECTED["a0"]
 
 
-def test_what_was_recorded_is_written_and_read_again(tmp_path: Path) -> None:
+def test_recorded_verdicts_are_written_and_read_again(tmp_path: Path) -> None:
     graph = factreasoner.read(OUTPUT, "factreasoner_output.json")
     write(graph, tmp_path / "graph.json")
     (again,) = read_many(tmp_path / "graph.json")
@@ -186,7 +186,7 @@ def test_the_output_of_the_release_keeps_its_posteriors(shared_data: Path) -> No
     assert list(verdicts) == list(graph.atom_ids)
 
 
-def test_what_was_recorded_stays_beside_what_is_asked() -> None:
+def test_recorded_verdicts_stay_beside_new_ones() -> None:
     graph = factreasoner.read(OUTPUT, "factreasoner_output.json")
     judge = AnsweringModel(lambda _: "true", "scripted")
     asked = assessor_stage(["factscore"], judge)(graph)

@@ -226,7 +226,7 @@ def test_queries_of_factreasoners_files_are_prompts(tmp_path: Path) -> None:
         (read_prompts, {**ELI5, "q_id": [1]}, r"line 1: \$\.q_id: \[1\] names nothing"),
     ],
 )
-def test_what_a_file_does_not_hold_is_told(
+def test_missing_contents_of_a_file_are_reported(
     reader: Any, record: Any, words: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path, lines(record, record))

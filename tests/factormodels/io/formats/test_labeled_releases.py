@@ -267,7 +267,7 @@ def test_passages_of_a_cell() -> None:
     refused("has no text", passages_of, [{"x": "y"}], "t")
 
 
-def test_what_is_no_label_is_counted_by_its_word(tmp_path: Path) -> None:
+def test_unknown_labels_are_counted_by_word(tmp_path: Path) -> None:
     report = check_file(written(tmp_path, lines(REFCHECKER), "refs.jsonl"))
     assert (report.counts["true"], report.counts["false"]) == (1, 1)
     assert "labels: 1 of 3 atoms have none (1 Neutral)" in report.missing

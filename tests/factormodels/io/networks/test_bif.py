@@ -127,7 +127,7 @@ def test_spellings_of_the_same_network(text: str, small: FactorGraph) -> None:
         ("MARKOV 1 2 0", ["does not begin with 'network'"]),
     ],
 )
-def test_damage_is_told_in_one_sentence(text: str, words: list[str]) -> None:
+def test_damage_is_reported_in_one_sentence(text: str, words: list[str]) -> None:
     assert refused(words, parse_bif, text, "bad.bif").startswith("bad.bif: ")
 
 
@@ -219,7 +219,7 @@ def test_long_texts_of_nothing_are_refused_without_searching_back() -> None:
     refused("'v1' has no probability block", parse_bif, text, "x")
 
 
-def test_what_begins_like_bif() -> None:
+def test_files_that_begin_like_bif() -> None:
     assert looks_like_bif("\n // x\n network y { }")
     assert not looks_like_bif("networks y { }")
     assert not looks_like_bif("// network")

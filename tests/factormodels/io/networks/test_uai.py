@@ -269,7 +269,9 @@ BAD_MODELS = [
 
 
 @pytest.mark.parametrize(("text", "words"), BAD_MODELS, ids=range(len(BAD_MODELS)))
-def test_malformed_models_are_told_in_one_sentence(text: str, words: str, tmp_path: Path) -> None:
+def test_malformed_models_are_reported_in_one_sentence(
+    text: str, words: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.uai"
     path.write_text(text, encoding="utf-8")
     message = refused([words], uai.read_uai, path)

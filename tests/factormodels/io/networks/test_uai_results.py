@@ -80,7 +80,7 @@ MARGINALS, PARTITION = uai_results.read_marginals, uai_results.read_log10_partit
         (PARTITION, "PR\n1.5x", "'1.5x' is not a number"),
     ],
 )
-def test_what_is_malformed_or_does_not_fit_is_told_in_one_sentence(
+def test_malformed_input_is_reported_in_one_sentence(
     read: Callable[[Path], object], text: str, words: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path, text)

@@ -108,7 +108,7 @@ with unfinished_folder(target) as folder, atomic_path(target / "t.csv") as file:
 
 
 @pytest.mark.kill
-def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
     others = (".out.unfinished", ".other.unfinished-1", "out.unfinished-1")
@@ -147,7 +147,7 @@ ADVICE = {
 
 
 @pytest.mark.parametrize("number", ADVICE)
-def test_an_error_of_the_system_is_told_with_what_mends_it(
+def test_an_error_of_the_system_is_reported_with_the_fix(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = fails_at(0, os.open, number)

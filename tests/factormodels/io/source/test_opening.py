@@ -58,7 +58,7 @@ def test_a_socket_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_what_a_packed_file_unpacks_to_is_limited(
+def test_the_unpacked_size_of_a_file_is_limited(
     reader: Callable[[Path], object], tmp_path: Path
 ) -> None:
     path = tmp_path / "bomb.gz"
@@ -95,7 +95,7 @@ def test_blank_gigabytes_are_refused_at_once(tmp_path: Path) -> None:
     refused("more than 100,000 blank lines", list, read_lines(tmp_path / "blank.jsonl"))
 
 
-def test_members_of_a_packed_file_are_joined_and_damage_is_told(tmp_path: Path) -> None:
+def test_members_of_a_packed_file_are_joined_and_damage_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "two.gz"
     packed = gzip.compress(b"one,") + gzip.compress(b"two")
     path.write_bytes(packed + bytes(512))
@@ -142,7 +142,7 @@ def test_sizes_are_written_as_people_do(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "K", "1" * 20, "two", "²", "1 X", "1.5G"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     refused("is not a size", parse_size, text)
 
 
@@ -189,7 +189,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(
     assert bytes_read() - before < 8 * 2**20
 
 
-def test_what_a_full_disk_stops_is_named(tmp_path: Path) -> None:
+def test_files_that_a_full_disk_stops_are_named(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text("before")
     with writing_at_most(1), pytest.raises(OSError, match=r"too large: '.*/t\.txt'$"):

@@ -148,7 +148,7 @@ def test_rows_of_a_csv_table_are_counted_before_one_is_made() -> None:
     assert [record.value for record in records] == 40 * [{"p": "5\n\n\n\n", "label": "1"}]
 
 
-def test_the_message_of_too_many_values_names_the_mend_that_works() -> None:
+def test_the_message_of_too_many_values_names_the_fix_that_works() -> None:
     content = parquet(pa.array(np.zeros(70_000, np.int8)))
     with size_limit(2**20), pytest.raises(InputError) as refusal:
         arrow_records([("t.parquet", content)])

@@ -141,7 +141,7 @@ with open_store(Path(sys.argv[1]), "mend it") as store:
 
 
 @pytest.mark.parametrize("n_written", [0, 1, 700])
-def test_what_was_told_before_a_kill_is_kept(tmp_path: Path, n_written: int) -> None:
+def test_answers_before_a_kill_are_kept(tmp_path: Path, n_written: int) -> None:
     path = tmp_path / STORE
     command = [sys.executable, "-c", KILLED, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:

@@ -139,7 +139,7 @@ def test_two_columns_of_a_name_are_refused() -> None:
     refused("t: two columns have the name 'p'", arrow_records, [("t", out.getvalue())])
 
 
-def test_what_a_small_file_unpacks_to_is_limited() -> None:
+def test_the_unpacked_size_of_a_small_file_is_limited() -> None:
     out = io.BytesIO()
     # Equal texts are a hundred bytes of Parquet, and ten megabytes unpacked.
     pq.write_table(pa.table({"p": pa.array(["x" * 1000]).take(pa.array([0] * 10**4))}), out)

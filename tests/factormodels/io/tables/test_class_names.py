@@ -176,7 +176,7 @@ def test_a_label_of_class_0_is_true_if_its_name_says_so(
     assert scores["scores"]["brier"].tolist() == [pytest.approx(BRIER, abs=1e-12)]
 
 
-def test_the_meaning_of_classes_is_said(tmp_path: Path) -> None:
+def test_the_meaning_of_classes_is_reported(tmp_path: Path) -> None:
     scores = score(of_parquet(tmp_path), n_bootstrap=20, resamples=19)
     assert (
         "Labels of column 'label': its classes are 0 = 'Supported', 1 = 'Refuted'; 'Supported' is "
@@ -191,7 +191,7 @@ def test_names_that_say_nothing_of_truth_are_refused_and_shown(tmp_path: Path) -
         refused(map(repr, sorted(names)), score, tmp_path / "t.parquet")
 
 
-def test_words_of_evidence_are_labels_and_what_they_mean_is_said(tmp_path: Path) -> None:
+def test_words_of_evidence_are_labels_and_what_they_mean_is_reported(tmp_path: Path) -> None:
     kinds = ["entailment", "neutral", "contradiction"]
     features = {**FEATURES, "label": {"names": kinds, "_type": "ClassLabel"}}
     rows = [{**row, "label": number % 3} for number, row in enumerate(ROWS)]
@@ -226,7 +226,7 @@ def test_classes_within_lists_and_objects_have_their_names() -> None:
     assert arrow_records([("t", out.getvalue())]).rows == [{"claims": {"label": NAMES[::-1]}}]
 
 
-def test_self_knowledge_reads_the_names_of_labels_and_of_judgements(tmp_path: Path) -> None:
+def test_self_knowledge_reads_the_names_of_labels_and_of_judgments(tmp_path: Path) -> None:
     rows = [
         {"response": "m", "judgement": judgement, "label": label}
         for label, judgement in ((0, 1), (0, 1), (1, 0), (1, 1))
@@ -352,7 +352,7 @@ def test_statements_that_differ_are_refused_with_both(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_no_class_or_no_list_of_names_is_refused(tmp_path: Path) -> None:
+def test_invalid_classes_and_lists_of_names_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(with_features(FEATURES, [*ROWS, {**ROWS[0], "label": 2}]), path)
     refused(

@@ -151,7 +151,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
     assert not holds_binary_tables(tmp_path / "empty")
 
 
-def test_a_table_in_utf_16_is_refused_with_the_mend(tmp_path: Path) -> None:
+def test_a_table_in_utf_16_is_refused_with_the_fix(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     FRAME.to_csv(path, index=False, encoding="utf-16")
     refused("it is UTF-16, .* save the file as UTF-8", read_table, path)
@@ -195,7 +195,7 @@ def test_folders_that_are_not_one_table_are_refused(tmp_path: Path) -> None:
         ("a,b\nonly one", False),
     ],
 )
-def test_a_table_is_told_from_prose(text: str, expected: bool) -> None:
+def test_a_table_is_distinguished_from_prose(text: str, expected: bool) -> None:
     assert looks_like_table(text) is expected
 
 

@@ -48,7 +48,7 @@ def test_a_frame_as_a_tight_dictionary_is_read() -> None:
     assert rows_of_object(plain, "t") == ROWS
 
 
-def test_rows_and_columns_that_cannot_be_told_apart_are_refused() -> None:
+def test_rows_and_columns_that_cannot_be_distinguished_are_refused() -> None:
     named = FRAME.set_index("claim").to_json()
     for text in (named, FRAME.to_json(orient="values"), FRAME.T.reset_index(drop=True).to_json()):
         refused(r"write it with to_json\(orient='records', lines=True\)", parse_table, text, "t")

@@ -37,7 +37,7 @@ def test_numbers_are_read_as_people_write_them(value: Any, number: float, notati
 @pytest.mark.parametrize(
     "value", ["1.234,5", "1,234.5", "1_0", "٠,٥", "0,5,5", "half", "%", "", "5 %%"]
 )
-def test_what_is_no_number_is_refused(value: str) -> None:
+def test_values_that_are_not_numbers_are_refused(value: str) -> None:
     with pytest.raises(ValueError, match="is not a number"):
         cell_number(value)
 
@@ -64,7 +64,7 @@ SAID = "has 3 cells with a decimal comma: 1,0 is read as 1."
 TABLE = "response;claim;p;label\nr1;a;0.9;1,0\nr1;b;0.3;0,0\nr2;a;0.8;1,0\nr2;b;0.1;0\n"
 
 
-def test_labels_and_judgements_with_a_decimal_comma_are_told(
+def test_labels_and_judgments_with_a_decimal_comma_are_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     table, sheet = tmp_path / "t.csv", tmp_path / "sheet.csv"

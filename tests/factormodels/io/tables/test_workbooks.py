@@ -60,7 +60,7 @@ def test_commands_take_a_workbook(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_no_table_is_refused_with_the_mend(tmp_path: Path) -> None:
+def test_invalid_tables_are_refused_with_the_fix(tmp_path: Path) -> None:
     several = workbook(tmp_path / "several.xlsx", One=ROWS, Two=ROWS)
     refused("2 sheets with values .'One', 'Two'.; save the one", read_table, several)
     refused("no values", read_table, workbook(tmp_path / "none.xlsx", One=[]))
@@ -84,7 +84,7 @@ def test_without_openpyxl_the_message_names_two_ways(
         read_table(path)
 
 
-def test_what_a_workbook_says_of_its_size_is_not_believed(tmp_path: Path) -> None:
+def test_the_stated_size_of_a_workbook_is_not_trusted(tmp_path: Path) -> None:
     path = workbook(tmp_path / "book.xlsx", Claims=ROWS)
     content = io.BytesIO()
     with zipfile.ZipFile(path) as before, zipfile.ZipFile(content, "w") as after:
