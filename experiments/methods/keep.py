@@ -369,19 +369,19 @@ def _groups_table(calibrator: Calibrator, claims: pd.DataFrame | None = None) ->
             }
         )
     columns = (
-        "group | labeled:0 labeled responses | needed:0 responses needed | threshold:3 | "
+        "group | labeled:0 | needed:0 | threshold:3 | "
         f"promised:3 {_PROMISED[calibrator.promise.guarantee]} on halves | "
-        "kept_halves:3 claims kept on halves"
+        "kept_halves:3 kept on halves"
     )
     frame = data_frame(rows)
     if claims is not None:
         frame = frame.merge(_kept_by_group(claims), on="group", how="outer", sort=False)
-        columns += " | responses:0 new responses | empty:0 empty | claims:0 new claims | kept:0"
-    return Table(frame, columns_as(columns), "Groups.")
+        columns += " | responses:0 | empty:0 | claims:0 | kept:0"
+    return Table(frame, columns_as(columns), "Groups of responses: labeled, needed and new ones.")
 
 
 _PROMISED = {
-    Guarantee.PROBABILITY: "precision reached",
+    Guarantee.PROBABILITY: "reached",
     Guarantee.MEAN: "mean precision",
     Guarantee.COHERENT: "no false claim",
 }
