@@ -14,6 +14,7 @@ from typing import Literal
 
 from factormodels.claims import CONTEXT_PRIOR
 from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
+from factormodels.passage_sources import OTHERS, PassageKey, parse_priors
 
 Equivalence = Literal["smaller", "larger"]
 SharedPassage = Literal["copied", "one"]
@@ -41,6 +42,9 @@ class GraphConventions:
             the larger of the two.
         shared_passage: what FR1 makes of a passage that was retrieved for several claims: a copied
             variable for each of them, or one variable that all share.
+        prior: priors by source of passages for which none is stated, as
+            `factormodels.passage_sources.priors_text` writes them; None for no such priors.
+        prior_by: what identifies the source of a passage there.
         weak_relations: whether relations less probable than 1/2 are left out or kept as factors. A
             kept one moves a claim against what the relation says.
     """
@@ -49,6 +53,8 @@ class GraphConventions:
     equivalence: Equivalence = "smaller"
     shared_passage: SharedPassage = "copied"
     weak_relations: WeakRelations = "left-out"
+    prior: str | None = None
+    prior_by: PassageKey = "domain"
 
 
 @dataclass(frozen=True)
@@ -109,12 +115,17 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
 )
 """Conventions of a paper or a release, by name."""
 
+_MOST_SOURCES = 4
+"""Sources that a note names with their priors."""
+
 TITLES: Mapping[str, str] = MappingProxyType(
     {
         "context_prior": "prior of passages",
         "equivalence": "equivalences",
         "shared_passage": "shared passages",
         "weak_relations": "relations below 1/2",
+        "prior": "priors by source",
+        "prior_by": "sources of passages",
         "encoding": "encoding",
         "k": "K",
         "f1": "mean of F1",
@@ -139,6 +150,10 @@ _MEANINGS: Mapping[str, Mapping[object, str]] = MappingProxyType(
             "left-out": "relations below 1/2 left out",
             "kept": "relations below 1/2 kept",
         },
+        "prior_by": {
+            "domain": "sources of passages by domain",
+            "source": "sources of passages by name",
+        },
         "f1": {"pooled": "F1 of all claims pooled", "by-response": "F1 as a mean over responses"},
         "unlabeled": {
             "exclude": "unlabeled claims left out where a label is needed",
@@ -157,6 +172,8 @@ def meaning_of(name: str, value: object) -> str:
     """Description of a convention's value for a table's note."""
     if name == "context_prior":
         return "priors of passages as in the data" if value is None else f"passages at {value:g}"
+    if name == "prior":
+        return "no priors by source" if value is None else _priors_in_words(str(value))
     if name == "encoding":
         return f"encoding {value}"
     if name == "k":
@@ -166,6 +183,17 @@ def meaning_of(name: str, value: object) -> str:
     if name == "logarithm":
         return "natural logarithms" if value == "e" else f"logarithms to base {value}"
     return _MEANINGS[name][value]
+
+
+def _priors_in_words(text: str) -> str:
+    """Return priors by source in words, the first few of them."""
+    priors = sorted(parse_priors(text).items())
+    named = [
+        f"{'others' if source == OTHERS else source} at {value:g}"
+        for source, value in priors[:_MOST_SOURCES]
+    ]
+    more = len(priors) - len(named)
+    return f"passages of {', '.join(named)}" + (f" and {more:,} more" if more else "")
 
 
 def stated(

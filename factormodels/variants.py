@@ -16,6 +16,7 @@ from factormodels.claims import Context, Relation, RelationKind, is_evidence
 from factormodels.conventions import DEFAULT, DEFAULT_PRIORS, GraphConventions
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
+from factormodels.passage_sources import PassageKey, name_in, parse_priors, source_of
 
 COPY_SEPARATOR = "@"
 """Separator of a context's and an atom's id in the id of FR1's copy of a shared context."""
@@ -37,11 +38,39 @@ def variant(graph: FactGraph, name: str, conventions: GraphConventions = DEFAULT
     except KeyError:
         raise InputError(unknown_name(f"the variant {name!r}", name, VARIANTS)) from None
     seen = view(graph, conventions)
-    prior = conventions.context_prior
-    if prior is not None:
-        replaced = {c.id: prior for c in seen.contexts if has_default_prior(c) and c.prior != prior}
+    if conventions.context_prior is not None or conventions.prior is not None:
+        replaced = {
+            context.id: prior
+            for context in seen.contexts
+            if has_default_prior(context)
+            and (prior := declared_prior(context, graph, conventions)) != context.prior
+        }
         seen = seen.with_priors(contexts=replaced) if replaced else seen
     return seen.with_parameters() if conventions.weak_relations == "kept" else seen
+
+
+def declared_prior(context: Context, graph: FactGraph, conventions: GraphConventions) -> float:
+    """Return the prior that conventions give a passage for which none is stated.
+
+    Args:
+        context: the passage, of the response or of a view of it.
+        graph: the response.
+        conventions: a prior of its source goes before that of all passages.
+    """
+    if conventions.prior is not None:
+        priors = parse_priors(conventions.prior)
+        source = passage_source(context, graph, conventions.prior_by)
+        name = name_in(source, conventions.prior_by, priors)
+        if name is not None:
+            return priors[name]
+    prior = conventions.context_prior
+    return context.prior if prior is None else prior
+
+
+def passage_source(context: Context, graph: FactGraph, by: PassageKey) -> str:
+    """Return the source of a passage of a response or of a view of it; "" if nothing states it."""
+    recorded = context.id.rpartition(COPY_SEPARATOR)[0] or context.id
+    return source_of(context, by, graph.metadata, recorded)
 
 
 def has_default_prior(context: Context) -> bool:

@@ -29,7 +29,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("metadata",),
         ("interchange", "synthetic", "variants"),
         *(("fact_graph",), ("compile", "conventions")),
-        ("discourse", "encodings", "words"),
+        ("discourse", "encodings", "passage_sources", "words"),
         ("claims", "factor_graph"),
         ("arrays", "decoded_values", "texts", "validation"),
         *(("errors", "object_repr"), ("control_characters", "garbage_collection", "nouns")),

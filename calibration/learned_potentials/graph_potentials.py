@@ -2,30 +2,37 @@
 
     Potentials(("atom_prior", "probability"), by="kind")
 
-A prior is a log odds shared by all claims or by all contexts. A temperature b changes the
-probability p of a relation to sigmoid(b logit p). A probability replaces the probabilities of a
-class of relations. Graphs of FR1 are forests of stars, for which this amounts to recalibration
-(docs/explanation/learning.md); only shared contexts make claims depend on each other.
+A prior is a log odds shared by all claims, by all contexts or by the contexts of a class, such as
+a source. A temperature b changes the probability p of a relation to sigmoid(b logit p). A
+probability replaces the probabilities of a class of relations. Graphs of FR1 are forests of stars,
+for which this amounts to recalibration (docs/explanation/learning.md); only shared contexts make
+claims depend on each other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from calibration.scores.logistic import sigmoid
-from factormodels.claims import LEAST_PROBABILITY, Relation, evidence_or_neutral
+from factormodels.claims import LEAST_PROBABILITY, Context, Relation, evidence_or_neutral
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.stances import DEFAULT_STANCES, StanceMapping
+from factormodels.passage_sources import OTHERS, PassageKey
+from factormodels.variants import has_default_prior, passage_source
 
 RelationClass = Callable[[FactGraph, Relation], str]
 """Function that names the class of a relation; each class has a separate weight."""
+
+ContextClass = Callable[[FactGraph, Context], str]
+"""Function that names the class of a context; each class has a separate prior. A context without a
+class, "", keeps the prior that is stated."""
 
 ATOMS, CONTEXTS, TEMPERATURE, PROBABILITY = (
     *("atom_prior", "context_prior"),
@@ -56,14 +63,18 @@ class Potentials:
             probability per kind.
         encoding: name of the encoding of relations under which the numbers are learned. Relations
             without a factor under it are ignored.
+        contexts_by: classes of contexts with separate priors, such as `source_class`. None for one
+            prior of all contexts.
 
     Raises:
-        InputError: for an unknown name, or both a temperature and a probability.
+        InputError: for an unknown name, both a temperature and a probability, or classes of
+            contexts whose prior is not learned.
     """
 
     parameters: tuple[str, ...] = (ATOMS, TEMPERATURE)
     by: RelationClass | Literal["kind"] | None = None
     encoding: str = DEFAULT_ENCODING
+    contexts_by: ContextClass | None = None
 
     def __post_init__(self) -> None:
         get_encoding(self.encoding)
@@ -72,6 +83,8 @@ class Potentials:
                 raise InputError(unknown_name(f"the parameter {name!r}", name, LEARNABLE))
         if {TEMPERATURE, PROBABILITY} <= {*self.parameters}:
             raise InputError("a relation has a temperature or a probability; learn one of the two")
+        if self.contexts_by is not None and CONTEXTS not in self.parameters:
+            raise InputError(f"classes of contexts have a prior each; learn {CONTEXTS!r} too")
         if self.by not in (None, "kind") and not callable(self.by):
             raise InputError(
                 f"the class {self.by!r} of relations is unknown; use 'kind' or a function"
@@ -84,6 +97,23 @@ class Potentials:
         A temperature is positive and keeps each probability on its side.
         """
         return graph.with_parameters() if PROBABILITY in self.parameters else graph
+
+    def name_of_context(self, graph: FactGraph, context: Context) -> str:
+        """Name of the weight of a context's prior; "" if it stays as stated.
+
+        Raises:
+            InputError: if a class function does not return a text.
+        """
+        if CONTEXTS not in self.parameters:
+            return ""
+        if self.contexts_by is None:
+            return CONTEXTS
+        class_name: object = self.contexts_by(graph, context)
+        if not isinstance(class_name, str):
+            raise InputError(
+                f"fact graph {graph.id!r}: {class_name!r} is not a name of a class; return text"
+            )
+        return f"{CONTEXTS}[{class_name}]" if class_name else ""
 
     def name_of(self, graph: FactGraph, relation: Relation) -> str:
         """Name of the weight of a relation; "" if its probability stays as stated.
@@ -126,9 +156,12 @@ def items_of(potentials: Potentials, graph: FactGraph) -> tuple[list[Item], list
     Raises:
         InputError: for a relation of probability 0 or 1 that has a temperature.
     """
-    named = {name: name if name in potentials.parameters else "" for name in LEARNABLE}
-    variables = [Item(atom.prior, named[ATOMS]) for atom in graph.atoms]
-    variables += [Item(context.prior, named[CONTEXTS]) for context in graph.contexts]
+    of_atoms = ATOMS if ATOMS in potentials.parameters else ""
+    variables = [Item(atom.prior, of_atoms) for atom in graph.atoms]
+    variables += [
+        Item(context.prior, potentials.name_of_context(graph, context))
+        for context in graph.contexts
+    ]
     read = potentials.read(graph)
     numbers: list[int] = read.compiled_for(potentials.encoding).relation_numbers.tolist()
     relations = []
@@ -254,6 +287,25 @@ def stated_logit(graph: FactGraph, relation: Relation) -> float:
             "or learn a probability for each class in place of those that are stated"
         )
     return math.log(p) - math.log1p(-p)
+
+
+def source_class(by: PassageKey, named: Collection[str]) -> ContextClass:
+    """Return a function that names the source of a context, or `OTHERS` for all others.
+
+    A context with a prior of its own, which no tool writes by default, has no class.
+
+    Args:
+        by: what identifies the source.
+        named: sources with a class of their own.
+    """
+
+    def name(graph: FactGraph, context: Context) -> str:
+        if not has_default_prior(context):
+            return ""
+        source = passage_source(context, graph, by)
+        return source if source in named else OTHERS
+
+    return name
 
 
 def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:

@@ -26,6 +26,7 @@ from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.metadata.stage_keys import STAGE_KEYS
+from factormodels.passage_sources import PassageKey
 
 METADATA_KEY = "assessment"
 """Key of the metadata of a response under which its assessments are, by variant."""
@@ -64,6 +65,8 @@ class _DeclaredConventions(_Facts):
     equivalence: Equivalence = "smaller"
     shared_passage: SharedPassage = "copied"
     weak_relations: WeakRelations = "left-out"
+    prior: str | None = None
+    prior_by: PassageKey = "domain"
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 

@@ -78,6 +78,7 @@ from experiments.settings import Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.conventions import (
     ConventionSettings,
+    SourcePriorSettings,
     graph_names,
     note_of,
     own_prior_remarks,
@@ -165,6 +166,7 @@ class AssessSettings(
     ClaimCoherenceSettings,
     BatchSettings,
     ConventionSettings,
+    SourcePriorSettings,
 ):
     """Assessment."""
 

@@ -49,6 +49,8 @@ from experiments.findings.text import interval, number, some_of
 from experiments.methods.estimate import EstimateSettings, estimates_by_judges
 from experiments.methods.learned_judge import folds_sentence
 from experiments.methods.relation_fit import fitted_relations
+from experiments.methods.source_fit import KINDS as SOURCE_KINDS
+from experiments.methods.source_fit import fitted_sources
 from experiments.progress import tell
 from experiments.settings import (
     USUAL,
@@ -152,7 +154,8 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     """Families of columns: evidence, position, neighbors (means over sentence and response),
     others (passages not retrieved for the claim), passages (words of topic and claim in their
     texts), texts (the share of the claim's names in any passage of the response, and of its words
-    in one sentence; left out beside others where a response lacks texts)."""
+    in one sentence; left out beside others where a response lacks texts). Alone source or domain:
+    learn a prior of each source of passages instead, for --prior."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
@@ -249,6 +252,10 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     error on held-out responses, beside those without a correction and with the correction by the
     mean answer. `factormodels assess --relation-correction FILE` applies it.
 
+    With --columns domain (or source) it learns how reliable passages of each site are: a prior with
+    its interval, and what priors by source are worth on responses that it has not seen, beside one
+    prior for all. --save P.csv writes them for --prior P.csv.
+
     Examples::
 
         fit("factscore", save="judge.json")
@@ -258,6 +265,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
             causes="sentence,response", save="judge.json")
         fit("graphs.jsonl").save("folds.jsonl")
         fit("votes.csv", numbers=["gpt", "llama"], save="judge.json")
+        fit("linked.jsonl", columns="domain", save="priors.csv")
         fit("pairs.csv", relations="given", save="correction.json")
         fit("factcheck-GPT-benchmark.jsonl", relations="model", model="openai/NAME",
             save="correction.json")
@@ -276,6 +284,8 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     settings.check_learner()
     if settings.relations is not None:
         return fitted_relations(responses, settings)
+    if not set(SOURCE_KINDS).isdisjoint(settings.columns):
+        return fitted_sources(responses, settings)
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
     votes = settings.own_responses(responses, labeled=True)
     user_table = votes or settings.user_table()

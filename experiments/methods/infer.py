@@ -356,10 +356,12 @@ def _improbable(models: Iterable[LoadedModel]) -> tuple[str, ...]:
     known = [model for model in models if model.fact_graph is not None]
     if not known:
         return ()
-    graphs = [model.fact_graph for model in known if model.fact_graph is not None]
+    views = [model.fact_graph for model in known if model.fact_graph is not None]
+    # A view has the declared priors already, and does not tell which were stated.
+    responses = [model.response for model in known if model.response is not None]
     return (
-        *relation_remarks(graphs, known[0].encoding),
-        *own_prior_remarks(graphs, known[0].conventions),
+        *relation_remarks(views, known[0].encoding),
+        *own_prior_remarks(responses, known[0].conventions),
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import BeforeValidator, WithJsonSchema
+
 from experiments.settings import Option, Settings
 from experiments.settings.limits import KPolicy, Probability
+from experiments.settings.source_priors import as_prior, is_number
 from factormodels.conventions import (
     DEFAULT,
     F1,
@@ -21,9 +25,14 @@ from factormodels.conventions import (
     WeakRelations,
     meaning_of,
 )
+from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted, is_or_are
-from factormodels.variants import has_default_prior
+from factormodels.passage_sources import OTHERS, PassageKey, name_in, parse_priors
+from factormodels.variants import has_default_prior, passage_source
+
+_MOST_NAMED = 4
+"""Sources that a sentence names."""
 
 if TYPE_CHECKING:
     PresetName = str
@@ -51,6 +60,12 @@ class NamedConventions(Settings):
         # Other commands have an encoding whether it is declared or not.
         if "encoding" not in self.model_fields_set and "encoding" not in more:
             given["encoding"] = None
+        if given["prior_by"] is not None and (given["prior"] is None or is_number(given["prior"])):
+            raise InputError("--prior-by says what names in --prior are; give --prior NAME=P,...")
+        if given["prior"] is not None and is_number(given["prior"]):
+            if given["context_prior"] is not None:
+                raise InputError("--prior and --context-prior are the same number; leave one out")
+            given |= {"context_prior": float(given["prior"]), "prior": None}
         return replace(base, **{name: value for name, value in given.items() if value is not None})
 
 
@@ -68,6 +83,23 @@ class GraphConventionSettings(NamedConventions):
 
     weak_relations: Annotated[WeakRelations | None, Option("HOW")] = None
     """Relations less probable than 1/2: left-out, or kept as in the release."""
+
+
+class SourcePriorSettings(GraphConventionSettings):
+    """Priors of passages by source."""
+
+    prior: Annotated[
+        str | None,
+        BeforeValidator(as_prior),
+        WithJsonSchema({"type": ["number", "string", "object", "null"]}),
+        Option("P|TABLE", python="float | str | os.PathLike[str] | Mapping[str, float] | None"),
+    ] = None
+    """Prior of passages for which none is stated: a number, or by source: wikipedia.org=.95,blog=.6
+    (* for all others), or a table with the columns source and prior."""
+
+    prior_by: PassageKey | None = None
+    """What names in --prior are: the domain of a passage's address (a name stands for those below
+    it too), or the source that its record states (else the domain)."""
 
 
 class ScoreConventionSettings(NamedConventions):
@@ -104,6 +136,8 @@ def graph_names(variants: Iterable[str]) -> tuple[str, ...]:
     of_views = {"equivalence": "FR3", "shared_passage": "FR1"}
     return (
         "context_prior",
+        "prior",
+        "prior_by",
         *(name for name, view in of_views.items() if view in seen),
         "weak_relations",
         "encoding",
@@ -119,7 +153,9 @@ def note_of(conventions: Conventions, names: Sequence[str]) -> str:
     """
     if not names:
         return ""
-    values = {name: getattr(conventions, name) for name in names}
+    # Without priors by source nothing depends on what identifies a source.
+    silent = {"prior", "prior_by"} if conventions.prior is None else {"prior_by"}
+    values = {name: getattr(conventions, name) for name in names if name not in silent}
     preset = next(
         (
             known
@@ -134,21 +170,49 @@ def note_of(conventions: Conventions, names: Sequence[str]) -> str:
 
 
 def own_prior_remarks(graphs: Iterable[FactGraph], conventions: Conventions) -> tuple[str, ...]:
-    """Sentence on passages whose stated priors a declared prior does not change.
+    """Sentences on passages whose stated priors do not change, and on sources without use.
 
     Args:
         graphs: the responses.
         conventions: conventions in force.
     """
-    if conventions.context_prior is None:
+    if conventions.context_prior is None and conventions.prior is None:
         return ()
+    graphs = tuple(graphs)
+    by_source = _source_remarks(graphs, conventions)
     stated = n_passages = 0
     for graph in graphs:
         n_passages += len(graph.contexts)
         stated += sum(not has_default_prior(context) for context in graph.contexts)
     if not stated:
-        return ()
+        return by_source
     return (
+        *by_source,
         f"{stated:,} of {counted(n_passages, 'passage')} {is_or_are(stated)} stated with a prior "
         "of their own, which stays.",
     )
+
+
+def _source_remarks(graphs: Sequence[FactGraph], conventions: Conventions) -> tuple[str, ...]:
+    """Sentences on passages whose source has no prior, and on priors that no passage has."""
+    if conventions.prior is None:
+        return ()
+    priors, by = parse_priors(conventions.prior), conventions.prior_by
+    used: Counter[str | None] = Counter(
+        name_in(passage_source(context, graph, by), by, priors)
+        for graph in graphs
+        for context in graph.contexts
+        if has_default_prior(context)
+    )
+    sentences = []
+    if left := used[None]:
+        sentences.append(
+            f"{left:,} of {counted(used.total(), 'passage')} {is_or_are(left)} of sources that "
+            "--prior does not name, and keep their prior; * names all others."
+        )
+    unused = [name for name in priors if name not in used and name != OTHERS]
+    if unused:
+        some = ", ".join(unused[:_MOST_NAMED])
+        more = f" and {len(unused) - _MOST_NAMED:,} more" if len(unused) > _MOST_NAMED else ""
+        sentences.append(f"No passage is of these sources in --prior: {some}{more}.")
+    return tuple(sentences)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from experiments.settings import USUAL, Option, option_of
-from experiments.settings.conventions import GraphConventionSettings
+from experiments.settings.conventions import SourcePriorSettings
 from experiments.settings.limits import EncodingName, VariantName
 from factormodels.conventions import DEFAULT, Conventions
 from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
@@ -45,6 +45,8 @@ class LoadedModel:
         encoding: encoding of the fact graph's relations.
         conventions: how the fact graph became the model.
         variant: the view of the fact graph.
+        response: the response as recorded, of which the fact graph is the view; None for a general
+            network.
     """
 
     factor_graph: FactorGraph
@@ -52,13 +54,14 @@ class LoadedModel:
     encoding: str = DEFAULT_ENCODING
     conventions: Conventions = DEFAULT
     variant: str = DEFAULT_VARIANT
+    response: FactGraph | None = None
 
 
 Models = str | os.PathLike[str] | FactGraph | FactorGraph | Iterable[FactGraph]
 """The name of an embedded dataset, the path of a file, a graph, or several fact graphs."""
 
 
-class ModelSettings(GraphConventionSettings):
+class ModelSettings(SourcePriorSettings):
     """Model."""
 
     response: Annotated[str | None, Option("ID", usual=True)] = None
@@ -120,8 +123,9 @@ class ModelSettings(GraphConventionSettings):
             conventions = self.declared()
             name, encoding = self.variant or DEFAULT_VARIANT, conventions.encoding
             view = variant_of(model, name, conventions)
-            return LoadedModel(view.to_factor_graph(encoding), view, encoding, conventions, name)
-        for name in ("variant", "encoding", *GraphConventionSettings.model_fields):
+            factor_graph = view.to_factor_graph(encoding)
+            return LoadedModel(factor_graph, view, encoding, conventions, name, model)
+        for name in ("variant", "encoding", *SourcePriorSettings.model_fields):
             value = getattr(self, name)
             if value is not None:
                 raise InputError(

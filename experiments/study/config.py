@@ -37,7 +37,7 @@ from experiments.asking.settings import AnswerSettings
 from experiments.columns.cell_names import NO_GRAPH, RECORDED
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.settings import Settings, meanings_of
-from experiments.settings.conventions import GraphConventionSettings, ScoreConventionSettings
+from experiments.settings.conventions import ScoreConventionSettings, SourcePriorSettings
 from experiments.settings.limits import (
     Count,
     EncodingName,
@@ -646,7 +646,7 @@ def _prior_title(atom: float | None, context: float | None, learned: Learned | N
 # --- Conventions ------------------------------------------------------------------------------
 
 
-class ConventionChoice(GraphConventionSettings, ScoreConventionSettings, Keyed):
+class ConventionChoice(SourcePriorSettings, ScoreConventionSettings, Keyed):
     """Conventions of a study: those of a paper or a tool by name, or some by themselves."""
 
 

@@ -2,7 +2,8 @@
 
 Columns are recognized by their names: the response, the claim, the passage, and the judgment: the
 relation, with or without its probability, or the probabilities of entailment, contradiction and
-neutral. Optional columns are the label of the claim, the same in all its rows, and texts:
+neutral. Optional columns are the label of the claim, the same in all its rows, texts, and the
+address (`link`) and source of the passage, the same in all its rows:
 
     response,claim,passage,relation,probability,label
     r1,a1,c1,entailment,0.9,true
@@ -43,6 +44,7 @@ from factormodels.io.labels import comma_remark, label_spelling
 from factormodels.io.source.places import location
 from factormodels.io.tables.numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables.records import Source
+from factormodels.passage_sources import SOURCES_KEY
 from factormodels.words import STANCES, folded
 
 logger = logging.getLogger(__name__)
@@ -83,6 +85,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "label": ("label", "human label", "gold", "gold label", "annotation", "truth", "ground truth"),
     "claim text": ("claim text", "atom text"),
     "passage text": ("passage text", "context text", "evidence"),
+    "link": ("link", "url", "passage link", "passage url", "context link", "evidence url"),
+    "source": ("passage source", "context source", "evidence source", "source", "domain"),
     **SHARE_NAMES,
 }
 """Recognized names of columns, the likeliest first."""
@@ -203,6 +207,8 @@ def _graph(
     atoms: dict[str, Atom] = {}
     passages: dict[str, tuple[str, dict[str, None]]] = {}
     relations: dict[tuple[str, str], Relation] = {}
+    links: dict[str, str] = {}
+    sources: dict[str, str] = {}
     claims = {row.text("claim") for row in rows}
     for row in rows:
         claim, passage = row.text("claim"), row.text("passage")
@@ -214,6 +220,13 @@ def _graph(
         passage_id = f"passage {passage}" if passage in claims else passage
         _, served = passages.setdefault(passage_id, (row.text("passage text") or passage, {}))
         served[claim] = None
+        for meaning, known in (("link", links), ("source", sources)):
+            stated = row.text(meaning)
+            if known.setdefault(passage_id, stated) != stated:
+                raise InputError(
+                    f"{row.where}, column {meaning!r}: the passage {passage!r} has "
+                    f"{shown(known[passage_id])} in a row before; give it one {meaning}"
+                )
         if (passage_id, claim) in relations:
             raise InputError(
                 f"{row.where}: the passage {passage!r} and the claim {claim!r} are in an earlier "
@@ -224,11 +237,16 @@ def _graph(
         name,
         tuple(atoms.values()),
         tuple(
-            Context(passage_id, text, retrieved_for=tuple(served))
+            Context(passage_id, text, link=links[passage_id], retrieved_for=tuple(served))
             for passage_id, (text, served) in passages.items()
         ),
         tuple(relations.values()),
+        metadata={SOURCES_KEY: named} if (named := _named(sources)) else {},
     )
+
+
+def _named(sources: Mapping[str, str]) -> dict[str, str]:
+    return {passage: name for passage, name in sources.items() if name}
 
 
 def _relation(

@@ -58,7 +58,7 @@ class OwnDocuments:
             InputError: if the documents have no such response.
         """
         if graph.id not in self.documents:
-            raise InputError(f"response {graph.id!r} is not among those that documents are of")
+            raise InputError(f"response {graph.id!r}: no documents are named for it; name some")
         documents = self.documents[graph.id]
         if not documents:
             return OwnRetriever(None)

@@ -39,6 +39,7 @@ SPECIFICATIONS = {
     "kinds": Potentials(("context_prior", "probability")),
     "places": Potentials(("atom_prior", "context_prior", "probability"), position_class),
     "priors": Potentials(("atom_prior", "context_prior")),
+    "sources": Potentials(("context_prior",), contexts_by=lambda _, context: context.id[-1]),
 }
 
 

@@ -168,7 +168,7 @@ def test_an_option_declares_what_a_key_does(data: Path) -> None:
         config = json.loads((data / folder / "manifest.json").read_text())["config"]
         assert config["conventions"] == {"context_prior": 0.9, "logarithm": "e"}
     refused("unknown", run, STUDY, out="bad", like="paperr")
-    refused("there is no such key", run, STUDY | {"conventions": {"prior": 0.5}}, out="bad")
+    refused("there is no such key", run, STUDY | {"conventions": {"priors": 0.5}}, out="bad")
 
 
 @pytest.mark.usefixtures("data")
