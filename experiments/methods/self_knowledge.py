@@ -39,6 +39,7 @@ from calibration.self_knowledge import (
 from calibration.self_knowledge import (
     self_knowledge as self_knowledge_table,
 )
+from calibration.self_knowledge.paper_claims import MARGIN, paper_claims
 from calibration.tabular import Frame
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.session import asking, warn_of_no_model
@@ -155,6 +156,10 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
 
     bins: Annotated[int, Field(ge=1, le=20), USUAL] = 5
     """Bins of relative position."""
+
+    paper_claims: bool = False
+    """Also test each claim of the paper that the data can test: its section, a statistic with an
+    interval over responses, and a verdict."""
 
     n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
     """Replicates of the bootstrap."""
@@ -338,6 +343,9 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
             *_range_remarks(groups, titles),
             *unpaired,
         ]
+    if settings.paper_claims:
+        claims = _paper_claims(groups, table, bins, settings, titles)
+        tables, sentences = {"paper_claims": claims, **tables}, [*sentences, *_reasons(claims)]
     return Findings(
         source=source,
         sentences=(*sentences, *remarks),
@@ -346,6 +354,60 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
         draw=lambda: _figures(groups, titles, table),
         unshown=("quantities",),
     )
+
+
+def _paper_claims(
+    groups: Sequence[_Group],
+    table: JudgedTable,
+    bins: int,
+    settings: SelfKnowledgeSettings,
+    titles: Mapping[Setting, str],
+) -> Table:
+    """Each claim of the paper with its test, for each model and condition."""
+    rows = []
+    for group in groups:
+        # The setting that the paper chooses (section 3), or else the last that was asked.
+        setting = next((each for each in reversed([*Setting]) if each in group.knowledge), None)
+        tell(f"tests the paper's claims: {group.name or 'claims'}")
+        tested = paper_claims(
+            group.records,
+            setting or Setting.NONE_OF_THE_ABOVE,
+            n_positions=bins,
+            neither=settings.neither,
+            has_positions=table.has_positions,
+            n_splits=settings.n_splits,
+            intervals=settings.intervals,
+        )
+        of = group.name if setting is None else _of(group, titles[setting])
+        for each in tested:
+            rows.append(
+                {
+                    **{"of": of, "statement": each.statement, "section": each.section},
+                    "test": each.test,
+                    **named("statistic", (each.estimate, each.lower, each.upper)),
+                    **{"n": each.n_responses, "verdict": str(each.verdict), "why": each.why},
+                }
+            )
+    frame = data_frame(rows)
+    return Table(
+        frame,
+        columns_as("statement claim | section | test | statistic:3± | verdict"),
+        "The paper's claims on these data.",
+        group="of" if frame["of"].nunique() > 1 else "",
+        note="In brackets: 95% intervals over responses, each by itself. Slopes: on the relative "
+        "position, from 0 to 1; correlations: over positions. q: share judged correct; here and "
+        f"there: halves of the responses. Near: within {MARGIN:g}; such a claim holds if the "
+        "interval is within it, and is rejected if it excludes 0 and is not.",
+    )
+
+
+def _reasons(table: Table) -> Iterator[str]:
+    """Yield sentences on claims of the paper that no data make true or that these cannot test."""
+    frame = table.frame[table.frame["why"] != ""]
+    for (verdict, why), claims in frame.groupby(["verdict", "why"], sort=False):
+        distinct = claims["statement"].unique()
+        listed = "; ".join(distinct) if len(distinct) == 1 else counted(len(distinct), "claim")
+        yield f"{str(verdict).capitalize()}, since {why}: {listed}."
 
 
 def _parting(table: JudgedTable) -> tuple[float, ...]:

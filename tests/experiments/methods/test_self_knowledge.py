@@ -522,3 +522,36 @@ def plain_table(path: Path) -> dict[str, list[float]]:
         name: [float(sum(cells[cell]) / len(cells[cell])) for cell in range(6)]
         for name, cells in shares.items()
     }
+
+
+# --- The paper's claims --------------------------------------------------------------------------
+
+
+def test_claims_of_the_paper_have_a_row_each_for_every_model() -> None:
+    table = frame()
+    both = pd.concat([table.assign(model="one"), table.assign(model="two")])
+    rows = self_knowledge(both, paper_claims=True, **QUICK)["paper_claims"]
+    assert rows.groupby("of").size().tolist() == [19, 19]
+    assert (rows["section"] != "").all()
+    alone = self_knowledge(table, paper_claims=True, **QUICK)
+    assert next(iter(alone.tables)) == "paper_claims"
+    assert "paper_claims" not in self_knowledge(table, **QUICK).tables
+    by_claim = alone["paper_claims"].set_index("statement")
+    # Two unsupported claims judged correct, two supported ones incorrect, of eleven.
+    premise = by_claim.loc["the share judged correct is the factuality, P(d=1|y) = σ"]
+    assert premise["statistic"] == pytest.approx(0.0, abs=1e-12)
+    assert by_claim.loc["SU is above 0", "statistic"] == pytest.approx(2 / 4, abs=1e-12)
+    assert by_claim.loc["unsupported claims hardly flip", "verdict"] == "not testable"
+
+
+def test_labels_alone_test_claims_about_positions() -> None:
+    rows = self_knowledge("factscore", paper_claims=True, **QUICK)["paper_claims"]
+    rows = rows.set_index("statement")
+    assert rows.loc["σ is the factuality", "why"] == "no labeled claim was judged"
+    fall = rows.loc["factuality is lower in later sentences"]
+    assert fall["statistic_lower"] < fall["statistic"] < fall["statistic_upper"]
+    out = invoke("self-knowledge", "selfcheck", "--paper-claims", "--json").stdout
+    shown = json.loads(out)["tables"]["paper_claims"]
+    verdicts = {row["statement"]: row["verdict"] for row in shown}
+    assert verdicts["σ is the factuality"] == "rejected"
+    assert verdicts["factuality is lower in later sentences"] == "holds"
