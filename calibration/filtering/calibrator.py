@@ -78,11 +78,11 @@ class ScoredClaims:
 
     def of(self, kept: NDArray[np.bool_]) -> ScoredClaims:
         """Claims of a mask, (n,), that holds whole responses."""
-        places = np.flatnonzero(kept).tolist()
+        positions = np.flatnonzero(kept).tolist()
         return ScoredClaims(
             self.values[kept],
-            [self.responses[place] for place in places],
-            [self.groups[place] for place in places],
+            [self.responses[position] for position in positions],
+            [self.groups[position] for position in positions],
             self.dependencies.of(kept),
         )
 
@@ -156,7 +156,7 @@ class Calibrator:
         known = {group: inside for group, inside in claims.masks().items() if group in self.groups}
         values = {}
         for group, inside in known.items():
-            responses = [claims.responses[place] for place in np.flatnonzero(inside).tolist()]
+            responses = [claims.responses[position] for position in np.flatnonzero(inside).tolist()]
             new = response_statistics(scores[inside], responses)
             for name, value in compared(self.groups[group].statistics, new).items():
                 values[group, name] = min(1.0, len(known) * value)

@@ -66,8 +66,8 @@ def own_documents(
 def own_digest(documents: Mapping[str, Iterable[Document]]) -> str:
     """SHA-256 of documents by response, independent of their files."""
     digest = hashlib.sha256()
-    for name, own in documents.items():
-        parts = [name, *(part for each in own for part in (each.title, each.link, each.text))]
+    for name, searched in documents.items():
+        parts = [name, *(part for each in searched for part in (each.title, each.link, each.text))]
         for part in (str(len(parts)), *parts):
             # With its length, so that no two lists of parts give the same text.
             digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
@@ -76,7 +76,7 @@ def own_digest(documents: Mapping[str, Iterable[Document]]) -> str:
 
 def own_remark(documents: Mapping[str, Sequence[Document]]) -> str:
     """Return a sentence on responses without documents of their own; "" if there are none."""
-    silent = [name for name, own in documents.items() if not own]
+    silent = [name for name, searched in documents.items() if not searched]
     if not silent:
         return ""
     have = "has" if len(silent) == 1 else "have"

@@ -161,18 +161,18 @@ class SearchedDocuments:
 
     Attributes:
         shared: those of all responses; None where each has its own.
-        own: those of each response by its id; None where all are searched for each.
+        by_response: those of each response by its id; None where all are searched for each.
     """
 
     shared: tuple[Document, ...] | None
-    own: Mapping[str, tuple[Document, ...]] | None = None
+    by_response: Mapping[str, tuple[Document, ...]] | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
         """Facts that results depend on, as JSON values."""
-        if self.own is None:
+        if self.by_response is None:
             return {"documents_sha256": document_digest(self.shared or ())}
-        return {"scope": "own", "documents_sha256": own_digest(self.own)}
+        return {"scope": "own", "documents_sha256": own_digest(self.by_response)}
 
     def searched(self, build: Callable[[Sequence[Document]], Any]) -> Searched:
         """Searcher of the documents.
@@ -180,10 +180,10 @@ class SearchedDocuments:
         Args:
             build: makes a retriever, with a name, of documents.
         """
-        if self.own is None:
+        if self.by_response is None:
             retriever: Searched = build(self.shared or ())
             return retriever
-        return OwnDocuments(self.own, build)
+        return OwnDocuments(self.by_response, build)
 
 
 class RetrieverEntry(NamedTuple):
@@ -445,7 +445,9 @@ def read_documents_of(evidence: Any, graphs: Sequence[FactGraph]) -> SearchedDoc
         return SearchedDocuments(None, own_documents(source, graphs))
     if evidence.documents_of is not None:
         every = own_documents(None, graphs).values()
-        return SearchedDocuments(tuple(dict.fromkeys(each for own in every for each in own)))
+        return SearchedDocuments(
+            tuple(dict.fromkeys(each for documents in every for each in documents))
+        )
     return SearchedDocuments(_shared(source, graphs))
 
 

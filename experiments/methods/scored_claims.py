@@ -191,12 +191,12 @@ def _dependencies(rows: pd.DataFrame, table: DataTable) -> Dependencies:
         ):
             ids.setdefault(response, {})[str(claim)] = position
         columns = zip(rows["response"], rows["depends"], rows["place"], strict=True)
-        for position, (response, cell, place) in enumerate(columns):
+        for position, (response, cell, line) in enumerate(columns):
             for name in _named_claims(cell, ids[response]):
                 if name not in ids[response]:
                     near = nearest(name, ids[response])
                     raise InputError(
-                        f"{table.locate(int(place))}: --depends names {shown(name)}, which is no "
+                        f"{table.locate(int(line))}: --depends names {shown(name)}, which is no "
                         f"claim with a score of response {response!r}"
                         + (f" (did you mean {near!r}?)" if near else "")
                         + "; name claims of the response by their ids, separated by commas"

@@ -137,8 +137,8 @@ def stage_by_response(stage_of: Callable[[Retriever], Stage], searched: Searched
     """
     if not isinstance(searched, OwnDocuments):
         return stage_of(searched)
-    own = searched
-    return lambda graph: stage_of(own.of(graph))(graph)
+    documents = searched
+    return lambda graph: stage_of(documents.of(graph))(graph)
 
 
 def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> Stage:

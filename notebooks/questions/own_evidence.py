@@ -161,15 +161,15 @@ def scope_rows(
     """A row for each scope and set of columns, each less that of own passages."""
     rows = []
     for columns in (COLUMNS, (*COLUMNS, "texts")):
-        own = None
+        own_p = None
         for scope, graphs in by_scope.items():
             table = claim_table(graphs, columns, CAUSES)
             atoms = atoms_of(table)
             p = fitted_folds(table, folds, seed)[atoms.kept]
-            own = p if own is None else own
+            own_p = p if own_p is None else own_p
             row: dict[str, Any] = {"scope": scope, "columns": ", ".join(columns)}
             row |= scores_with_intervals(p, atoms, RANKED, seed)
-            rows.append(row | named("less", score_change("brier", p, own, atoms, seed)))
+            rows.append(row | named("less", score_change("brier", p, own_p, atoms, seed)))
     return rows
 
 

@@ -100,8 +100,8 @@ def main(source: Path, target: Path, most: int) -> None:
             masks = []
             for seed, first in enumerate(data["splits"][:number]):
                 inside = set(first)
-                known = [each for place, each in enumerate(entries) if place in inside]
-                new = [each for place, each in enumerate(entries) if place not in inside]
+                known = [each for position, each in enumerate(entries) if position in inside]
+                new = [each for position, each in enumerate(entries) if position not in inside]
                 filtering = make(package, data, 1 - content["confidence"], seed)
                 masks.append([[int(each) for each in mask] for mask in filtering(known, new)])
             done.setdefault(name, {})[method] = masks

@@ -67,7 +67,7 @@ class OwnDocuments:
 
     def together(self) -> Retriever:
         """Return a retriever over the documents of all responses."""
-        return self.build([each for own in self.documents.values() for each in own])
+        return self.build([each for documents in self.documents.values() for each in documents])
 
 
 Searched: TypeAlias = Retriever | OwnDocuments

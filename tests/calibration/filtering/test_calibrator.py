@@ -174,8 +174,8 @@ def test_a_combination_keeps_more_than_each_score_and_its_promise_holds() -> Non
     assert joint.combination.weights == pytest.approx([0, 1, 1], abs=0.15)
     assert joint.combination.constant == pytest.approx(1, abs=0.3)
     for number, name in enumerate(("chance", "one", "other")):
-        one = ScoredClaims(old.values[:, [number]], old.responses, old.groups)
-        alone = fit_calibrator(one, y, [name], promise, n_splits=1)
+        single = ScoredClaims(old.values[:, [number]], old.responses, old.groups)
+        alone = fit_calibrator(single, y, [name], promise, n_splits=1)
         fresh = ScoredClaims(new.values[:, [number]], new.responses, new.groups)
         assert joint.keep(new).mean() > 1.3 * alone.keep(fresh).mean()
 

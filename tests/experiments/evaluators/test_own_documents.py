@@ -54,14 +54,14 @@ OWN = {name: [text] for name, text in PASSAGES.items()}
 
 
 def test_a_row_names_the_documents_of_its_response(rows: Path) -> None:
-    own = assess(rows, documents_of="place")
-    assert found(own) == OWN
+    by_own = assess(rows, documents_of="place")
+    assert found(by_own) == OWN
     assert found(assess(rows, documents_of="place", scope="own")) == OWN
     every = assess(rows, documents_of="place", scope="all")
     assert found(every) == found(assess(rows, documents=Path("data/notes")))
     assert all(len(texts) == 2 for texts in found(every).values())
     # The evidence of the one is not that of the other, and a judge must not take it for the same.
-    sources = [evidence_sources(each.graphs) for each in (own, every)]
+    sources = [evidence_sources(each.graphs) for each in (by_own, every)]
     assert [source.retriever for (source,) in sources] == ["local, own documents", "local"]
 
 
@@ -83,9 +83,9 @@ def test_a_response_is_searched_for_in_its_own_passages() -> None:
         )
         for name, text in (("ada", ADA), ("grace", GRACE), ("mary", "The bridge of Mary is red."))
     ]
-    own = assess(graphs, retriever="local", scope="own")
-    assert found(own) == OWN | {"mary": []}
-    assert any("1 of 3 responses has no passages to search" in each for each in own.sentences)
+    by_own = assess(graphs, retriever="local", scope="own")
+    assert found(by_own) == OWN | {"mary": []}
+    assert any("1 of 3 responses has no passages to search" in each for each in by_own.sentences)
     bare = FactGraph("anne", (Atom("a1", "The bridge of Anne is red."),))
     with pytest.raises(InputError, match="there is no evidence: name a folder"):
         assess([bare], scope="own")

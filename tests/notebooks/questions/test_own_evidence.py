@@ -43,7 +43,10 @@ def file(tmp_path: Path) -> Path:
 
 def test_own_passages_are_those_sampled_for_the_response(file: Path) -> None:
     graphs = sampled(file)
-    texts = {name: {each.text for each in own} for name, own in own_documents(None, graphs).items()}
+    texts = {
+        name: {each.text for each in documents}
+        for name, documents in own_documents(None, graphs).items()
+    }
     for graph in searched(graphs, "own", 3):
         assert {context.text for context in graph.contexts} <= texts[graph.id]
     others = [
