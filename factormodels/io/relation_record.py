@@ -1,7 +1,7 @@
 """Recorded answers of a model about the relations of a dataset: JSON Lines, appended as they come.
 
 The first line has the origin, every other line an answer, as a list of the fields of
-`RecordedAnswer`:
+`RecordedAnswer`::
 
     {"format": "factormodels/relation-record", "version": 1, "dataset": "factcheck-bench",
      "model": "smollm2-135m-instruct", "file_sha256": "…", "quantization": "Q4_K_M",
