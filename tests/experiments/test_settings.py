@@ -147,8 +147,8 @@ def test_help_is_made_from_the_declaration(capsys: pytest.CaptureFixture[str]) -
     assert "More of it, over two lines." in text
     assert "    factormodels measure table.csv --how sharp --quick\n" in shown
     for words in (
-        "What is measured",
-        "What several ask",
+        "Measurement",
+        "Settings that several commands share",
         "--seed N",
         "Seed of what is drawn. [default: 0]",
         "One of plain, sharp. [default: plain]",

@@ -18,7 +18,7 @@ from tests.figure_faults import figure_faults
 
 def test_the_trace_is_written_beside_the_answer(network_file: Path) -> None:
     printed = invoke("infer", network_file, "--trace", "out").stdout
-    assert "What each algorithm found" in printed
+    assert "Results of each algorithm" in printed
     trace = pd.read_csv("out/trace.csv")
     assert trace["algorithm"].tolist() == ["exact"]
     assert {"marginals.csv", "anytime.pdf", "anytime.png"} <= {

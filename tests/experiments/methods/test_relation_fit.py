@@ -173,7 +173,7 @@ def test_stances_of_factcheck_bench_are_labels_the_irrelevant_among_them(tmp_pat
         ("r1,A,p1,.5,,.3,entailment", "no probability of contradiction beside others"),
         ("r1,A,p1,.5,.4,.1,true", "'true' is no relation of a passage to a claim"),
         ("r1,A,p1,.5,.4,.1,", "no row has both a human relation and probabilities"),
-        ("r1,A,p1,.5,.4,.1,neutral\nr1,A,p1,.5,.4,.1,neutral", "stand in row 1; keep one"),
+        ("r1,A,p1,.5,.4,.1,neutral\nr1,A,p1,.5,.4,.1,neutral", "are in row 1; keep one"),
         ("r1,A,p1,.5,.4,.1,neutral", "folds is 5, but 1 response"),
     ],
 )
