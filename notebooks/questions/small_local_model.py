@@ -81,6 +81,9 @@ SHARES = "shares of labels"
 BASE_RATE = "base rate"
 """Rival that gives each claim the share of true claims in the other folds."""
 
+_FEWEST_SCORED = 5
+"""Fewest labeled responses of which judgments of claims are scored."""
+
 _FEWEST = 10
 """Fewest labeled responses that a judge of claims is learned from."""
 
@@ -325,7 +328,7 @@ def claim_rows(
     atoms = labeled_atoms(kept, source.name)
     n = len(atoms.grouping.responses)
     head = {"data": source.dataset, "model": source.model, "relations": name}
-    if n < 2:
+    if n < _FEWEST_SCORED:
         return [], None
     task = cross_fit_task(kept, min(folds, n), seed) if n >= _FEWEST else None
     fold = folds_of(atoms.grouping, min(folds, n), seed)
