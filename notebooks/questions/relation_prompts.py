@@ -113,7 +113,7 @@ TABLES = {
     "costs": (
         "prompt | pairs:0 | of:0 | missing:0 | asked:0 tokens asked | read:0 tokens read | "
         "answered:1 tokens answered | seconds:1",
-        "What a pair costs by prompt",
+        "Cost of a pair by prompt",
         "Means over pairs. Read: not in the server's prefix cache. Seconds: of the server's "
         "processor time, with one thread.",
     ),
@@ -122,7 +122,7 @@ TABLES = {
 
 
 def _extent(record: RelationRecord, comparison: Comparison) -> str:
-    """How much of the data the comparison of a model is of."""
+    """Number of pairs and responses in the comparison of a model, in words."""
     keys = comparison.keys
     responses = counted(len({response for response, *_ in keys}), "response")
     return (
@@ -249,7 +249,7 @@ def label_shares(comparison: Comparison) -> Floats:
 
 
 def choice_row(comparison: Comparison, seed: int) -> dict[str, Any]:
-    """What is chosen, and its difference from the prompt `RIVAL` and from the shares of labels."""
+    """Row of the chosen prompt, with its differences from `RIVAL` and from the shares of labels."""
     y, chosen = comparison.y[~comparison.chooses], comparison.best()
     p = comparison.held_back[chosen]
     scores = relation_score_row(p, y, comparison.responses, seed)

@@ -107,7 +107,7 @@ TABLES = {
     ),
     "across": (
         "model | relations | graph | claims:0 | brier:3± Brier | auroc:3± AUROC",
-        "What one source teaches, used on the other",
+        "Judges learned from one source, used on the other",
         "where",
         "Intervals: 95 % over responses of the second source, whose labels serve to score alone.",
     ),
@@ -115,7 +115,7 @@ TABLES = {
         "model | responses:0 whole responses | all_responses:0 of | pairs:0 | all_pairs:0 of pairs "
         "| missing:0 | calls:1 calls a claim | asked:0 tokens a claim | read:0 of them read | "
         "seconds:1 seconds a claim",
-        "What is recorded, and what it cost",
+        "Extent and cost of the records",
         "data",
         "Read: not in the server's prefix cache. Seconds: of the server's processor time, with one "
         "thread.",
@@ -194,7 +194,7 @@ def table_of(name: str, frame: Any) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class RecordedSource:
-    """What a model said of a dataset's relations, with what people said of them.
+    """A model's recorded relations of a dataset, with the relations that people found.
 
     Attributes:
         record: the recorded answers.
@@ -232,7 +232,7 @@ class RecordedSource:
     ) -> dict[str, Floats]:
         """Probabilities of the pairs by source of relations, (n, 3) each.
 
-        Where nobody judged the relations, the learned correction is that of all pairs of the other
+        Where nobody judged the relations, the learned correction comes from all pairs of the other
         dataset that the model was asked about.
 
         Args:
@@ -378,7 +378,7 @@ def across_rows(
 
 
 def cost_row(source: RecordedSource) -> dict[str, Any]:
-    """How much is recorded, and means over claims of what it cost."""
+    """Row of the extent of a record, with mean costs over claims."""
     answers = source.record.of_prompt(source.prompt)
     # As of the whole dataset: what is recorded may have some of the passages of a claim.
     claims = {(key[0], key[2]) for key in source.judged} or {

@@ -1,4 +1,4 @@
-"""What is recorded of a dataset: the pairs of its owner's file, by the ids of the embedded one."""
+"""Pairs to be recorded: read from an owner's file, with the ids of the embedded dataset."""
 
 from __future__ import annotations
 
