@@ -56,7 +56,7 @@ def learned() -> Findings:
     return fit(drawn(150, 0), columns="domain", folds=3)
 
 
-def table(name: str, key: str) -> dict[str, dict[str, Any]]:
+def table(name: str, key: str) -> dict[str, dict[Any, Any]]:
     """Return the rows of a table of the fit by one of its columns."""
     return {row[key]: row for row in learned()[name].to_dict("records")}
 
