@@ -353,6 +353,8 @@ def _cut(
 ) -> Iterator[list[Block]]:
     """Yield the blocks of each table into which a long table is split.
 
+    A block that a page holds is not split after a table that fills half of a page.
+
     Args:
         shown: its blocks.
         columns: positions of the columns that are shown, with their widths.
@@ -362,14 +364,21 @@ def _cut(
     part: list[Block] = []
     used = 0
     for title, rows in shown:
-        heading = title
-        fitting: list[list[Cell]] = []
-        used += 2 * bool(title)
-        for row in rows:
-            lines = max(
+        lines_of_rows = [
+            max(
                 math.ceil(1.2 * _points(row[at].text, layout.letters.points) / cap) if cap else 1
                 for at, cap in columns.items()
             )
+            for row in rows
+        ]
+        whole = 2 * bool(title) + sum(lines_of_rows)
+        if part and used >= room / 2 and used + whole > room >= whole:
+            yield part
+            part, used = [], 0
+        heading = title
+        fitting: list[list[Cell]] = []
+        used += 2 * bool(title)
+        for row, lines in zip(rows, lines_of_rows, strict=True):
             if used + lines > room and (part or fitting):
                 yield [*part, (heading, fitting)] if fitting else part
                 part, fitting, used = [], [], 2

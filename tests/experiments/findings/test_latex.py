@@ -128,6 +128,23 @@ def test_a_table_shrinks_a_little_then_goes_over_all_columns_then_is_split() -> 
     assert parts.count("implication & a 0 &") == 3
 
 
+@pytest.mark.parametrize(
+    ("rows_of_block", "tables", "continued"),
+    # A block has to be split if it is longer than a page, or stands after a few rows alone.
+    [((13, 13, 13), 2, 0), ((28, 28), 2, 0), ((90,), 3, 2), ((4, 30), 2, 1)],
+)
+def test_a_block_that_a_page_holds_is_not_split(
+    rows_of_block: tuple[int, ...], tables: int, continued: int
+) -> None:
+    names = [f"model {at}" for at, size in enumerate(rows_of_block) for _ in range(size)]
+    data = {"block": names, "score": [f"score {at}" for at in range(len(names))]}
+    text = latex(Table(data_frame(data), (Column("score", "score"),), "A.", "block"), "t", ())
+    assert text.count("\\begin{tabular}") == tables
+    assert text.count("(continued)") == continued
+    # Every row is there, once and in order.
+    assert re.findall(r"score \d+", text) == data["score"]
+
+
 def test_a_cell_has_one_thing_and_no_tricks() -> None:
     text = latex(table(2, 1), "t")
     row = r"implication & lbp damped 0 & 0.637 & {\scriptsize [0.318, 1.000]} & 0.500 \\"
