@@ -412,7 +412,10 @@ def _groups(
     for name in causes:
         if name not in keys:
             known = (SENTENCE, RESPONSE, *levels)
-            raise InputError(unknown_name(f"the cause {name!r}", name, known))
+            raise InputError(
+                f"{unknown_name(f'the cause {name!r}', name, known)}; a column of --table is a "
+                "cause if --groups names it too"
+            )
         number = {key: position for position, key in enumerate(dict.fromkeys(keys[name]))}
         groups[name] = np.array([number[key] for key in keys[name]], np.int64)
     return groups

@@ -387,14 +387,19 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
         yield "Some questions of the judge have no answer: their claims are left out."
     if settings.target_error is not None:
         chosen = guaranteed_threshold(claims, settings.target_error)
-        yield (
-            f"Theta {chosen.value:.4g}: {counted(chosen.skipped, 'claim')} skipped, "
-            f"{chosen.error:.3f} of "
-            f"them wrong, at most {chosen.upper:.3f} (95% sure, if claims err independently)."
-            if chosen.skipped
-            else f"No theta keeps the error of skipping below {settings.target_error:g} for "
-            "certain enough."
-        )
+        if chosen is None:
+            yield "No theta is chosen: no claim with a confidence was verified."
+        elif chosen.skipped:
+            yield (
+                f"Theta {chosen.value:.4g}: {counted(chosen.skipped, 'claim')} skipped, "
+                f"{chosen.error:.3f} of "
+                f"them wrong, at most {chosen.upper:.3f} (95% sure, if claims err independently)."
+            )
+        else:
+            yield (
+                f"No theta keeps the error of skipping below {settings.target_error:g} for "
+                "certain enough."
+            )
     yield from batch.failures()
 
 

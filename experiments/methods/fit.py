@@ -62,7 +62,7 @@ from experiments.settings import (
     front_door,
     option_of,
 )
-from experiments.settings.inputs import graphs_of
+from experiments.settings.inputs import graphs_of, is_table
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.text_match import leaves_no_topic_out
@@ -90,9 +90,6 @@ _SCORES = ("brier", "log_loss", "auroc")
 _OF_BOTH = ("save", "relations", "folds")
 """Settings of learning that a correction of relations uses too."""
 
-_TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx")
-"""Suffixes of files of claims that are not responses."""
-
 
 class ColumnSettings(Settings):
     """A user's columns."""
@@ -111,9 +108,14 @@ class ColumnSettings(Settings):
         """Table of the user's columns; None without one.
 
         Raises:
-            InputError: if it cannot be read, or a value is not a number.
+            InputError: if it cannot be read, no column is named, or a value is not a number.
         """
         if self.table is not None:
+            if not (self.numbers or self.groups):
+                raise InputError(
+                    f"--table {self.table}: no column of it is named; give --numbers COLUMN, or "
+                    "--groups COLUMN with --causes COLUMN"
+                )
             return read_user_table(self.table, self.numbers, self.groups)
         if self.numbers or self.groups:
             raise InputError(
@@ -132,7 +134,7 @@ class ColumnSettings(Settings):
         Raises:
             InputError: as `read_user_table`.
         """
-        if self.table is not None or not self.numbers or not _is_table(responses):
+        if self.table is not None or not self.numbers or not is_table(responses):
             return None
         path = Path(str(responses))
         return read_user_table(path, self.numbers, self.groups, labels=labeled)
@@ -208,7 +210,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
         """
         if self.relations is None:
             asked = (*AskingSettings.model_fields, *RelationMethodSettings.model_fields)
-            unread, why = asked, "asks a relation model; give --relations too"
+            unread, why = asked, "is of relations that are asked for; give --relations too"
         else:
             unread = tuple(
                 name
@@ -395,16 +397,12 @@ def _graphs(responses: Responses) -> tuple[FactGraph, ...]:
     try:
         return graphs_of(responses)
     except InputError as error:
-        if not _is_table(responses) or not Path(str(responses)).is_file():
+        if not is_table(responses) or not Path(str(responses)).is_file():
             raise
         raise InputError(
             f"{error}. To read a table of labeled claims, give --numbers COLUMN for each column "
             "to learn from"
         ) from None
-
-
-def _is_table(responses: Responses) -> bool:
-    return isinstance(responses, str | Path) and Path(responses).suffix in _TABLES
 
 
 def _out_of_fold(
@@ -612,7 +610,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         MissingDependencyError: if PyTorch is not installed.
     """
     whole = judge if isinstance(judge, Judge) else read_judge(judge)
-    if _is_table(responses) and not settings.numbers and settings.table is None:
+    if is_table(responses) and not settings.numbers and settings.table is None:
         settings = settings.model_copy(update={"numbers": whole.own_columns})
     votes = settings.own_responses(responses, labeled=False)
     user_table = votes or settings.user_table()

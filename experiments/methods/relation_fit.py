@@ -39,6 +39,7 @@ from experiments.evaluators.relation_quality import in_sample, labeled_pairs
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import in_sample_remark, interval, number
+from experiments.settings.inputs import is_table
 from factormodels.claims import JUDGED_KINDS
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Missing
@@ -132,7 +133,15 @@ def _answered_pairs(
     responses: Responses, settings: FitSettings, session: Session
 ) -> LabeledRelations:
     """The labeled pairs of responses with the answers of a relation model."""
-    graphs = judged_responses(responses)
+    try:
+        graphs = judged_responses(responses)
+    except InputError as error:
+        if not is_table(responses) or not Path(str(responses)).is_file():
+            raise
+        raise InputError(
+            f"{error}. To read a table of labeled pairs with their probabilities, give "
+            f"--relations {GIVEN}"
+        ) from None
     labeled = labeled_pairs(graphs)
     judge, _ = relation_model(
         settings.relations or GIVEN,

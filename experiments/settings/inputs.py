@@ -217,6 +217,15 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
     return graphs
 
 
+_OF_ROWS = frozenset({".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx"})
+"""Suffixes of files that hold rows and no responses."""
+
+
+def is_table(responses: Responses) -> bool:
+    """Return whether responses are named by the path of a table, by its suffix."""
+    return isinstance(responses, str | Path) and Path(responses).suffix in _OF_ROWS
+
+
 def check_named(source: Path, otherwise: str = "or the path of a file") -> None:
     """Raise an error for a word that is neither a file nor the name of an embedded dataset.
 

@@ -310,6 +310,8 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
     assert fitted["columns"]["column"].tolist() == ["chance"]
     refused("the judge reads these columns of one's own: chance, part", apply, judge, graphs)
     assert apply(judge, graphs, n_bootstrap=20, **other_columns)["responses"].shape[0] == 20
+    refused("no column of it is named; give `numbers` COLUMN", fit, graphs, table=table)
+    refused("cause 'part' is unknown.*if `groups` names it", fit, graphs, causes="part", **numbers)
     # A group that no cause joins is not asked for, and does no harm.
     fit(
         graphs, penalty=30.0, folds=0, causes=("response",), columns=(), save=judge, **other_columns

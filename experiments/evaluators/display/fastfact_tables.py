@@ -351,19 +351,23 @@ def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
     return data_frame([row], ["skipped", "claims", "wrong", "share", "lower", "upper"])
 
 
-def guaranteed_threshold(claims: pd.DataFrame, target_error: float) -> Threshold:
+def guaranteed_threshold(claims: pd.DataFrame, target_error: float) -> Threshold | None:
     """The lowest θ above which at most a share of the skipped claims is wrong, 95% sure.
+
+    None if no claim with a confidence in a definite label was verified.
 
     Args:
         claims: of `claim_table`, every skipped one audited.
         target_error: that share, between 0 and 1.
 
     Raises:
-        InputError: if no definite label was verified, or the share is out of range.
+        InputError: if the share is out of range.
     """
     definite = claims["prelabel"].isin([str(label) for label in PreLabel if label.definite])
     verified = ~claims["skipped"].astype(bool) | claims["audited"].astype(bool)
     known = claims[definite & verified & claims["confidence"].notna() & (claims["type"] != "")]
+    if known.empty:
+        return None
     right = known["prelabel"].map(CLAIM_TYPES) == known["type"]
     return choose_threshold(known["confidence"].tolist(), right.tolist(), target_error)
 

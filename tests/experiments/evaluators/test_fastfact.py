@@ -319,7 +319,11 @@ def test_theta_says_what_is_skipped_and_the_audit_what_that_costs() -> None:
     types = audited["claims"].set_index("text")["type"]
     assert (types["Cedar is red."], types["Damson is sweet."]) == ("supported", "supported")
     # Of four definite labels that were verified two are wrong: no theta keeps that below 1%.
-    assert guaranteed_threshold(audited["claims"], 0.01).skipped == 0
+    chosen = guaranteed_threshold(audited["claims"], 0.01)
+    assert chosen is not None
+    assert chosen.skipped == 0
+    # After the calls, which are paid, a sentence: no claim was verified from which to choose.
+    assert guaranteed_threshold(audited["claims"].iloc[:0], 0.01) is None
 
 
 def test_missing_answers_are_not_false_claims() -> None:

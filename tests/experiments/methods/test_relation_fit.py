@@ -190,11 +190,18 @@ def test_a_table_without_responses_and_neutral_is_read_and_reported(tmp_path: Pa
     assert "No column is known as the response: pairs of one claim stay in one fold" in sentences
     assert "neutral: it has what entailment and contradiction leave" in sentences
     assert findings["relations"].set_index("relation")["p_none"]["neutral"] == pytest.approx(0.4)
+    advice = "not JSON.*read a table of labeled pairs.*give `relations` given"
+    refused(advice, fit, tmp_path / "pairs.csv", relations="lexical")
 
 
 def test_options_of_a_judge_and_of_a_correction_are_not_mixed(tmp_path: Path) -> None:
     pairs = table(tmp_path, 9)
     refused("`penalty` is of a judge", fit, pairs, relations="given", penalty=1.0)
-    refused("`model` asks a relation model", fit, "demonstration", model="x/y")
+    refused(
+        "`model` is of relations that are asked for; give `relations` too",
+        fit,
+        "demonstration",
+        model="x/y",
+    )
     result = invoke("fit", str(pairs), "--relations", "given", "--folds", "3")
     assert "Effect of corrections on the relations." in result.stdout
