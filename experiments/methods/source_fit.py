@@ -211,7 +211,7 @@ def _prior_rows(
 
 
 def _score_rows(p: Mapping[str, Any], atoms: Any, seed: int) -> list[dict[str, Any]]:
-    """Scores of each set of posteriors, and its Brier score less that of the priors as given."""
+    """Scores of each set of posteriors, and its Brier score minus the given priors' Brier score."""
     rows = []
     for name, each in p.items():
         row: dict[str, Any] = {"model": name}

@@ -707,7 +707,7 @@ class SelectionChoice(SelectionRule, Keyed):
 
 @dataclass(frozen=True, config=STRICT)
 class Selector:
-    """One side of a pair: cells that have these values; both sides share the rest.
+    """Side of a pair: cells that have these values; both sides share the rest.
 
     Attributes:
         variant: variant.

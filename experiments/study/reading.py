@@ -72,7 +72,7 @@ class LoadedStudy:
     sources: tuple[Source, ...] = ()
 
     def blame(self, key: str) -> str:
-        """What an error at a place begins with: who said it, then the place."""
+        """Beginning of an error at a place: its source, then the place."""
         return _blame(self.sources, key, self.where)
 
 
@@ -97,7 +97,7 @@ class RawStudy:
     sources: tuple[Source, ...]
 
     def blame(self, key: str) -> str:
-        """What an error at a place begins with: who said it, then the place."""
+        """Beginning of an error at a place: its source, then the place."""
         return _blame(self.sources, key, self.where)
 
     def checked(self, check: Callable[[dict[str, Any]], Checked]) -> Checked:
