@@ -244,8 +244,8 @@ def test_intervals_that_may_not_hold_are_named_with_what_labels_may_lack() -> No
         if lacks:
             # The least of the effective numbers is told, with 1 - 0.05^(1/n) of it.
             least = min(row_of(estimated, name)["effective"] for name in ("share", "brier"))
-            assert f"those of {least:.1f} responses" in cautions[0]
-            assert f"up to {1 - 0.05 ** (1 / least):.0%} of all" in cautions[0]
+            assert f"worth {least:.1f} responses" in cautions[0]
+            assert f"share of up to {1 - 0.05 ** (1 / least):.0%} may" in cautions[0]
 
 
 def test_labeled_responses_that_are_not_like_all_are_reported(tmp_path: Path) -> None:
