@@ -151,8 +151,7 @@ class ScoreTable(Tabular):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row per model and score; a cell of a long frame has its columns in place of a
-        name.
+        """Return a row per model and score; cells of a long frame have columns, not names.
 
         `coverage` is the interval's coverage in simulations, if it differs from the nominal level.
         If models were compared, further columns hold the difference from the reference.

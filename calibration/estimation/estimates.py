@@ -536,8 +536,7 @@ def _freedom(shares: Floats, residuals: Floats | None, fitted: bool) -> float:
 
 
 def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tuple[Floats, Floats]:
-    """Residuals as large as they are before an estimate, and a weight, are fitted to them; and
-    those of units left out.
+    """Residuals before an estimate and a weight are fitted to them, and those of left-out units.
 
     A unit that is a large part of the estimate draws it near, so that its residual is too small:
     it is divided by the root of 1 less its leverage, which has the right variance where all are

@@ -1,5 +1,4 @@
-"""Roles of columns, each declared once: the content of a column, and the names by which it is
-recognized.
+"""Roles of columns, each declared once: their content, and the names that identify them.
 
 A new spelling of a column is a word here, and a new role a line; every reader of a table knows it
 then. `experiments.columns.resolved` says which names are alike.

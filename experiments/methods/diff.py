@@ -204,9 +204,7 @@ def are_of_units(before: Path, after: Path) -> bool:
 
 
 def _is_of_units(folder: Path) -> bool:
-    """Return True if a folder is a run of units; otherwise an analysis or a command wrote its
-    tables.
-    """
+    """Return True if a folder is a run of units, and not tables of an analysis or a command."""
     return _is_of_run(folder) and judges_claims(read_manifest(folder)["config"])
 
 

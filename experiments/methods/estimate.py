@@ -543,9 +543,7 @@ def _unfilled(n_unfilled: int, n_rows: int) -> str:
 
 
 def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:
-    """Number of claims that each labeled one represents; labels without a probability are at
-    random.
-    """
+    """Weights of labeled claims; labels without a sampling probability count as random."""
     filled = chances.copy()
     for at in np.unique(batch[batch >= 0]):
         in_batch = batch == at

@@ -1,6 +1,4 @@
-"""Attribution of differences between tools on the same relations to conventions, for `score
---with`.
-"""
+"""Attribution of differences between tools to conventions, for `score --with`."""
 
 from __future__ import annotations
 

@@ -736,9 +736,7 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
 
 
 def _checked(harm: Harm | None) -> list[str]:
-    """Bounds from the evidence here: share of true claims, Brier score, and number of labels
-    needed.
-    """
+    """Bounds from the evidence: share of true claims, Brier score, number of labels needed."""
     if harm is None:
         return [
             "The effect of a shift of the evidence on the posteriors is unknown: "

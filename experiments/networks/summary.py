@@ -76,8 +76,7 @@ def _with_exact_log_z(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarize(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
-    """Summarize each dataset and backend in a row: status, errors, brackets, memory, ratio of
-    times.
+    """Summarize each dataset and backend: status, errors, brackets, memory, ratio of times.
 
     The ratio is the median over rounds of the ratio within a round, averaged geometrically over
     networks; its interval is the percentile bootstrap over rounds. Errors of probabilities are

@@ -458,9 +458,7 @@ def _outcomes(
 def _done(
     planned: StudyDesign, finished: FinishedUnits, again: Sequence[int]
 ) -> list[NDArray[np.bool_]]:
-    """True for each finished unit, per cell bool (n_responses,); failed units of some cells are
-    open.
-    """
+    """True for finished units, per cell bool (n_responses,); some cells' failed units are open."""
     done = [np.zeros(size, dtype=np.bool_) for size in planned.sizes]
     for cell in np.flatnonzero(finished.counts).tolist():
         responses = finished.responses(cell)

@@ -1,6 +1,4 @@
-"""Human findings in responses, and their agreement with recorded verdicts, as in FaStfact's table
-7.
-"""
+"""Human findings in responses, and agreement with recorded verdicts (FaStfact, table 7)."""
 
 from __future__ import annotations
 

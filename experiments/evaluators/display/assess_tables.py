@@ -441,8 +441,7 @@ def _summaries(
 
 
 def call_table(rows: Sequence[StageEstimate]) -> Table:
-    """Table of the stages' estimated calls: the fields of `StageEstimate`, and the sum of the
-    chosen.
+    """Table of the stages' estimated calls: fields of `StageEstimate`, and sum of the chosen.
 
     Stages shown for comparison are in brackets.
     """
