@@ -218,8 +218,14 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         return _annotated(responses, settings)
     if settings.target_error is not None and settings.audit < 1:
         raise InputError("--target-error needs every skipped claim verified; add --audit 1")
+    for name in CoreSettings.model_fields:
+        if name in settings.model_fields_set and not settings.core:
+            option = "no-faithfulness" if name == "faithfulness" else name.replace("_", "-")
+            raise InputError(f"--{option} is of --core; add --core, or leave it out")
     loaded = settings.load(responses).with_texts()
     graphs = loaded.graphs
+    if "by" in settings.model_fields_set:
+        _check_columns(graphs, settings.by)
     k_prime = _k_primes(graphs, settings.k_prime)
     with asking(settings) as session:
         stages, facts = _stages(graphs, settings, session)
@@ -465,6 +471,18 @@ def _retriever(
         chunks=chunks,
     )
     return searcher, facts
+
+
+def _check_columns(graphs: Sequence[FactGraph], names: Iterable[str]) -> None:
+    """Refuse a column for groups that no response has."""
+    columns = sorted({name for graph in graphs for name in columns_of(graph)})
+    for name in names:
+        if name not in columns:
+            raise InputError(
+                unknown_name(f"--by: the column {name!r}", name, columns)
+                if columns
+                else f"--by {name}: the input has no columns beside its texts; leave --by out"
+            )
 
 
 def _k_primes(graphs: Sequence[FactGraph], k_prime: Any) -> dict[str, float]:

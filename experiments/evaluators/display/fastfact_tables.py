@@ -129,7 +129,8 @@ def shown_table(name: str, frame: pd.DataFrame, by: Sequence[str] = ()) -> Table
 
 def columns_of(graph: FactGraph) -> dict[str, Any]:
     """Columns of the input for a response other than its text, by name."""
-    return {**graph.metadata, **graph.metadata.get("columns", {})}
+    others = {name: value for name, value in graph.metadata.items() if name != "columns"}
+    return {**others, **graph.metadata.get("columns", {})}
 
 
 def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
