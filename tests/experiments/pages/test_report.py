@@ -396,7 +396,7 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
         ((run, "--data", "mine=absent.jsonl"), "absent.jsonl: there is no such file"),
         ((run, "--data", "mine=graphs.jsonl"), "'mine' is not what the run judged"),
         (
-            (run, "--data", f"mine={good}", "--response", "labeled"),
+            (run, "--data", f"mine={good}", "--response", "labled"),
             "did you mean 'labeled'?",
         ),
         (
