@@ -92,12 +92,12 @@ def test_residuals_are_those_of_responses_left_out_where_a_weight_is_fitted() ->
     p, y, responses = drawn(6)
     labeled = np.arange(0, 60, 5)
     estimated = estimate(share(p, hidden(y, responses, labeled), responses), finite=True)
-    labeled, expected = (each.reshape(60, 8).mean(axis=1)[labeled] for each in (y, p))
+    shares, expected = (each.reshape(60, 8).mean(axis=1)[labeled] for each in (y, p))
     columns = np.column_stack([np.ones(12), expected])
     for number, response in enumerate(labeled):
         others = np.arange(12) != number
-        fit = np.linalg.lstsq(columns[others], labeled[others], rcond=None)[0]
-        error = labeled[number] - columns[number] @ fit
+        fit = np.linalg.lstsq(columns[others], shares[others], rcond=None)[0]
+        error = shares[number] - columns[number] @ fit
         assert estimated.interval.influences[response] == pytest.approx(error / 12, rel=1e-9)
 
 
