@@ -2,8 +2,8 @@
 
 A claim of a direction holds if the interval over responses lies on its side of the null value, and
 is rejected if it lies on the other. A claim of equality holds within a margin if the interval lies
-inside the margin, and is rejected if it excludes the null value and reaches beyond the margin;
-equality itself cannot be shown by data. Claims about the derivation are decided by algebra.
+inside the margin, and is rejected if the interval lies outside it; an interval across the end of
+the margin decides nothing. Claims about the derivation are decided by algebra.
 """
 
 from __future__ import annotations
@@ -183,10 +183,11 @@ def verdict_of(
         return ClaimVerdict.UNDECIDED
     above, below = lower > null, upper < null
     inside = null - MARGIN <= lower and upper <= null + MARGIN
+    outside = lower > null + MARGIN or upper < null - MARGIN
     holds, rejected = {
         Expects.ABOVE: (above, below),
         Expects.BELOW: (below, above),
-        Expects.NEAR: (inside, (above or below) and not inside),
+        Expects.NEAR: (inside, outside),
         Expects.FAR: (above or below, inside and not (above or below)),
     }[expects]
     if holds:

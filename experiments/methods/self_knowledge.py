@@ -397,7 +397,7 @@ def _paper_claims(
         note="In brackets: 95% intervals over responses, each by itself. Slopes: on the relative "
         "position, from 0 to 1; correlations: over positions. q: share judged correct; here and "
         f"there: halves of the responses. Near: within {MARGIN:g}; such a claim holds if the "
-        "interval is within it, and is rejected if it excludes 0 and is not.",
+        "interval is within it, and is rejected if the interval is outside it.",
     )
 
 

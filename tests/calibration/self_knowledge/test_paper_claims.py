@@ -205,7 +205,9 @@ def test_claims_without_their_data_say_why() -> None:
         (Expects.NEAR, -MARGIN / 2, MARGIN / 2, ClaimVerdict.HOLDS),
         # Not 0, and not far: equal within the margin.
         (Expects.NEAR, MARGIN / 4, MARGIN / 2, ClaimVerdict.HOLDS),
-        (Expects.NEAR, MARGIN / 2, 2 * MARGIN, ClaimVerdict.REJECTED),
+        (Expects.NEAR, 1.5 * MARGIN, 2 * MARGIN, ClaimVerdict.REJECTED),
+        # Not 0, but perhaps within the margin.
+        (Expects.NEAR, MARGIN / 2, 2 * MARGIN, ClaimVerdict.UNDECIDED),
         (Expects.NEAR, -MARGIN / 2, 2 * MARGIN, ClaimVerdict.UNDECIDED),
         (Expects.FAR, 0.1, 0.2, ClaimVerdict.HOLDS),
         (Expects.FAR, -MARGIN / 2, MARGIN / 2, ClaimVerdict.REJECTED),

@@ -126,4 +126,7 @@ def test_a_judgment_is_a_distribution_and_depends_on_its_pair_alone(
         assert answer.distribution is not None
         assert sum(answer.distribution) == pytest.approx(1, abs=1e-12)
         assert answer.probability == max(answer.distribution)
-        assert LexicalRelations().judge([pair]) == [answer]
+        (alone,) = LexicalRelations().judge([pair])
+        assert alone.kind == answer.kind
+        # The exponential of an array may differ in its last bit by the position in the array.
+        assert alone.distribution == pytest.approx(answer.distribution, abs=1e-15)
