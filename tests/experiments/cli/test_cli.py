@@ -86,6 +86,8 @@ def test_every_option_that_is_named_exists() -> None:
     for script in (root / "notebooks" / "questions").glob("*.py"):
         for name in _parameters(script):
             known |= {name, f"no-{name}"}
+    for script in (root / "tests" / "real_model").glob("*.py"):
+        known |= set(re.findall(r'add_argument\("--([a-z-]+)"', script.read_text("utf-8")))
     pages = [
         root / "README.md",
         *(root / "docs").rglob("*.md"),
