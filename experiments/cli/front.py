@@ -311,6 +311,8 @@ def _presented(findings: Findings, settings: Output) -> Findings:
     If no table has a requested column, all columns are shown with a warning, since the results may
     have cost time or money.
     """
+    for name in findings.names_without_place(settings.rename):
+        logger.warning("--rename: nothing is called %r; names are compared as whole words", name)
     try:
         return findings.presented(settings.rename, settings.show)
     except InputError as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,15 @@ from experiments.findings.artifacts import (
     write_parquet,
 )
 from experiments.findings.markup import write_csv
-from experiments.findings.table import Table, blocks, is_right, markdown, presented, renaming
+from experiments.findings.table import (
+    Table,
+    blocks,
+    is_right,
+    markdown,
+    presented,
+    renaming,
+    texts_of,
+)
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
@@ -168,6 +177,13 @@ class Findings(Previewed):
 
         sentences = tuple(map(in_prose, self.sentences))
         return replace(self, tables=tables, sentences=sentences, draw=draw)
+
+    def names_without_place(self, names: Iterable[str]) -> list[str]:
+        """Return the names that no table and no sentence contains as whole words."""
+        texts = [*self.sentences, *chain.from_iterable(map(texts_of, self.tables.values()))]
+        return [
+            name for name in names if not any(renaming({name: ""})(text) != text for text in texts)
+        ]
 
     def with_figures(self) -> Findings:
         """Return the findings with figures drawn; a sentence names figures without a number."""

@@ -286,6 +286,17 @@ def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str]
     return renamed
 
 
+def texts_of(table: Table) -> Iterator[str]:
+    """Yield every text of a table that `presented` may rename."""
+    yield from (table.caption, table.note)
+    for column in table.columns:
+        yield from (column.title, column.note)
+        if not is_right(column):
+            yield from map(column.text, table.frame[column.name])
+    if table.group:
+        yield from map(str, table.frame[table.group])
+
+
 def _named(column: Column, named: Callable[[str], str], value: Any) -> str:
     return named(column.text(value))
 

@@ -197,6 +197,10 @@ def test_a_command_shows_what_is_chosen_under_the_names_that_readers_know(folder
         mistaken.stderr
     )
     assert {"GPT-4o", "AUROC", "Brier"} <= set(mistaken.stdout.split())
+    assert "--rename" not in mistaken.stderr
+    unused = invoke("score", "t.csv", "--rename", "c-1=GPT-4o", "--rename", "b-1=Llama")
+    assert unused.stderr.count("--rename: nothing is called") == 1
+    assert "warning: --rename: nothing is called 'c-1'" in unused.stderr
 
 
 def test_columns_are_written_as_their_header() -> None:
