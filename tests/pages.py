@@ -9,6 +9,7 @@ one namespace.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.commands import called
 
@@ -103,7 +105,10 @@ def run_command(command: str) -> str:
     Output that is sent to a file with `>` is written there.
     """
     command, _, target = (part.strip() for part in command.partition(" > "))
-    result = called(*shlex.split(command)[1:])
+    with patch.dict(os.environ):
+        # Pages show what a pipe gets. Workers of pytest-xdist have the width of a terminal.
+        os.environ.pop("COLUMNS", None)
+        result = called(*shlex.split(command)[1:])
     assert result.exit_code == 0, f"{command}\n{result.output}"
     if target:
         Path(target).write_text(result.stdout, encoding="utf-8")
