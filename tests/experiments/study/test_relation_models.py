@@ -312,7 +312,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     ("extra", "messages"),
     [
         ("relation_models: [lexicall]", ("relation_models[0].model", "did you mean 'lexical'")),
-        ("relation_models: [lexical, lexical]", ("relation_models[1]", "its own label")),
+        ("relation_models: [lexical, lexical]", ("relation_models[1]", "another label")),
         ("relation_models: [{model: nli}]", ("relation_models[0]", "needs the path")),
         ("relation_models: [{model: nli, path: gone}]", ("relation_models[0].path", "such folder")),
         ("relation_models: [{model: lexical, path: x}]", ("has no path",)),
