@@ -18,6 +18,9 @@ from tests.endurance import Row
 from tests.endurance.provider import Hostility, Provider
 from tests.experiments.conftest import KEY, begin
 
+_LAST_LINE = "\nAccording to the passage (premise)"
+"""Beginning of the last line of the relation prompt."""
+
 
 @dataclass(frozen=True)
 class Day:
@@ -26,7 +29,8 @@ class Day:
     Attributes:
         output: the lines of the result, without what they cost.
         answered: good answers that the provider gave.
-        questions: different questions among them.
+        questions: different questions among them; the prompts for one relation count once.
+        texts: different texts of questions among them.
         most_repeated: the most that may be asked again: at each kill, calls under way.
         kills: how often the batch was killed.
         seconds: from the first start to the end.
@@ -36,6 +40,7 @@ class Day:
     output: list[str]
     answered: int
     questions: int
+    texts: int
     most_repeated: int
     kills: int
     seconds: float
@@ -44,7 +49,7 @@ class Day:
     @property
     def repeated(self) -> int:
         """Answers to questions that had been answered well before."""
-        return self.answered - self.questions
+        return self.answered - self.texts
 
 
 def write_batch(folder: Path, responses: int) -> None:
@@ -123,7 +128,9 @@ def live(
     return Day(
         output=without_costs(folder / "out/graphs.jsonl"),
         answered=len(good),
-        questions=len(set(good)),
+        # The fallback for an unusable answer asks about the same pair without the last line.
+        questions=len({question.partition(_LAST_LINE)[0] for question in good}),
+        texts=len(set(good)),
         most_repeated=killed * concurrency,
         kills=killed,
         seconds=time.monotonic() - start,
