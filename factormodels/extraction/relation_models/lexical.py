@@ -84,7 +84,8 @@ def relation_distributions(features: NDArray[np.float64]) -> NDArray[np.float64]
     logits = np.empty((len(features), 2))
     for column, kind in enumerate(JUDGED_KINDS[:2]):
         weights = np.array([COEFFICIENTS[kind][name] for name in FEATURES])
-        logits[:, column] = INTERCEPTS[kind] + features @ weights
+        # A matrix product rounds a row differently with other rows beside it.
+        logits[:, column] = INTERCEPTS[kind] + (features * weights).sum(axis=1)
     return softmax_against_neutral(logits)
 
 
