@@ -3,9 +3,9 @@
     python -m tests.real_model.record qwen2.5-coder-1.5b-instruct factcheck-bench \
         ../shared/data/factcheck_bench/factcheck-GPT-benchmark.jsonl --out FILE
 
-An interrupted run goes on where it ended. The server runs with one thread and low priority, and the
-seconds of an answer are those of its processor time, which other work on the machine hardly
-changes. The datasets that are embedded have no texts: their files are those of their owners.
+An interrupted run goes on where it ended. The server runs with low priority, and the seconds of an
+answer are those of its processor time, which other work on the machine hardly changes. The datasets
+that are embedded have no texts: their files are those of their owners.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import argparse
 import math
 import os
 import signal
+import subprocess
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
@@ -45,7 +47,7 @@ from factormodels.io.relation_record import (
 )
 from factormodels.io.source.files import write_text
 from tests.real_model.serve import QUANTIZATION, QWEN, SMOLLM2, model_file
-from tests.real_model.server import MODEL_ENVIRONMENT, serving
+from tests.real_model.server import MODEL_ENVIRONMENT, RealModel, serving, serving_with
 
 BENCH, BIOGRAPHIES = "factcheck-bench", "factscore"
 
@@ -69,6 +71,8 @@ def main() -> int:
     parser.add_argument("--order", choices=ORDERS, default=ORDERS[0])
     parser.add_argument("--most", type=int, help="largest number of pairs")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--server", type=Path, help="llama-server compiled for this processor")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the server")
     given = parser.parse_args()
     # Whatever ends this process ends the server too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -161,16 +165,14 @@ def _record(given: argparse.Namespace, pairs: list[PairOfResponse]) -> int:
         len(pairs),
         content_hash(model_file(given.model, MODEL_ENVIRONMENT)),
         QUANTIZATION.get(given.model, ""),
-        f"xllamacpp {_server_version()}",
+        _server_version(given.server),
         tuple(RecordedPrompt(each.name, each.version, each.digest) for each in prompts),
         alternatives=ALTERNATIVES,
         order=given.order,
         seed=given.seed,
         clock="processor time of the server",
     )
-    # A slot for each prompt: instructions and examples stay in its cache.
-    options = ("--slots", str(len(prompts)), "--context", str(_CONTEXT), "--in-turn")
-    with serving(given.model, *options) as real:
+    with _served(given, len(prompts)) as real:
         os.setpriority(os.PRIO_PROCESS, real.pid, _NICE)
         model = LitellmModel(LitellmSettings(real.name, real.api_base, timeout=_LONGEST))
         asked = record_relations(
@@ -189,10 +191,34 @@ def processor_seconds(pid: int) -> float:
     return (user + system) / os.sysconf("SC_CLK_TCK")
 
 
-def _server_version() -> str:
+def _served(given: argparse.Namespace, prompts: int) -> AbstractContextManager[RealModel]:
+    """Serve the model with a slot for each prompt, whose instructions stay in the slot's cache."""
+    if given.server is not None:
+        return serving_with(
+            given.server,
+            model_file(given.model, MODEL_ENVIRONMENT),
+            slots=prompts,
+            context=_CONTEXT,
+            threads=given.threads,
+        )
+    options = {"--slots": prompts, "--context": _CONTEXT, "--threads": given.threads}
+    words = [str(word) for option in options.items() for word in option]
+    return serving(given.model, *words, "--in-turn")
+
+
+def _server_version(executable: Path | None) -> str:
+    """Return the name and version of the server, which can change the last digits of answers."""
+    if executable is not None:
+        stated = subprocess.run(
+            [executable, "--version"], capture_output=True, text=True, check=True
+        )
+        version = next(
+            line for line in f"{stated.stderr}\n{stated.stdout}".splitlines() if "version:" in line
+        )
+        return f"llama.cpp {version.partition('version:')[2].strip()}, compiled for its processor"
     packages = next((MODEL_ENVIRONMENT / "lib").glob("python*/site-packages"))
     installed = distributions(name="xllamacpp", path=[str(packages)])
-    return next(iter(installed)).version
+    return f"xllamacpp {next(iter(installed)).version}"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tests.real_model.record import (
     pairs_of,
     processor_seconds,
 )
+from tests.real_model.server import serving_with
 from tests.refusals import refused
 
 BENCH_FILE = Path("factcheck_bench", "factcheck-GPT-benchmark.jsonl")
@@ -68,3 +70,46 @@ def test_processor_time_is_counted_and_not_time_of_the_day() -> None:
     before = processor_seconds(os.getpid())
     sum(number * number for number in range(2_000_000))
     assert 0.0 < processor_seconds(os.getpid()) - before < 60.0
+
+
+_SERVER = """#!{python}
+import http.server
+import sys
+
+class Health(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/health" else 404)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+port = int(sys.argv[sys.argv.index("--port") + 1])
+http.server.HTTPServer(("127.0.0.1", port), Health).serve_forever()
+"""
+
+
+def test_a_compiled_server_is_waited_for_and_ended(tmp_path: Path) -> None:
+    server = _executable(tmp_path / "server", _SERVER.format(python=sys.executable))
+    model = tmp_path / "tiny.gguf"
+    with serving_with(server, model, slots=1, context=64, threads=1) as real:
+        assert real.name == "openai/tiny"
+        os.kill(real.pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(real.pid, 0)
+
+
+def test_a_compiled_server_that_ends_at_once_is_an_error(tmp_path: Path) -> None:
+    server = _executable(tmp_path / "server", "#!/bin/sh\nexit 1\n")
+    arguments = {"slots": 1, "context": 64, "threads": 1}
+    with (
+        pytest.raises(RuntimeError, match="did not answer"),
+        serving_with(server, tmp_path / "tiny.gguf", **arguments),
+    ):
+        pass
+
+
+def _executable(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
