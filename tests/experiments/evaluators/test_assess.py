@@ -377,7 +377,7 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
         if line.startswith(("name", "FR"))
     )
     table = {row[0]: dict(zip(heading, row, strict=True)) for row in rows}
-    section = findings().split("## How weak the lexical baseline is\n")[1].split("\n### ")[0]
+    section = findings().split("## How weak is the lexical baseline?\n")[1].split("\n### ")[0]
     measures = {row["variant"]: row for row in table_rows(section)}
     graphs = [graph for graph in read_many(folder / "out/graphs.jsonl") if graph.atoms]
     every = [every_atom(graph) for graph in graphs]

@@ -154,7 +154,7 @@ def test_the_answer_is_what_is_kept(shared_data: Path) -> None:
 
 
 def test_the_equation_stands_where_the_section_says() -> None:
-    section = findings().split("## What survives of σ\n")[1].split("\n## ")[0]
+    section = findings().split("## Does σ predict factuality?\n")[1].split("\n## ")[0]
     assert (KEPT / "sigma.png").is_file()
     assert "](sigma-on-labels/sigma.png)" in section
     # How often the equation stands.
