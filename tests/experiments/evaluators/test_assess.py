@@ -386,7 +386,8 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
         [graph.id for graph in graphs],
         [sum(a.label is not None for a, _ in atoms) for atoms in every],
     )
-    assert f"({sum(map(len, every))} claims, {len(labels)} labeled S or NS)" in section
+    prose = " ".join(section.split())
+    assert f"({sum(map(len, every))} claims, {len(labels)} labeled S or NS)" in prose
     kept = np.ones(len(labels), dtype=np.bool_)
     judged = LabeledAtoms(labels.astype(np.float64), names, kept)
     for name, row in table.items():
@@ -414,7 +415,7 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
             assert stated is not None
             assert agree(stated[1], ece), ece
             even = 100 * np.mean(p == 0.5)
-            assert f" {even:.0f} % of the labeled" in " ".join(section.split())
+            assert f" {even:.0f} % of the labeled" in prose
             kinds = [r.kind for graph in graphs for r in variant(graph, name).relations]
             entailments = kinds.count(RelationKind.ENTAILMENT)
             assert RelationKind.CONTRADICTION not in kinds
