@@ -150,7 +150,7 @@ def with_verdicts_of(
 
     Raises:
         InputError: if the other tool recorded no verdict, its responses cannot be matched, or its
-            claims have ids alone that are not those of the responses.
+            claims have no texts and other ids than the claims of the responses.
     """
     names = dict.fromkeys(name for other in others for name in recorded_verdicts(other))
     if not names:

@@ -79,7 +79,7 @@ def check_axes(
     shape = tuple(int(cards[variable]) for variable in scope)
     if table.shape != shape:
         raise InputError(
-            f"{where} has a table of shape {table.shape}; its scope {scope} asks for {shape}"
+            f"{where} has a table of shape {table.shape}; its scope {scope} requires {shape}"
         )
 
 

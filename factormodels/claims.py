@@ -164,7 +164,7 @@ def check_stated_kind(kind: RelationKind, distribution: Sequence[float], where: 
             return
     if other > support:
         raise InputError(
-            f"{where}: the relation is {kind}, and its distribution says {opposite} ({other:g} "
+            f"{where}: the relation is {kind}, but its distribution favors {opposite} ({other:g} "
             f"against {support:g}); correct one of them"
         )
 
@@ -299,9 +299,9 @@ class Relation:
             encoding reads it.
         probability: the relation model's probability of `kind`, in [0, 1].
         distribution: the relation model's probabilities of all kinds, by kind or in the order of
-            `RelationKind` (kinds after neutral may be left out); None if only that of `kind` is
-            stated. If `probability` differs from the entry of `kind`, the other kinds share the
-            remainder in proportion to their entries.
+            `RelationKind` (kinds after neutral may be left out); None if only the probability of
+            `kind` is stated. If `probability` differs from the entry of `kind`, the other kinds
+            share the remainder in proportion to their entries.
         uncorrected: distribution before the relation model's label bias was corrected; None if
             nothing was corrected. No posterior depends on it.
     """
@@ -346,8 +346,9 @@ class Relation:
 def evidence_or_neutral(relation: Relation, least: float = LEAST_PROBABILITY) -> Relation:
     """Return the relation, or a neutral relation in its place if it is less probable than `least`.
 
-    The neutral relation keeps the distribution, which *mixture* reads. Its probability is that of
-    neutral in the distribution or, without one, 1 minus that of the relation.
+    The neutral relation keeps the distribution, which *mixture* reads. Its probability is the
+    distribution's entry for neutral or, without a distribution, 1 minus the probability of the
+    relation.
     """
     if relation.kind is RelationKind.NEUTRAL or relation.probability >= least:
         return relation

@@ -1,4 +1,4 @@
-"""Text of users in printable form: control characters and non-characters are escaped.
+"""User text in printable form: control characters and non-characters are escaped.
 
 Very long text is shortened.
 """
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a message with very long names, and a very long message itself, cut in the middle.
+    """Return a message with very long names cut in the middle, and a very long message itself too.
 
     The beginning, which names the place, and the end, which names the fix, are kept.
     """
@@ -38,7 +38,7 @@ def _without_middle(text: str, head: int, tail: int) -> str:
 
 
 def printable_json(text: str) -> str:
-    """Return JSON text with the same characters as JSON escapes, which denote the same value."""
+    """Return JSON text with these characters as JSON escapes, so that its value is unchanged."""
     # The only raw control character that valid JSON may contain is the carriage return.
     return _STEERING.sub(
         lambda match: match[0] if match[0] == "\r" else f"\\u{ord(match[0]):04x}", text

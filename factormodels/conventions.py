@@ -1,8 +1,8 @@
 """Conventions in which papers and tools differ for the same model: priors, passages, K, logarithms.
 
-Two tools that implement FactReasoner give different posteriors and measures of the same relations,
-each right by its own conventions. Here they are values with names, so that a result can state them
-and a difference can be traced to one of them.
+Two tools that implement FactReasoner can compute different posteriors and measures from the same
+relations, each correctly under its own conventions. This module names the conventions, so that a
+result can state them and a difference can be traced to one of them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ RELEASE_CONTEXT_PRIOR = 0.9
 """Prior of passages in FactReasoner's release 0.8; the paper has `claims.CONTEXT_PRIOR`."""
 
 DEFAULT_PRIORS = (CONTEXT_PRIOR, RELEASE_CONTEXT_PRIOR)
-"""Priors of passages that tools write where nothing is known of the passage. A convention replaces
-them; other priors, such as those that a summarizer scaled, are statements and stay."""
+"""Priors that tools write for passages of unknown reliability. A convention replaces them; other
+priors, such as priors scaled by a summarizer, are statements and are kept."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,17 @@ class GraphConventions:
     """Conventions by which a fact graph becomes a model; posteriors depend on each of them.
 
     Attributes:
-        context_prior: prior of passages for which none is stated; None leaves those of the data.
+        context_prior: prior of passages for which none is stated; None keeps the priors in the
+            data.
         equivalence: probability of the equivalence that two entailments make in FR3, the smaller or
             the larger of the two.
-        shared_passage: what FR1 makes of a passage that was retrieved for several claims: a copied
-            variable for each of them, or one variable that all share.
+        shared_passage: treatment in FR1 of a passage that was retrieved for several claims: a
+            copied variable for each claim, or one variable that all claims share.
         prior: priors by source of passages for which none is stated, as
-            `factormodels.passage_sources.priors_text` writes them; None for no such priors.
-        prior_by: what identifies the source of a passage there.
+            `factormodels.passage_sources.priors_text` writes them; None if there are none.
+        prior_by: how those priors identify the source of a passage.
         weak_relations: whether relations less probable than 1/2 are left out or kept as factors. A
-            kept one moves a claim against what the relation says.
+            factor that is kept moves its claim in the direction opposite to the relation.
     """
 
     context_prior: float | None = None
@@ -59,17 +60,17 @@ class GraphConventions:
 
 @dataclass(frozen=True)
 class Conventions(GraphConventions):
-    """All conventions of a result: those of its graphs, and those of its measures.
+    """All conventions of a result: conventions of its graphs and of its measures.
 
     Attributes:
-        encoding: how relations become tables, as `factormodels.encodings` names it.
-        k: how the K of F1@K is chosen, as `calibration.scores.measures.choose_k` takes it.
+        encoding: name of the encoding of relations as tables, from `factormodels.encodings`.
+        k: choice of K in F1@K, an argument of `calibration.scores.measures.choose_k`.
         f1: whether F1 is computed from all claims pooled, or as the mean over responses.
         logarithm: base of the logarithms of E and of surprisal.
-        irrelevant_claims: what claims that people call irrelevant are: counted in the measures
-            without labels and left out of the others, left out of all, or false.
-        unlabeled: what claims without a label are in measures that need one: excluded, or false,
-            so that the Brier score is divided by all claims.
+        irrelevant_claims: treatment of claims labeled irrelevant: counted in the measures without
+            labels and left out of the others, left out of all, or counted as false.
+        unlabeled: treatment of claims without a label in measures that need one: excluded, or
+            counted as false, so that the Brier score is divided by the number of all claims.
     """
 
     encoding: str = DEFAULT_ENCODING
@@ -81,13 +82,13 @@ class Conventions(GraphConventions):
 
     @property
     def graph(self) -> GraphConventions:
-        """The part that posteriors depend on."""
+        """Conventions that posteriors depend on."""
         names = [field.name for field in fields(GraphConventions)]
         return GraphConventions(**{name: getattr(self, name) for name in names})
 
 
 DEFAULT = Conventions()
-"""Conventions where none are declared."""
+"""The default conventions."""
 
 PRESETS: Mapping[str, Conventions] = MappingProxyType(
     {
@@ -116,7 +117,7 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
 """Conventions of a paper or a release, by name."""
 
 _MOST_SOURCES = 4
-"""Sources that a note names with their priors."""
+"""Maximum number of sources that a note lists with their priors."""
 
 TITLES: Mapping[str, str] = MappingProxyType(
     {
@@ -134,7 +135,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "unlabeled": "unlabeled claims",
     }
 )
-"""What a table calls each convention."""
+"""Description of each convention in the notes of tables."""
 
 _MEANINGS: Mapping[str, Mapping[object, str]] = MappingProxyType(
     {
@@ -199,11 +200,11 @@ def _priors_in_words(text: str) -> str:
 def stated(
     conventions: GraphConventions, kind: type[GraphConventions] = Conventions
 ) -> dict[str, object]:
-    """Conventions that are not as they are by default, by name.
+    """Return the conventions that differ from the defaults, by name.
 
     Args:
-        conventions: conventions in force.
-        kind: which of them: those of this class.
+        conventions: conventions in effect.
+        kind: class of the conventions to compare.
     """
     values = {each.name: getattr(conventions, each.name) for each in fields(kind)}
     return {name: value for name, value in values.items() if value != getattr(DEFAULT, name)}
@@ -217,5 +218,5 @@ def differing(first: Conventions, second: Conventions) -> Iterator[str]:
 
 
 def switched(base: Conventions, other: Conventions, name: str) -> Conventions:
-    """The conventions with one of them as others have it."""
+    """Return the conventions with one of them replaced by its value in others."""
     return replace(base, **{name: getattr(other, name)})

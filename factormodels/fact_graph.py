@@ -137,7 +137,7 @@ class FactGraph(Previewed):
         return [_DEFAULTS[_PARTS[part]][name]] * _length(columns) if values is None else values
 
     def _stated_columns(self, part: str) -> dict[str, Sequence[Any]]:
-        """Return the columns of a part that hold other values than the default."""
+        """Return the columns of a part with values that differ from the default."""
         columns: Columns = self.__dict__["_columns"][part]
         defaults = _DEFAULTS[_PARTS[part]]
         return {

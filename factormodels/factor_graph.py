@@ -518,7 +518,7 @@ def _validate_state_names(graph: FactorGraph) -> None:
                 "a text for each"
             )
         if len(set(states)) < len(states):
-            raise InputError(f"variable {name!r} has two states of one name; names are unique")
+            raise InputError(f"variable {name!r} has two states with the same name; rename one")
 
 
 def _validate_scopes(graph: FactorGraph) -> None:
@@ -568,7 +568,7 @@ def _validate_tables(graph: FactorGraph) -> None:
         raise InputError(
             f"factor {factor} has a table of "
             f"{counted(starts[factor + 1] - starts[factor], 'entry', 'entries')}; "
-            f"its scope asks for {sizes[factor]:.0f}"
+            f"its scope requires {sizes[factor]:.0f}"
         )
     bad = np.isnan(graph.log_values) | (graph.log_values == np.inf)
     if bad.any():

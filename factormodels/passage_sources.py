@@ -1,4 +1,4 @@
-"""Sources of passages, and their priors: weaker sources have smaller ones.
+"""Sources of passages and their priors: less reliable sources have smaller priors.
 
 A passage's domain is the host of its address, without "www."; its source is the name that the
 record of the response states for it (`SOURCES_KEY`), or else its domain.
@@ -19,7 +19,7 @@ from factormodels.errors import InputError
 from factormodels.validation import validated_probability
 
 PassageKey = Literal["domain", "source"]
-"""What identifies the source of a passage."""
+"""Ways to identify the source of a passage."""
 
 SOURCES_KEY = "sources"
 """Metadata key of the names of sources, by id of context."""
@@ -28,15 +28,17 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?P<authority>[^/?#\\]*)", re.I)
 _HOST = re.compile(r"[^\s\[\]:@]+")
 
 OTHERS = "*"
-"""Name that stands for all sources without a prior of their own."""
+"""Name that denotes all sources without a prior of their own."""
 
 
 def domain_of(link: str) -> str:
-    """Return the host of an address in lower case, without "www."; "" for what is no address."""
+    """Return the host of an address in lower case, without "www."; "" if the text is not an
+    address.
+    """
     address = _ADDRESS.match(link.strip())
     if address is None:
         return ""
-    # What stands before "@" names a user, whatever it looks like.
+    # The part before "@" is the name of a user, even if it looks like a host.
     host = address["authority"].rpartition("@")[2].partition(":")[0].casefold()
     return host.removeprefix("www.").rstrip(".") if _HOST.fullmatch(host) else ""
 
@@ -46,9 +48,9 @@ def source_of(context: Context, by: PassageKey, metadata: Mapping[str, Any], nam
 
     Args:
         context: the passage.
-        by: what identifies its source.
-        metadata: those of its response.
-        name: id of the passage in the response as recorded, where a view gave it another.
+        by: how its source is identified.
+        metadata: metadata of its response.
+        name: id of the passage in the recorded response, if a view has renamed it.
     """
     stated = metadata.get(SOURCES_KEY) if by == "source" else None
     named = stated.get(context.id, stated.get(name)) if isinstance(stated, Mapping) else None
@@ -61,10 +63,10 @@ def priors_text(priors: Mapping[str, float]) -> str:
     """Return priors of sources as one text, ``blog=0.6,wikipedia.org=0.95``, sorted by name.
 
     Raises:
-        InputError: if there is none, or a name holds a comma or an equals sign.
+        InputError: if there are no priors, or a name contains a comma or an equals sign.
     """
     if not priors:
-        raise InputError("there is no prior; give some, such as wikipedia.org=.95,blog=.6")
+        raise InputError("no priors are given; give some, such as wikipedia.org=.95,blog=.6")
     for name in priors:
         if not name or "," in name or "=" in name:
             raise InputError(
@@ -87,12 +89,12 @@ def parse_priors(text: str) -> Mapping[str, float]:
     for pair in text.split(","):
         name, equals, number = (part.strip() for part in pair.rpartition("="))
         if not equals or not name:
-            raise InputError(f"{pair.strip()!r} is no prior of a source; give it as NAME=P")
+            raise InputError(f"{pair.strip()!r} is not a prior of a source; write NAME=P")
         try:
             value = float(number)
         except ValueError:
             raise InputError(
-                f"the prior {number!r} of {name} is no number; give one from 0 to 1"
+                f"the prior {number!r} of {name} is not a number; give one from 0 to 1"
             ) from None
         if name.casefold() in priors:
             raise InputError(f"the source {name!r} has two priors; keep one")
@@ -103,8 +105,8 @@ def parse_priors(text: str) -> Mapping[str, float]:
 def name_in(source: str, by: PassageKey, priors: Mapping[str, float]) -> str | None:
     """Return the name under which the priors list a source; None if they do not.
 
-    A domain is listed by its own name or by one above it: en.wikipedia.org by wikipedia.org. A
-    source without a name is listed by `OTHERS` alone.
+    A domain matches its own name or the name of a parent domain: en.wikipedia.org matches
+    wikipedia.org. A source without a name matches only `OTHERS`.
     """
     name = source.casefold()
     while name:

@@ -55,7 +55,8 @@ def declared_prior(context: Context, graph: FactGraph, conventions: GraphConvent
     Args:
         context: the passage, of the response or of a view of it.
         graph: the response.
-        conventions: a prior of its source goes before that of all passages.
+        conventions: a prior for the passage's source takes precedence over the prior for all
+            passages.
     """
     if conventions.prior is not None:
         priors = parse_priors(conventions.prior)

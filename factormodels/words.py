@@ -140,7 +140,7 @@ def folded(value: Any) -> str:
 
 
 def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
-    """Return the judgement that a word or phrase expresses, in any case and markup; None if none.
+    """Return the judgment that a word or phrase expresses, in any case and markup; None if none.
 
     Args:
         value: such as True, 1.0, "Yes.", "**vrai**" or "not correct".

@@ -173,7 +173,7 @@ def claims_of_columns(
         response = int(grouping.index[claim])
         raise InputError(
             f"response {grouping.responses[response]!r} has {int(totals[claim])} and "
-            f"{int(length[response])} sentences; give the number that it has"
+            f"{int(length[response])} sentences; give the correct number"
         )
     longest = int(totals.max()) + 1
     keys, inverse = np.unique(grouping.index * longest + index, return_inverse=True)

@@ -60,7 +60,7 @@ class Embedded(NamedTuple):
 
 
 class Embedder(Protocol):
-    """Anything that embeds texts."""
+    """Interface of embedders of texts."""
 
     @property
     def name(self) -> str:

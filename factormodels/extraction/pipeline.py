@@ -129,7 +129,7 @@ def retrieval_stage(
 
 
 def stage_by_response(stage_of: Callable[[Retriever], Stage], searched: Searched) -> Stage:
-    """Return a stage that searches, for each response, what is searched for it.
+    """Return a stage that applies to each response the stage of its own retriever.
 
     Args:
         stage_of: makes the stage of a retriever.
@@ -181,8 +181,8 @@ def relation_stage(
         least: see `factormodels.extraction.stages.relations.with_relations`.
         facts: further facts that the predictions depend on, such as prompts, for
             `metadata["relations"]`.
-        both_orders: see there too.
-        unite: see there too.
+        both_orders: as in `with_relations`.
+        unite: as in `with_relations`.
     """
 
     def stage(graph: FactGraph) -> FactGraph:

@@ -149,10 +149,10 @@ def choose_threshold(
 ) -> Threshold:
     """Return the lowest threshold whose error, with 95% confidence, is at most the target.
 
-    The bound is Clopper and Pearson's, at a level per candidate that makes it hold with 95% for the
-    chosen one. Candidates are 20 quantiles of the confidences. Claims are assumed to be
-    independent, which claims of the same response are not; give claims of many responses, few of
-    each.
+    The bound is Clopper and Pearson's, with a level per candidate such that it holds with 95%
+    confidence for the chosen one. Candidates are 20 quantiles of the confidences. Claims are
+    assumed to be independent, which claims of the same response are not; give claims of many
+    responses, few of each.
 
     Args:
         confidence: confidences of the definite labels of claims with known truth.

@@ -1,4 +1,4 @@
-"""Judgements of a model on its own claims: directly, or by question and answer."""
+"""Judgments of a model on its own claims: directly, or by question and answer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from factormodels.fact_graph import FactGraph
 
 @dataclass(frozen=True, slots=True)
 class SelfJudgedClaim:
-    """Judgements of a model on a claim.
+    """Judgments of a model on a claim.
 
     Attributes:
         claim: id of the atom.
-        judgements: judgements by name of setting; a missing setting has none.
+        judgements: judgments by name of setting; missing ones are absent.
         missing: reasons for missing judgments, by name of setting.
         pair: the question and the answer made from the claim; None if not needed or not made.
     """

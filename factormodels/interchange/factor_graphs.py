@@ -260,7 +260,7 @@ def merged_tables(graph: FactorGraph) -> dict[tuple[int, ...], NDArray[np.float6
     """Return log tables by scope: for factors over the same variables, their product.
 
     An observed variable has a table that excludes its other states; constants are in the first
-    table. The product of all tables therefore equals that of the graph's factors under its
+    table. The product of all tables therefore equals the product of the graph's factors under its
     evidence.
 
     Raises:

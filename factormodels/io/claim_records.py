@@ -162,7 +162,7 @@ def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
         if length != record.sentences:
             raise InputError(
                 f"{where}: response {record.response!r} has {record.sentences} sentences here and "
-                f"{length} on line {stated}; give the number that it has"
+                f"{length} on line {stated}; give the correct number"
             )
         records.append(record)
     if not records:

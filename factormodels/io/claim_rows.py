@@ -76,12 +76,12 @@ def required_name(value: Any, where: str, what: str) -> str:
             # A missing value would join rows of different responses.
             raise InputError(
                 f"{where}: {shown(text)} is read as a missing value, so that its row belongs to no "
-                f"{what}; give every row its {what}, by another name if it is called so"
+                f"{what}; give every row its {what}, under another name if this is its name"
             )
-        cell = f"{shown(value)} is no name" if text else "the cell is blank"
+        cell = f"{shown(value)} is not a name" if text else "the cell is blank"
         raise InputError(
             f"{where}: {cell}, so that its row belongs to no {what}; give every row its "
-            f"{what} (where it is that of the row above, fill it down)"
+            f"{what} (if a blank cell repeats the cell above, fill it down)"
         )
     return name
 
@@ -156,7 +156,7 @@ def repeated_remark(rows: Sequence[ClaimRow], repeated: Sequence[int]) -> str:
     )
     more = ", ..." if len(repeated) > _MOST_PLACES else ""
     subject = "1 row repeats" if len(repeated) == 1 else f"{len(repeated):,} rows repeat"
-    return f"{subject} a claim of a row before ({places}{more}): the claim is counted once."
+    return f"{subject} a claim of an earlier row ({places}{more}): the claim is counted once."
 
 
 def _said(value: Any) -> str:

@@ -52,7 +52,7 @@ _GRAPH_TEXTS: Mapping[str, Schema] = {
 _GRAPH: Mapping[str, Schema] = {
     "format": {"const": FORMAT},
     "version": {"const": VERSION},
-    "id": _text("name of the response; else the file's", minLength=1),
+    "id": _text("name of the response; by default, the stem of the file", minLength=1),
     **_GRAPH_TEXTS,
     "metadata": {"type": "object", "description": "further facts, JSON values by name"},
     "nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}},
@@ -113,7 +113,7 @@ _EDGE: Mapping[str, Schema] = {
         "additionalProperties": False,
         "description": "the same before the model's label bias was corrected",
     },
-    "link": {"description": "accepted as FactReasoner writes it, and not read"},
+    "link": {"description": "accepted because FactReasoner writes it, and ignored"},
 }
 
 
@@ -344,7 +344,7 @@ def _edge(value: object, where: str) -> Relation:
     if "uncorrected" in edge:
         before = as_object(edge["uncorrected"], f"{where}: key 'uncorrected'")
     if type(kind) is str:
-        # An unknown one is left to the relation, which says so.
+        # `Relation` reports an unknown kind.
         kind = _KINDS.get(kind, kind)
     try:
         distribution = None
@@ -380,10 +380,10 @@ def _optional_text(obj: Mapping[str, Any], key: str, where: str) -> str | None:
 def fact_graph_schema() -> dict[str, Any]:
     """Return the JSON Schema of one fact graph, for other tools: a file, or a line of JSON Lines.
 
-    Five rules concern several values at once and exceed a schema: ids are unique, relations join
-    existing ids, no relation joins a text to itself, no ordered pair has two relations, and
-    contexts are retrieved for existing atoms. The reader checks all of them. A schema does not
-    distinguish 1.0 from 1, which the reader does for `sentence`.
+    Five rules concern several values at once, and a schema cannot express them: ids are unique,
+    relations join existing ids, no relation joins a text to itself, no ordered pair has two
+    relations, and contexts are retrieved for existing atoms. The reader checks all of them. A
+    schema does not distinguish 1.0 from 1; for `sentence`, the reader does.
     """
     schema: Schema = {
         "$schema": DIALECT,
@@ -404,7 +404,7 @@ def fact_graph_schema() -> dict[str, Any]:
             },
             "atom": {
                 **_object_schema(_ATOM, "id", "type", "probability"),
-                "description": f"A claim. The prior is {ATOM_PRIOR} where nothing is known.",
+                "description": f"A claim. The prior is {ATOM_PRIOR} if nothing is known.",
             },
             "context": {
                 **_object_schema(_CONTEXT, "id", "type", "probability"),
@@ -413,8 +413,7 @@ def fact_graph_schema() -> dict[str, Any]:
             },
             "edge": {
                 **_object_schema(_EDGE, "relation", "probability"),
-                "description": "A relation of an ordered pair; its ends have either of two "
-                "spellings.",
+                "description": "A relation of an ordered pair; each end has two spellings.",
                 "allOf": [
                     {"oneOf": [{"required": ["source"]}, {"required": ["from"]}]},
                     {"oneOf": [{"required": ["target"]}, {"required": ["to"]}]},

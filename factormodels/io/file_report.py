@@ -108,7 +108,7 @@ def check_paths(
         data = [file for file in inside if _suffix(file) in SUFFIXES]
         if not data:
             raise InputError(
-                f"{path}: the folder holds no file of data ({', '.join(SUFFIXES)}); name another"
+                f"{path}: the folder contains no data file ({', '.join(SUFFIXES)}); name another"
             )
         files += data
         passed += [file for file in inside if file not in data]
@@ -269,7 +269,9 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
 
 
 def _missing(items: Sequence[Item]) -> Iterator[str]:
-    """Yield what responses lack: judgments, labels, texts, contexts, atoms."""
+    """Yield a sentence on each missing part of responses: judgments, labels, texts, contexts,
+    atoms.
+    """
     graphs = [item for item in items if isinstance(item, FactGraph)]
     atoms = [atom for graph in graphs for atom in graph.atoms]
     contexts = [context for graph in graphs for context in graph.contexts]
@@ -312,7 +314,7 @@ def _missing_fields(values: Sequence[Mapping[str, Any]], form: Format) -> Iterat
 
 
 def _present(value: object, path: str) -> Iterator[bool]:
-    """Yield whether each place of a value that matches a path has content."""
+    """Yield, for each place of a value that matches a path, whether it has content."""
     step = _STEP.search(path)
     name = path if step is None else path[: step.start()]
     inner = value.get(name) if isinstance(value, Mapping) else None
@@ -336,7 +338,7 @@ def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileRe
         return report
     beside = [other for other in reports if other.format and other.format.name == form.companion]
     if not beside:
-        lacks = f"companion: no file of {form.companion} was checked along"
+        lacks = f"companion: no file of {form.companion} was checked with it"
     else:
         known = {
             (item.topic, item.atom)
@@ -376,7 +378,7 @@ def _unknown(path: Path, content: Content, problems: Sequence[Problem]) -> FileR
     if near is not None:
         lacks = ", ".join(near[1]) or "none of its keys"
         hint = f"; the nearest is {near[0].name}, of which it lacks {lacks}"
-    message = f"it is of no known format: {has}{hint}"
+    message = f"its format is unknown: {has}{hint}"
     return FileReport(path, None, 0, {}, (), (*problems, Problem(None, message)))
 
 

@@ -1,7 +1,7 @@
 r"""Strict JSON: refuses invalid content that the standard library accepts.
 
-It refuses NaN and Infinity, numbers too large for a float, and keys given twice in one object; on
-writing, all values that would not be read back as equal ones.
+It refuses NaN and Infinity, numbers too large for a float, and keys given twice in one object; when
+writing, it refuses every value that would be read back as a different one.
 
 The decoder is the standard library's, whose hooks see every number and every pair of an object.
 msgspec (0.23), which is faster, keeps the last of two equal keys, refuses lone surrogates that
@@ -33,7 +33,7 @@ _MOST_DIGITS_SHOWN = 12
 
 
 class _Refused(Exception):
-    """Passes the reason for refusing well-formed JSON out of the decoder's hooks."""
+    """Reason for refusing well-formed JSON, raised by the decoder's hooks."""
 
 
 class _RefusedNumber(Exception):

@@ -57,7 +57,7 @@ class LabelSpelling:
 
     Attributes:
         true: words for true, in lower case.
-        false: words for false; None: every word that is not one of the others.
+        false: words for false; None means every other word.
         irrelevant: words for a claim that does not count.
     """
 

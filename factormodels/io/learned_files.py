@@ -89,7 +89,7 @@ class Fields:
         """Return the finite number at a key, from `least` to `most`.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         value = self._at(key)
         if not _is_number(value, least, most):
@@ -102,7 +102,7 @@ class Fields:
         """Return the number at a key as `number` does, or None if it is null.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         return None if self._at(key) is None else self.number(key, least, most)
 
@@ -110,7 +110,7 @@ class Fields:
         """Return the whole number at a key, from `least` to `most`.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         value = self._at(key)
         if not _is_whole(value, least, most):
@@ -121,7 +121,7 @@ class Fields:
         """Return the truth value at a key.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         value = self._at(key)
         if not isinstance(value, bool):
@@ -132,7 +132,7 @@ class Fields:
         """Return the text at a key, one of `known` if that is given.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         value = self._at(key)
         if not isinstance(value, str):
@@ -145,7 +145,7 @@ class Fields:
         """Return the text at a key, or None if it is null.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         return None if self._at(key) is None else self.text(key)
 
@@ -153,7 +153,7 @@ class Fields:
         """Return the list of distinct texts at a key, each one of `known` if that is given.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         values = self.items(key)
         if not all(isinstance(value, str) for value in values):
@@ -168,7 +168,7 @@ class Fields:
         """Return the list at a key, of a given length if `length` is given.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         value = self._at(key)
         if not isinstance(value, list):
@@ -187,7 +187,7 @@ class Fields:
         """Return the list of finite numbers at a key, each from `least` to `most`.
 
         Raises:
-            InputError: if it is missing or anything else; the message names the entry.
+            InputError: if the value is missing or not valid; the message names the entry.
         """
         return [float(value) for value in self._checked(key, length, least, most, whole=False)]
 
@@ -195,7 +195,7 @@ class Fields:
         """Return the list of whole numbers at a key, each from `least` to `most`.
 
         Raises:
-            InputError: if it is missing or anything else; the message names the entry.
+            InputError: if the value is missing or not valid; the message names the entry.
         """
         return [int(value) for value in self._checked(key, length, least, most, whole=True)]
 
@@ -211,7 +211,7 @@ class Fields:
             most: largest magnitude of a number.
 
         Raises:
-            InputError: if it is missing or anything else; the message names the entry.
+            InputError: if the value is missing or not valid; the message names the entry.
         """
         inner = {f"{key}[{index}]": row for index, row in enumerate(self.items(key, length))}
         nested = replace(self, value=inner)
@@ -221,7 +221,7 @@ class Fields:
         """Return the object at a key.
 
         Raises:
-            InputError: if it is missing or anything else.
+            InputError: if the value is missing or not valid.
         """
         value = self._at(key)
         if not isinstance(value, dict):
@@ -232,7 +232,7 @@ class Fields:
         """Return the objects of the list at a key.
 
         Raises:
-            InputError: if it is missing or anything else; the message names the entry.
+            InputError: if the value is missing or not valid; the message names the entry.
         """
         inner = {f"{key}[{index}]": each for index, each in enumerate(self.items(key))}
         nested = replace(self, value=inner)
@@ -312,7 +312,7 @@ def read_learned(
     signed = DIGEST in value
     if signed and value.pop(DIGEST) != _digest(value):
         raise InputError(
-            f"{source}: the digest is not that of the content, which was changed after it was "
+            f"{source}: the digest does not match the content, which was changed after it was "
             f"written; {kind.again}, or remove the line of {DIGEST!r} to use the file as it is"
         )
     return result, signed

@@ -2,7 +2,7 @@
 
 A reader states the keys of a record that it reads; `note_record` records the others within a block
 of `noting`. The name of a key suggests its content. Claims, labels, evidence, probabilities and
-responses come first and are counted; other keys follow, and are not mentioned alone.
+responses are listed first, with counts; other keys follow, and are mentioned only after these.
 """
 
 from __future__ import annotations

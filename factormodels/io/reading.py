@@ -41,7 +41,7 @@ from factormodels.io.tables.records import (
 from factormodels.nouns import counted
 
 _LONG_PART = 2**20
-"""Number of characters after which a part of a file is complete."""
+"""Minimum number of characters of a part of a file, except for the last one."""
 
 _JSON_KEYS = (
     "a fact graph has nodes and edges, FactReasoner's file atoms and contexts, FActScore's lines "
@@ -170,7 +170,7 @@ def read_prompts(path: Source) -> tuple[Prompt, ...]:
             raise InputError(f"{location(path, line)}: it holds no prompt; name other data")
         if item.id in prompts:
             raise InputError(
-                f"{location(path, line)}: the id {item.id!r} is another prompt's too; "
+                f"{location(path, line)}: the id {item.id!r} belongs to another prompt too; "
                 "give each its own"
             )
         prompts[item.id] = item
@@ -356,7 +356,7 @@ def _unknown(text: str, word: str) -> str:
     columns = next(csv.reader([head], delimiter="\t" if "\t" in head else ","), [])
     if lacking := missing_columns(columns):
         return (
-            f"it is a table, and as relations of passages and claims it lacks columns known as "
+            f"it is a table, and to be relations of passages and claims it lacks columns known as "
             f"{lacking}; rename columns or add them ('relation' may be the shares 'entailment' and "
             "'contradiction')"
         )

@@ -1,6 +1,6 @@
-"""Recorded answers of a model about the relations of a dataset: JSON Lines, appended as they come.
+"""Recorded answers of a model about the relations of a dataset: JSON Lines, appended one by one.
 
-The first line has the origin, every other line an answer, as a list of the fields of
+The first line has the origin. Every other line has an answer, as a list of the fields of
 `RecordedAnswer`::
 
     {"format": "factormodels/relation-record", "version": 1, "dataset": "factcheck-bench",
@@ -11,10 +11,10 @@ The first line has the origin, every other line an answer, as a list of the fiel
     ["fcb-001", "c1", "a1", "relation", [-1.2, -0.9, -1.3], "", [494, 451, 2], 2.28]
 
 Texts are not recorded: responses, passages and claims have the ids of the embedded dataset. A pair
-without content has no response, and its text in place of both ids. Log-probabilities are those of
-entailment, contradiction and neutral, normalized over the three and not corrected; null if the
-answer gave none, for the reason that follows. Tokens are those of the question, those of them that
-the server had in its prefix cache, and those of the answer.
+without content has no response, and its text replaces both ids. The three log-probabilities, of
+entailment, contradiction and neutral, are normalized and not corrected; they are null if the answer
+gave none, and the next field states the reason. The three numbers of tokens count the question, the
+part of it that the server had in its prefix cache, and the answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERSION = 1
 ORDERS = ("responses", "pairs")
 """Orders of recording: whole responses, or one pair of each response in turn; both at random."""
 
-_ADVICE = "take a file that was recorded, and change nothing in it"
+_ADVICE = "use a recorded file without changes"
 _DIGITS = 5
 
 
@@ -99,9 +99,10 @@ class RecordedAnswer:
         passage: id of the passage.
         claim: id of the claim.
         prompt: name of the prompt.
-        log_p: log-probabilities of entailment, contradiction and neutral; None if it gives none.
-        missing: reason for the missing probabilities; empty if there are some.
-        tokens: tokens of the question, those of them in the server's prefix cache, and tokens of
+        log_p: log-probabilities of entailment, contradiction and neutral; None if the answer gives
+            none.
+        missing: reason for missing probabilities; empty if none are missing.
+        tokens: numbers of tokens of the question, of its part in the server's prefix cache, and of
             the answer.
         seconds: time that it took, by the clock of the record.
     """
@@ -122,7 +123,7 @@ class RecordedAnswer:
 
     @property
     def shares(self) -> tuple[float, float, float] | None:
-        """Probabilities of entailment, contradiction and neutral, summing to 1; None without."""
+        """Probabilities of entailment, contradiction and neutral, summing to 1; None if missing."""
         if self.log_p is None:
             return None
         weights = [math.exp(value) for value in self.log_p]

@@ -2,8 +2,9 @@
 
 Columns are recognized by their names: the response, the claim, the passage, and the judgment: the
 relation, with or without its probability, or the probabilities of entailment, contradiction and
-neutral. Optional columns are the label of the claim, the same in all its rows, texts, and the
-address (`link`) and source of the passage, the same in all its rows:
+neutral. Optional columns are texts, the label of the claim, and the address (`link`) and source of
+the passage. The label of a claim, and the address and source of a passage, are the same in all its
+rows:
 
     response,claim,passage,relation,probability,label
     r1,a1,c1,entailment,0.9,true
@@ -66,13 +67,13 @@ SHARE_NAMES: Mapping[str, tuple[str, ...]] = {
         "neutral", "unrelated", "nei", "not enough info", "not enough information"
     ),
 }
-"""Names by which columns of a model's probabilities are known, by relation."""
+"""Recognized names of columns of a model's probabilities, by relation."""
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "response": (
         *("response", "response id", "answer id", "document"),
-        # Ids of questions, which are asked once. A plain id may be that of the row, and a document
-        # id that of the passage.
+        # An id of a question, which is asked once. A plain id may identify the row, and a document
+        # id the passage.
         *("qid", "query id", "question id", "prompt id", "sample id", "instance id", "example id"),
     ),
     "claim": ("claim", "claim id", "atom", "atom id"),
@@ -170,8 +171,8 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
         )
         if labeled.setdefault(key, label) != label:
             raise InputError(
-                f"{row.where}: claim {key[1]!r} of response {key[0]!r} has another label than in a "
-                "row before; give each claim one label"
+                f"{row.where}: claim {key[1]!r} of response {key[0]!r} has another label than in "
+                "an earlier row; give each claim one label"
             )
     notations: dict[str, Counter[Notation]] = {}
     graphs = [
@@ -182,8 +183,8 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
     if any(_leaves_neutral(row) for row in rows):
         _log_remark(
             rows[0],
-            "No column is known as 'neutral': neutral has what entailment and contradiction leave "
-            "of 1",
+            "No column is known as 'neutral': its probability is 1 minus those of entailment and "
+            "contradiction",
         )
     return graphs
 
@@ -225,7 +226,7 @@ def _graph(
             if known.setdefault(passage_id, stated) != stated:
                 raise InputError(
                     f"{row.where}, column {meaning!r}: the passage {passage!r} has "
-                    f"{shown(known[passage_id])} in a row before; give it one {meaning}"
+                    f"{shown(known[passage_id])} in an earlier row; give it one {meaning}"
                 )
         if (passage_id, claim) in relations:
             raise InputError(

@@ -73,13 +73,14 @@ class _Loader(yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
             if node is not None and id(node) not in self._extents:
                 _refuse(
-                    "an alias refers to what contains it: write the value out", event.start_mark
+                    "an alias refers to a value that contains it: write the value out",
+                    event.start_mark,
                 )
         elif node is not None:
             extent = self._extents[id(node)] = self._extent(node)
             if extent.values > _MOST_VALUES or extent.characters > _MOST_CHARACTERS:
                 _refuse(
-                    f"its aliases stand for more than {_MOST_VALUES:,} values or "
+                    f"its aliases expand to more than {_MOST_VALUES:,} values or "
                     f"{_MOST_CHARACTERS:,} characters",
                     event.start_mark,
                 )
@@ -119,7 +120,7 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, LookupError, OverflowError, AttributeError, TypeError):
             kind = node.tag.removeprefix(_TAG)
-            _refuse(f"{shown(node.value)} is no {kind}", node.start_mark)
+            _refuse(f"{shown(node.value)} is not a {kind}", node.start_mark)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Return the mapping of a node; refuse duplicate keys."""
@@ -178,7 +179,7 @@ def parse_yaml(text: str, where: str) -> Any:
     if len(text) > _MOST_CHARACTERS:
         raise InputError(
             f"{where}: the YAML has {len(text):,} characters, and {_MOST_CHARACTERS:,} are "
-            "allowed; keep data in files of their own"
+            "allowed; move data to separate files"
         )
     try:
         data = yaml.load(text, Loader=_Loader)

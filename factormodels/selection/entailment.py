@@ -80,8 +80,8 @@ class Entailments:
     """Entailments between n texts.
 
     Attributes:
-        probabilities: (n, n) probability that the text of the row entails that of the column; 1 on
-            the diagonal, NaN for missing judgments.
+        probabilities: (n, n) probability that the text of the row entails the text of the column; 1
+            on the diagonal, NaN for missing judgments.
         decided: (n, n), whether the model's answer is entailment; False for missing judgments.
         missing: number of pairs without a judgment.
     """
@@ -143,8 +143,8 @@ def source_entailments(
     for claim in claims:
         if not claim.source:
             raise InputError(
-                f"the subclaim {claim.text!r} does not say the sentence it is from, which a share "
-                "of faithful subclaims asks for; give its source, or no share"
+                f"the subclaim {claim.text!r} has no source sentence, which a share of faithful "
+                "subclaims requires; give its source, or no share"
             )
     pairs = [TextPair(claim.source, claim.text, "", claim.id) for claim in claims]
     answers = relations.judge(pairs)

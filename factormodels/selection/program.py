@@ -93,7 +93,7 @@ class Program:
             validated_probability(self.share, "the share of faithful subclaims")
             if self.faithful is None:
                 raise InputError(
-                    f"a share of {self.share} faithful subclaims is asked for, and it is "
+                    f"a share of {self.share} faithful subclaims is required, but it is "
                     "unknown which are faithful; give faithful"
                 )
 
@@ -152,7 +152,7 @@ def conflicts_of(
     """Return the pairs of which at most one may be chosen, i < j.
 
     Args:
-        entails: (n, n), whether the text of the row entails that of the column; the diagonal is
+        entails: (n, n), whether the text of the row entails the text of the column; the diagonal is
             ignored.
         rule: "either" excludes a pair if one of the two entails the other (Core, equation 1);
             "both" only if each entails the other, so that they have the same meaning.

@@ -198,7 +198,7 @@ labeled_responses = _all_of(each_labeled_response)
 
 
 def _spawned(generator: np.random.Generator, numbers: range) -> Iterator[np.random.Generator]:
-    """Yield the generators that it would spawn for some numbers from 1, not all at once."""
+    """Yield the generators that `generator` would spawn for some numbers from 1, in batches."""
     skipped = numbers.start - 1
     if skipped:
         seeds: Any = generator.bit_generator.seed_seq
@@ -244,7 +244,7 @@ def _originals(
 def _relations_of_originals(
     structure: ResponseStructure, originals: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the relation that each one copies: of its original to the same atom, or itself."""
+    """Return the relation that each one copies: its original's to the same atom, or itself."""
     same = np.arange(len(structure.evidence) + len(structure.context_pairs))
     keys = structure.evidence @ np.array([structure.n_atoms, 1])
     wanted = originals[structure.evidence[:, 0]] * structure.n_atoms + structure.evidence[:, 1]
@@ -258,7 +258,7 @@ def _relations_of_originals(
 def _stated(
     probabilities: NDArray[np.float64], factor: float, deviations: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Return probabilities with scaled and shifted log odds; unchanged if by nothing."""
+    """Return probabilities with scaled and shifted log odds."""
     if factor == 1.0 and (deviations is None or not deviations.any()):
         return probabilities
     with np.errstate(divide="ignore"):

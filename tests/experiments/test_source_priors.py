@@ -131,7 +131,7 @@ def test_a_study_has_priors_by_source(file: Path) -> None:
     [
         ({"prior": 1.5}, "the probability 1.5 is not between 0 and 1"),
         ({"prior": "wikipedia.org"}, "wikipedia.org: there is no such file; give a number"),
-        ({"prior": "wikipedia.org=high"}, "'high' of wikipedia.org is no number"),
+        ({"prior": "wikipedia.org=high"}, "'high' of wikipedia.org is not a number"),
         ({"prior": {"a": "b"}}, "the prior of a is 'b'"),
         ({"prior": True}, "True is no prior"),
         ({"prior_by": "source"}, "`prior_by` says what names in `prior` are"),

@@ -229,7 +229,7 @@ def test_an_unknown_name_in_a_large_graph_lists_only_some_names() -> None:
 
 
 def test_a_table_too_large_for_its_scope_to_count_is_refused_not_overflowed() -> None:
-    refused(r"factor 0 has a table of 4 entries; .* asks for 11805", FROM, [2] * 70,
+    refused(r"factor 0 has a table of 4 entries; .* requires 11805", FROM, [2] * 70,
             [(range(70), np.ones(4))])  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def test_a_source_is_what_the_record_states_or_else_the_domain() -> None:
     assert source_of(context, "source", {}) == "blog.example"
     assert source_of(context, "source", {SOURCES_KEY: {"c1": " Post "}}) == "Post"
     assert source_of(context, "domain", {SOURCES_KEY: {"c1": "Post"}}) == "blog.example"
-    # Metadata are unchecked: what is no name is none.
+    # Metadata are unchecked: a text that is not a name is none.
     for stated in ({"c1": 3}, ["c1"], {"c1": ""}):
         assert source_of(context, "source", {SOURCES_KEY: stated}) == "blog.example"
 
@@ -69,9 +69,9 @@ def test_priors_as_text_are_read_back() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a=.5,b", "'b' is no prior of a source"),
-        ("=.5", "'=.5' is no prior of a source"),
-        ("a=high", "the prior 'high' of a is no number"),
+        ("a=.5,b", "'b' is not a prior of a source"),
+        ("=.5", "'=.5' is not a prior of a source"),
+        ("a=high", "the prior 'high' of a is not a number"),
         ("a=.5,A=.6", "the source 'A' has two priors"),
         ("a=1.5", "the prior of a: the probability 1.5 is not between 0 and 1"),
     ],

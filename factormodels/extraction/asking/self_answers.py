@@ -1,4 +1,4 @@
-"""Judgements of a model on its own claims in the settings of the Self-Known paper.
+"""Judgments of a model on its own claims in the settings of the Self-Known paper.
 
 Source: Self-Known paper, section 3.
 """

@@ -161,7 +161,7 @@ class AnswerCache:
             refused: whether to return only those that its server refused, which cannot be known
                 without a call.
         """
-        with self._store.sound("what models lack cannot be read"):
+        with self._store.sound("the parameters that models lack cannot be read"):
             return frozenset(
                 str(parameter)
                 for _, parameter, was_refused in self._store.rows(_PARAMETERS.name, model=model)

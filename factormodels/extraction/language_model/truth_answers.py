@@ -186,7 +186,7 @@ def _common_meaning(text: str, words: TruthWords) -> tuple[ModelJudgement, str |
         meaning = words.statements[statement]
         reading = _in_clause(clause_before(text[begin:], match.start() - begin), meaning)
         if re.match(r"\s+or\b", text[match.end() :]):
-            reading = None  # "true or not" is no judgment
+            reading = None  # "true or not" is not a judgment
         readings.append((reading, statement if reading is meaning else None, match.start()))
     judgements = {judgement for judgement, _, _ in readings}
     if len(judgements) != 1 or None in judgements:

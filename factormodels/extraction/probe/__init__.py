@@ -1,5 +1,5 @@
-"""The probe: questions of ours with known answers, put to a language model before it is relied on.
+"""The probe: questions with known answers, put to a language model before it is relied on.
 
-`questions` has the questions, `table` what each stage is asked and how its answers compare, and
-`asking` asks; `log_probabilities` says what the log-probabilities of the answers are worth.
+`questions` contains the questions, `table` the questions and comparison of answers for each stage,
+`asking` the loop that asks, and `log_probabilities` the quality of the answers' log-probabilities.
 """

@@ -1,4 +1,4 @@
-"""The loop that puts the probe's questions to a model, whatever stage they are of."""
+"""The loop that puts the probe's questions to a model, for any stage."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from factormodels.extraction.relation_models.base import (
 )
 
 REPEATED = 3
-"""Questions that are asked a second time: is it the same answer?"""
+"""Number of questions that are asked twice, to compare both answers."""
 
 STAGE = "probe"
-"""Stage that the calls of a probe are counted under, whichever stage they are of."""
+"""Name under which the calls of a probe are counted, for any stage."""
 
 
 def probe_calls(name: str) -> int:
-    """Number of calls that a probe takes if each question takes one.
+    """Return the number of calls of a probe, at one call per question.
 
     Args:
         name: name of a probe.
@@ -47,18 +47,18 @@ def probe_calls(name: str) -> int:
     return (
         len(probe.questions)
         + (len(CONTENT_FREE) if probe.stage is None else 0)
-        # Answers with log-probabilities are compared with themselves.
+        # Some questions with log-probabilities are asked twice.
         + (REPEATED if stage.top_logprobs else 0)
     )
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """An answer and the answer to the same question, asked again.
+    """The two answers to a question that was asked twice.
 
     Attributes:
         first: the first answer.
-        second: the second; a failure where there was none.
+        second: the second answer, or the failure of its call.
     """
 
     first: Completion
@@ -72,11 +72,12 @@ class Probed:
     Attributes:
         probe: the probe.
         answers: an answer to each question, in order.
-        content_free: what it answered without content; empty but for relations.
-        completions: the answers as they came, with their log-probabilities; empty of a relation
-            model that is no language model.
-        repeated: some of them, asked again.
-        outage: why nobody answered; empty where somebody did. The other answers are then missing.
+        content_free: answers about texts without content; empty except for relations.
+        completions: the model's answers with their log-probabilities; empty for a relation model
+            that is not a language model.
+        repeated: answers to the questions that were asked twice.
+        outage: reason why the model does not answer, in which case all answers are missing; empty
+            if it answers.
     """
 
     probe: Probe
@@ -88,13 +89,13 @@ class Probed:
 
 
 class Watched(WrappedModel):
-    """A language model whose answers are kept aside as they come, and counted under `STAGE`.
+    """A language model whose answers are recorded, and counted under `STAGE`.
 
     Attributes:
         seen: requests and their answers.
 
     Args:
-        model: who answers.
+        model: the language model.
     """
 
     def __init__(self, model: LanguageModel) -> None:
@@ -102,7 +103,7 @@ class Watched(WrappedModel):
         self.seen: list[tuple[Request, Completion | Failure]] = []
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Model's answer."""
+        """Return the model's answer, and record it."""
         asked = replace(request, stage=STAGE)
         answer = await super().complete(asked)
         self.seen.append((asked, answer))
@@ -110,7 +111,7 @@ class Watched(WrappedModel):
 
 
 def watched(model: LanguageModel) -> tuple[WithPrompts, Watched]:
-    """A language model with its prompts, and what keeps its answers aside."""
+    """Return a language model with its prompts, and the recorder of its answers."""
     kept = Watched(model)
     return WithPrompts(kept, prompts_of(model)), kept
 
@@ -118,14 +119,14 @@ def watched(model: LanguageModel) -> tuple[WithPrompts, Watched]:
 def probe_stage(model: LanguageModel, probe: Probe) -> Probed:
     """Put the questions of a stage to a language model.
 
-    The first is asked alone: if nobody answers it, the others are not asked.
+    The first question is asked alone: if the model does not answer, the others are not asked.
 
     Args:
         model: who is asked.
         probe: the probe of a stage.
 
     Raises:
-        InputError: if it is a relation model's stage.
+        InputError: if the probe is for a relation model.
     """
     asked, seen = watched(model)
     if (stage := probe.stage) is None:
@@ -146,13 +147,13 @@ def probe_stage(model: LanguageModel, probe: Probe) -> Probed:
 def probe_relations(
     judge: RelationModel, probe: Probe, seen: Watched | None = None, *, content_free: bool = True
 ) -> Probed:
-    """Put the pairs of the probe to a relation model, and texts without content.
+    """Ask a relation model about the pairs of the probe, and about texts without content.
 
     Args:
-        judge: who is asked; of a language model one that asks it through `seen`.
+        judge: the relation model; if it asks a language model, that model is `seen`.
         probe: the probe of relations.
-        seen: what keeps the answers of a language model aside; None for other relation models.
-        content_free: whether texts without content are asked about too.
+        seen: the recorder of a language model's answers; None for other relation models.
+        content_free: whether to ask about texts without content too.
     """
 
     def ask(questions: Sequence[ProbeQuestion]) -> list[ProbeAnswer]:
@@ -167,7 +168,7 @@ def probe_relations(
 
 
 def judged_answer(answer: Judgement | Missing) -> ProbeAnswer:
-    """Turn an answer of a relation model into an answer of the probe."""
+    """Convert an answer of a relation model to an answer of the probe."""
     if isinstance(answer, Missing):
         return ProbeAnswer("", missing=answer.reason)
     distribution = answer.distribution
@@ -201,7 +202,7 @@ def _probed(
     content_free = tuple(ask(empty)) if empty else ()
     if seen is None:
         return Probed(probe, tuple(answers), content_free)
-    # Calls end in any order; what is made of them must not depend on it.
+    # Calls end in any order, on which results must not depend.
     given = sorted(
         (
             (request, answer)
@@ -210,7 +211,7 @@ def _probed(
         ),
         key=lambda pair: [message.content for message in pair[0].messages],
     )
-    # Spread over the questions, which are sorted by their texts.
+    # Evenly spaced among the questions, which are sorted by their texts.
     again = given[:: max(1, len(given) // REPEATED)][:REPEATED]
     seconds = run_until_done(each(partial(_again, seen), [request for request, _ in again]))
     repeated = [
@@ -230,7 +231,7 @@ async def _again(model: LanguageModel, request: Request) -> Completion | Failure
 
 
 def _outage(seen: Watched | None) -> str:
-    """Why nobody answered the first question; empty where somebody did."""
+    """Return the reason why the first question was not answered; empty if it was."""
     answers = [] if seen is None else [answer for _, answer in seen.seen]
     lost = [answer for answer in answers if isinstance(answer, Failure) and answer.outage]
     return lost[0].reason if lost and len(lost) == len(answers) else ""

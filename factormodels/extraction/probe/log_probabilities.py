@@ -11,7 +11,7 @@ from factormodels.extraction.language_model.log_probabilities import Unusable, s
 from factormodels.extraction.probe.asking import Probed
 
 _ROUNDING = 0.01
-"""Excess of a sum of probabilities over 1 that bfloat16 explains."""
+"""Excess of a sum of probabilities over 1 that rounding to bfloat16 can cause."""
 
 
 @dataclass(frozen=True)
@@ -19,20 +19,21 @@ class LogProbabilityFacts:
     """Facts on the log-probabilities of some answers.
 
     Attributes:
-        answers: number of answers that log-probabilities were asked of.
-        given: number of these that came with any.
+        answers: number of answers with requested log-probabilities.
+        given: number of these with log-probabilities.
         spelled: number of these whose tokens spell the answer.
-        least_listed: the smallest number of tokens that are listed at a place, the chosen one among
-            them; 0 without any.
-        most_listed: the largest.
-        largest_sum: the largest sum of the probabilities listed at a place; nan without any.
-        above_one: number of answers with a place whose probabilities sum to more than 1.
-        spellings: for each label the different tokens, as the server writes them, that begin its
-            word at the first place of an answer.
+        least_listed: minimum number of tokens listed at a position, including the chosen one; 0
+            without log-probabilities.
+        most_listed: maximum of that number.
+        largest_sum: maximum sum of the probabilities listed at a position; NaN without
+            log-probabilities.
+        above_one: number of answers with a position whose probabilities sum to more than 1.
+        spellings: for each label, number of distinct tokens that begin its word at the first
+            position of an answer.
         repeated: number of questions that were asked twice.
-        same: number of these whose second answer has the text of the first.
-        largest_change: the largest difference of the probabilities that the two answers give the
-            same first token; nan where none has one.
+        same: number of these with equal texts of both answers.
+        largest_change: maximum difference between the two probabilities of the first token, if both
+            answers begin with the same token; NaN if none do.
     """
 
     answers: int
@@ -53,7 +54,7 @@ def log_probability_facts(probed: Probed, words: Sequence[str]) -> LogProbabilit
 
     Args:
         probed: the answers.
-        words: the words of its labels, in the order of the labels.
+        words: words for the probe's labels, in the order of the labels.
     """
     given = [answer for answer in probed.completions if answer.tokens]
     places = [token for answer in given for token in answer.tokens]
@@ -91,11 +92,11 @@ def _pairs(probed: Probed) -> list[tuple[Completion, Completion]]:
 
 
 def _listed(token: Token) -> dict[str, float]:
-    """Log-probabilities of the tokens at a place, the chosen one among them."""
+    """Return the log-probabilities of the tokens at a position, including the chosen one."""
     return {token.text: token.log_probability, **dict(token.alternatives)}
 
 
 def _listed_sum(token: Token) -> float:
-    # A server may write what is not a number, or a percentage: no sum of these is of any use.
+    # A server may report NaN or a percentage, which cannot be summed.
     values = [value for value in _listed(token).values() if value <= 1.0]
     return math.fsum(math.exp(value) for value in values)

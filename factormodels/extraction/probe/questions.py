@@ -1,7 +1,7 @@
 """The questions of the probe, from the YAML files beside this module.
 
-Relations are between invented people, places and works, so that nothing but the passage can tell;
-facts are of common knowledge, for questions that come without a passage.
+Relations concern invented people, places and works, so that only the passage determines the answer.
+Facts are common knowledge, for questions without a passage.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from factormodels.io.yaml import parse_yaml
 
 @dataclass(frozen=True)
 class ProbePair:
-    """A passage and a claim whose relation is beyond doubt.
+    """A passage and a claim with an unambiguous relation.
 
     Attributes:
         id: its name.
-        kind: what makes the relation: identical, paraphrase, negation, number, opposite, subject
-            (the claim is of another subject), detail (the passage leaves it open), or order (the
+        kind: cause of the relation: identical, paraphrase, negation, number, opposite, subject (the
+            claim has another subject), detail (the passage does not state it), or order (the
             passage tells the reader what to answer).
         label: entailment, contradiction or neutral.
         premise: the passage.
         claim: the claim.
-        like: id of the pair with the same texts but for the order; its own id where it has none.
-        order: the label that the passage tells the reader to answer; empty where there is none.
+        like: id of the pair with the same texts without the order; its own id if it has no order.
+        order: the label that the passage tells the reader to answer; empty if there is none.
     """
 
     id: str
@@ -42,14 +42,14 @@ class ProbePair:
 
 @dataclass(frozen=True)
 class ProbeSense:
-    """Two claims of a response and how the first stands to the second.
+    """Two claims of a response, and the discourse sense of the first relative to the second.
 
     Attributes:
         id: its name.
         label: the name of a sense, or "none".
         response: the response.
-        first: the claim that comes first.
-        second: the other.
+        first: the claim that occurs first.
+        second: the other claim.
     """
 
     id: str
@@ -66,10 +66,10 @@ class ProbeFact:
     Attributes:
         id: its name.
         label: "true" or "false".
-        topic: what it is about.
+        topic: subject of the claim.
         claim: the claim.
         question: a question.
-        answer: the answer that the claim gives to it.
+        answer: the claim's answer to the question.
     """
 
     id: str
@@ -82,7 +82,7 @@ class ProbeFact:
 
 @dataclass(frozen=True)
 class ProbeRelevance:
-    """A claim of a response, and whether it bears on what was asked.
+    """A claim of a response, and whether it is relevant to the question.
 
     Attributes:
         id: its name.
@@ -117,12 +117,12 @@ class ProbeRefusal:
 
 
 CONTENT_FREE = ("N/A", "[MASK]", "...")
-"""Texts without content, as passage and claim both (Zhao et al. 2021, section 5)."""
+"""Texts without content, each used as both passage and claim (Zhao et al. 2021, section 5)."""
 
 
 @cache
 def probe_pairs() -> tuple[ProbePair, ...]:
-    """Pairs of a passage and a claim, twelve of each label."""
+    """Return pairs of a passage and a claim, twelve for each label."""
     return tuple(
         ProbePair(**{"like": record["id"], **record}) for record in _records("relations.yaml")
     )
@@ -130,25 +130,27 @@ def probe_pairs() -> tuple[ProbePair, ...]:
 
 @cache
 def probe_senses() -> tuple[ProbeSense, ...]:
-    """Pairs of claims, twelve of each relation that a sense compiles to, and of none."""
+    """Return pairs of claims: twelve for each relation that a sense compiles to, and twelve
+    unrelated.
+    """
     return tuple(ProbeSense(**record) for record in _records("senses.yaml"))
 
 
 @cache
 def probe_facts() -> tuple[ProbeFact, ...]:
-    """Claims of common knowledge, as many true as false."""
+    """Return claims of common knowledge, half of them true and half false."""
     return tuple(ProbeFact(**record) for record in _records("facts.yaml"))
 
 
 @cache
 def probe_relevances() -> tuple[ProbeRelevance, ...]:
-    """Claims of responses, as many that bear on the question as beside it."""
+    """Return claims of responses, half of them relevant to the question."""
     return tuple(ProbeRelevance(**record) for record in _records("relevance.yaml"))
 
 
 @cache
 def probe_refusals() -> tuple[ProbeRefusal, ...]:
-    """Responses, as many that decline as that answer."""
+    """Return responses, half of which decline to answer."""
     return tuple(ProbeRefusal(**record) for record in _records("refusals.yaml"))
 
 

@@ -1,4 +1,4 @@
-"""Probes of the stages whose answer is one of several labels, a row each."""
+"""Probes of the stages whose answer is one of several labels, one row per stage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from factormodels.extraction.probe.questions import (
 from factormodels.extraction.prompts import load_prompt
 
 RELATIONS = RELATION.name
-"""The probe of relations, which a relation model answers."""
+"""Name of the probe of relations, which a relation model answers."""
 
 CLAIM_RELATIONS = CLAIM_RELATION.name
 
@@ -52,9 +52,9 @@ class ProbeQuestion:
         id: its name.
         kind: its kind, for the table of kinds.
         label: the right answer, one of the labels of its probe.
-        group: questions of one group share their texts.
+        group: key of the group of questions that share their texts.
         fields: texts by name of slot.
-        order: the answer that the passage tells the reader to give; empty where there is none.
+        order: the answer that the passage tells the reader to give; empty if there is none.
     """
 
     id: str
@@ -70,14 +70,14 @@ class ProbeAnswer:
     """Answer of a model to a question of the probe.
 
     Attributes:
-        label: the label; empty where the answer could not be read.
+        label: the label; empty if the answer could not be parsed.
         distribution: probabilities of the labels of the probe, in their order, summing to 1; None
-            where the answer has none.
-        shared: whether the answer gives the probability of its label alone, so that the other
-            labels share what it leaves.
-        unusable: why the log-probabilities of the answer gave no distribution; empty where they
-            did, or were not asked for.
-        missing: why there is no label; empty where there is one.
+            if the answer has no probabilities.
+        shared: whether the answer gives the probability of its label only, so that the other labels
+            share the remainder equally.
+        unusable: reason why the log-probabilities of the answer gave no distribution; empty if they
+            did, or were not requested.
+        missing: reason why there is no label; empty if there is one.
     """
 
     label: str
@@ -92,12 +92,12 @@ class Probe:
     """Questions to a stage, and the comparison of its answers.
 
     Attributes:
-        name: its name in tables: relations, an assessor, a setting of self-judgement, relevance.
-        about: what its answers are, in a sentence: "relations", "verdicts of factscore".
-        labels: the labels that can be right.
+        name: its name in tables: relations, an assessor, a setting of self-judgment, relevance.
+        about: noun for its answers: "relations", "verdicts of factscore".
+        labels: the possible labels.
         questions: the questions.
-        stage: the stage that asks; None where a relation model does.
-        read: what an answer of the stage says.
+        stage: the stage that asks; None if a relation model does.
+        read: converts an answer of the stage to an answer of the probe.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Probe:
 
 @cache
 def probes() -> Mapping[str, Probe]:
-    """The probe of every stage that asks for one of several labels, by name."""
+    """Return the probe of every stage that asks for one of several labels, by name."""
     rows = (
         relation_probe(),
         _claim_relation_probe(),
@@ -129,10 +129,10 @@ def probes() -> Mapping[str, Probe]:
 
 
 def probe_named(name: str) -> Probe:
-    """The probe of a name.
+    """Return the probe with a given name.
 
     Raises:
-        InputError: if there is none.
+        InputError: if no probe has that name.
     """
     if name not in probes():
         raise InputError(unknown_name(f"the probe {name!r}", name, probes()))
@@ -140,7 +140,7 @@ def probe_named(name: str) -> Probe:
 
 
 def relation_probe() -> Probe:
-    """The probe of a relation model, whatever it is."""
+    """Return the probe of relations, for any relation model."""
     questions = tuple(
         ProbeQuestion(
             pair.id,
@@ -156,7 +156,7 @@ def relation_probe() -> Probe:
 
 
 def _claim_relation_probe() -> Probe:
-    """Senses are compared by the relation that they compile to: it alone bears on truth."""
+    """Return the probe of senses, compared by the relations that they compile to."""
     questions = tuple(
         ProbeQuestion(
             item.id,
@@ -185,10 +185,12 @@ def _compiled(sense: Sense | None) -> str:
 
 
 def _assessor_probe(assessor: Assessor) -> Probe:
-    """An assessor that judges by passages is shown those of the relations, others common facts."""
+    """Return the probe of an assessor: pairs of the relations if it reads passages, else common
+    facts.
+    """
     labels = assessor.labels
     true = labels[0]
-    # What says false, where a label does; else what says that it is not supported.
+    # The label that means false, or else the last one, not supported.
     false = next((label for label, value in assessor.values.items() if value == 0.0), labels[-1])
     undecided = next(
         (label for label in ("undecided", "insufficient") if label in labels), labels[-1]
@@ -218,7 +220,7 @@ def _assessor_probe(assessor: Assessor) -> Probe:
                 pair.like,
                 dict.fromkeys(("passages", "knowledge"), f"[1] {pair.premise}")
                 | {"claim": pair.claim},
-                # Labels have other words here: no passage orders one of these.
+                # No `order`, since no passage orders one of this assessor's labels.
             )
             for pair in probe_pairs()
         )
@@ -256,7 +258,7 @@ def _self_probe(setting: SelfSetting) -> Probe:
         distribution = tuple(share / total for share in shares) if total else None
         return ProbeAnswer(str(answer.judgement), distribution, unusable=answer.unusable)
 
-    about = f"judgements of itself by {setting.name}"
+    about = f"self-judgments by {setting.name}"
     return Probe(setting.name, about, labels, questions, setting.stage, read)
 
 
@@ -271,7 +273,7 @@ def _relevance_probe() -> Probe:
         )
         for item in probe_relevances()
     )
-    about = "judgements of relevance"
+    about = "judgments of relevance"
     return Probe(RELEVANCES, about, ("relevant", "irrelevant"), questions, RELEVANCE, ProbeAnswer)
 
 
@@ -291,11 +293,11 @@ def _refusal_probe() -> Probe:
     def read(declines: bool) -> ProbeAnswer:
         return ProbeAnswer(labels[not declines])
 
-    return Probe(REFUSALS, "judgements of refusals", labels, questions, REFUSAL, read)
+    return Probe(REFUSALS, "judgments of refusals", labels, questions, REFUSAL, read)
 
 
 def _stated(labels: Sequence[str], label: str, probability: float) -> ProbeAnswer:
-    """An answer that states the probability of its label alone."""
+    """Return an answer that states only the probability of its label."""
     rest = (1.0 - probability) / (len(labels) - 1)
     shares = tuple(probability if each == label else rest for each in labels)
     return ProbeAnswer(label, shares, shared=True)

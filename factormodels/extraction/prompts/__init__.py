@@ -109,7 +109,7 @@ class PromptTemplate:
             InputError: if the template has a word for an unknown label.
         """
         words = self.words(labels)
-        # A label by its name is understood, whatever word the template has for it.
+        # A label's own name is accepted too, whatever word the template has for it.
         others = dict(zip(labels, words, strict=True))
         others |= {word: words[labels.index(label)] for word, label in also.items()}
         label = read_label(answer, words, self.after, others, openness)

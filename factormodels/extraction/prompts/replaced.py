@@ -1,4 +1,4 @@
-"""Replacement of prompts by a user's, and the language model that uses them."""
+"""Replacement of prompts by a user's templates, and the language model that uses them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OURS = Prompts()
 
 
 def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
-    """Read the prompts, replacing those that a folder has a file NAME.yaml for.
+    """Read the prompts; a file NAME.yaml in a folder replaces the prompt of that name.
 
     Args:
         folder: the folder; None replaces none.
@@ -105,5 +105,5 @@ class WithPrompts(WrappedModel):
 
 
 def prompts_of(model: LanguageModel | None) -> Prompts:
-    """Return the prompts of a language model: ours, unless it has others."""
+    """Return the prompts of a language model: the package's, unless it has replacements."""
     return model.prompts if isinstance(model, WithPrompts) else OURS

@@ -53,7 +53,7 @@ class Judgement:
         probability: the model's probability of `kind`, in [0, 1].
         origin: source of the probability.
         distribution: probabilities of (entailment, contradiction, neutral), summing to one; None if
-            the model gives only that of `kind`.
+            the model gives only the probability of `kind`.
         fell_back: reason why the probability is not from the preferred source; empty if it is.
         uncorrected: the distribution before the model's label bias was corrected; None if nothing
             was corrected.

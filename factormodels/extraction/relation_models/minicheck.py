@@ -102,12 +102,12 @@ def load_minicheck(
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = " ".join(str(error).split())
         raise InputError(
-            f"{path}: transformers finds no model of MiniCheck's there ({reason}); name a folder "
+            f"{path}: transformers finds no MiniCheck model there ({reason}); name a folder "
             "that save_pretrained wrote"
         ) from None
     if not writes and model.config.num_labels != 2:
         raise InputError(
-            f"{path}: it has {model.config.num_labels} outputs, and a model of MiniCheck's two, "
+            f"{path}: it has {model.config.num_labels} outputs, but a MiniCheck model has two, "
             "unsupported and supported; take nli:FOLDER for others"
         )
     if tokenizer.eos_token is None:

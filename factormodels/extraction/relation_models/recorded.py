@@ -28,10 +28,10 @@ _Recorded = tuple[Key, Key, Judgement, str]
 
 @dataclass(frozen=True)
 class RecordedRelations:
-    """Judgements looked up by texts, or by ids if a record has no texts.
+    """Judgments looked up by texts, or by ids if a record has no texts.
 
-    Texts take precedence over ids, because ids such as "a1" repeat from response to response. They
-    are compared up to Unicode form, case and white space.
+    Texts take precedence over ids, because ids such as "a1" repeat from response to response. Texts
+    are compared without regard to Unicode form, case and white space.
 
     Attributes:
         by_texts: judgment of each (normalized premise, normalized hypothesis).
@@ -89,7 +89,9 @@ def _records_of(graph: FactGraph) -> Iterator[_Recorded]:
 
 
 def _of_one_order(stated: Sequence[float]) -> tuple[float, float, float]:
-    """Shares of entailment, contradiction and neutral, from those of every kind of relation."""
+    """Return shares of entailment, contradiction and neutral, given shares of every kind of
+    relation.
+    """
     entails, contradicts, equates, neutral, *between_claims = stated
     excludes, needed = between_claims or (0.0, 0.0)
     # For one order of a pair, equivalence counts as entailment.

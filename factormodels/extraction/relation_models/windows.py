@@ -109,7 +109,9 @@ def combined(answers: Sequence[Judgement | Missing]) -> Judgement | Missing:
 
 
 def _neutral(answer: Judgement) -> float:
-    """Return the probability of neutral, inferred if the answer gives only that of its kind."""
+    """Return the probability of neutral, inferred if the answer gives only the probability of its
+    kind.
+    """
     if answer.distribution is not None:
         return answer.distribution[_NEUTRAL]
     neutral = answer.kind is RelationKind.NEUTRAL

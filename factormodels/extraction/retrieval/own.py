@@ -1,4 +1,4 @@
-"""Documents of each response by itself: a claim is searched for among its own response's alone."""
+"""Retrieval from each response's own documents."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from factormodels.extraction.retrieval.documents import Document
 from factormodels.fact_graph import FactGraph
 
 OWN_NAME = "own documents"
-"""What follows the retriever's name, in metadata of a response that was searched for in its own
-documents: such evidence is other evidence than that from documents of all responses."""
+"""Suffix of the retriever's name in the metadata of a response whose own documents were searched,
+since this evidence differs from evidence in the documents of all responses."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,10 @@ class OwnRetriever:
     """Retriever over the documents of one response.
 
     Attributes:
-        inner: searches them; None where there are none, and nothing is found.
+        inner: retriever over these documents; None if there are none, in which case nothing is
+            found.
         name: the retriever's name in tables and manifests.
-        top_k: passages per query; None if the retriever does not say.
+        top_k: passages per query; None if the retriever does not state it.
     """
 
     inner: Retriever | None
@@ -52,10 +53,10 @@ class OwnDocuments:
     def of(self, graph: FactGraph) -> OwnRetriever:
         """Return a retriever over the documents of a response.
 
-        It is built anew at each call, so that memory holds one index at a time.
+        The retriever is rebuilt at each call, so that only one index is in memory at a time.
 
         Raises:
-            InputError: if the documents have no such response.
+            InputError: if no documents are given for the response.
         """
         if graph.id not in self.documents:
             raise InputError(f"response {graph.id!r}: no documents are named for it; name some")

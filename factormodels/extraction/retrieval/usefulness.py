@@ -48,7 +48,7 @@ def why_useless(text: str) -> str:
     if text.count("\N{REPLACEMENT CHARACTER}") > _UNREADABLE * len(text):
         return "its characters cannot be read"
     if len(words) < _SHORT and _BLOCKED.search(text):
-        return "it bars the way"
+        return "it blocks access"
     notices = sum(
         len(_WORD.findall(sentence))
         for sentence in _SENTENCE.split(text)

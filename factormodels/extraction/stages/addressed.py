@@ -23,11 +23,12 @@ from factormodels.extraction.stages.relations import (
 from factormodels.fact_graph import FactGraph
 
 METADATA_KEY = "addressed"
-"""Which passages address their reader, and the relations without these sentences."""
+"""Metadata key of the passages that address their reader, and of the relations without these
+sentences."""
 
 
 def marked_contexts(graph: FactGraph) -> dict[str, tuple[str, ...]]:
-    """Sentences that address the reader by id of the passage that holds them."""
+    """Return the sentences that address the reader, by id of their passage."""
     marked = {}
     for context in graph.contexts:
         if sentences := addressing_sentences(context.content):
@@ -36,7 +37,7 @@ def marked_contexts(graph: FactGraph) -> dict[str, tuple[str, ...]]:
 
 
 def without_address(context: Context, sentences: Sequence[str]) -> Context:
-    """A passage without some of its sentences."""
+    """Return a passage without some of its sentences."""
     return replace(
         context,
         text=without_sentences(context.text, tuple(sentences)),
@@ -47,19 +48,19 @@ def without_address(context: Context, sentences: Sequence[str]) -> Context:
 def with_addressed(
     graph: FactGraph, model: RelationModel | None, variant: str, *, least: float, unite: bool = True
 ) -> FactGraph:
-    """Graph that says which passages address their reader, and what they say without that.
+    """Record the passages that address their reader, and their relations without these sentences.
 
-    `metadata["addressed"]` holds `contexts`, the sentences by id of passage, and, where they were
-    asked about again, `asked` and `missing`, numbers of pairs, and `relations`, those of these
-    passages without the sentences, as [source, target, kind, probability, distribution]. The graph
-    stays as it is where no passage is marked.
+    `metadata["addressed"]` holds `contexts`, the sentences by id of passage. If a model is given,
+    it also holds `relations`, the relations of these passages without the sentences, as [source,
+    target, kind, probability, distribution], and the numbers of pairs `asked` and `missing`. A
+    graph without such passages is returned unchanged.
 
     Args:
-        graph: with its relations.
-        model: what judges the pairs again; None asks nobody.
-        variant: whose relations are asked for.
-        least: the least probability of an entailment or contradiction that is kept.
-        unite: whether two passages have one relation.
+        graph: the graph with its relations.
+        model: the relation model that judges the pairs again; None judges none.
+        variant: the variant whose relations are needed.
+        least: least probability of an entailment or contradiction that is kept.
+        unite: whether to unite the relations of two passages in both orders.
     """
     if RELATIONS_KEY not in graph.metadata or not (marked := marked_contexts(graph)):
         return graph
@@ -87,7 +88,7 @@ def with_addressed(
             relations = [*one_per_pair(relations, set(graph.context_ids))]
         facts |= {
             "asked": len(pairs),
-            # A passage that is nothing but an order says nothing without it.
+            # A passage that consists only of such sentences has no text left.
             "missing": sum(
                 isinstance(answer, Missing) and bool(pair.premise.strip())
                 for pair, answer in zip(pairs, answers, strict=True)
@@ -100,15 +101,15 @@ def with_addressed(
 def with_addressed_verdicts(
     graph: FactGraph, assessors: Sequence[str], model: LanguageModel
 ) -> FactGraph:
-    """Graph with the verdicts of assessors where passages lack what addresses the reader.
+    """Record assessors' verdicts on passages without the sentences that address the reader.
 
-    `metadata["addressed"]` then holds `verdicts`: P(true) by claim, None for a label that excludes
-    the claim, by assessor. Only claims that were shown such a passage are asked about again;
-    assessors that search read no passages of the graph. The graph stays as it is where no passage
-    is marked.
+    `metadata["addressed"]` then holds `verdicts`: by assessor and claim, P(true), or None for a
+    label that excludes the claim. Only claims with such a passage are judged again, and only by
+    assessors that read the graph's passages rather than search. A graph without such passages is
+    returned unchanged.
 
     Args:
-        graph: as `with_addressed` returns it.
+        graph: a graph returned by `with_addressed`.
         assessors: names of assessors.
         model: the language model that judges.
 
@@ -143,9 +144,9 @@ def with_addressed_verdicts(
 
 
 def graph_without_address(graph: FactGraph) -> FactGraph | None:
-    """The graph with the relations that its passages have without what addresses the reader.
+    """Return the graph with the relations of its passages without these sentences.
 
-    None where no passage does, or nobody was asked again.
+    Return None if no passage addresses its reader, or no pair was judged again.
     """
     facts: Mapping[str, Any] = graph.metadata.get(METADATA_KEY, {})
     if "relations" not in facts:
@@ -159,11 +160,11 @@ def graph_without_address(graph: FactGraph) -> FactGraph | None:
 def with_corrected_address(
     graph: FactGraph, corrected: Callable[[FactGraph], FactGraph]
 ) -> FactGraph:
-    """Graph whose relations without what addresses the reader are corrected as the others are.
+    """Return a graph whose recorded relations of `with_addressed` are corrected like the others.
 
     Args:
-        graph: the graph, its own relations corrected or not.
-        corrected: what corrects the relations of a graph.
+        graph: the graph; its own relations are unchanged.
+        corrected: returns a graph with corrected relations.
     """
     facts: Mapping[str, Any] = graph.metadata.get(METADATA_KEY, {})
     if not facts.get("relations"):

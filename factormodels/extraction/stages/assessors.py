@@ -31,7 +31,7 @@ LABEL_ALONE = "label alone"
 """Origin of a verdict whose label has no probability."""
 
 _SHOWN_CHARACTERS = 1000
-"""Of a passage that was found for a claim alone."""
+"""Maximum characters shown of a passage that a search found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class Verdict:
 
     Attributes:
         atom: id of the atom.
-        label: the label; "" where there is none.
-        probability: of the label among the labels; None if log-probabilities give none.
+        label: the label; "" if there is none.
+        probability: probability of the label among the labels; None if log-probabilities give none.
         p_true: P(true) of the label or, with log-probabilities, its mean over all labels; None if
             the atom is dropped or missing.
-        missing: why there is no label; "" where there is one.
-        unusable: why the label has no probability; "" where it has one, or there is no label.
-        text: the claim as it was judged, where steps before the verdict may have rewritten it.
-        queries: what was searched for, in order, by an assessor that searches.
+        missing: reason why there is no label; "" if there is one.
+        unusable: reason why the label has no probability; "" if it has one, or there is no label.
+        text: the judged claim, which steps before the verdict may have rewritten.
+        queries: queries of an assessor that searches, in order.
     """
 
     atom: str
@@ -61,21 +61,21 @@ class Verdict:
 
     @property
     def dropped(self) -> bool:
-        """True if the label takes the atom out of the score."""
+        """Whether the label excludes the atom from the score."""
         return bool(self.label) and self.p_true is None
 
 
 @dataclass
 class _Case:
-    """An atom on its way to its verdict.
+    """An atom whose verdict is being determined.
 
     Attributes:
         atom: the atom.
-        fields: what prompts are filled with, beside the passages.
-        passages: those retrieved for it, or found by searches so far.
-        queries: what was searched for.
-        label: the label of an answer that takes it out of the score.
-        missing: why it can have no verdict.
+        fields: texts by slot of the prompts, except for the passages.
+        passages: passages retrieved for the atom, or found by searches so far.
+        queries: queries so far.
+        label: answer that excludes the atom from the score; empty if there was none.
+        missing: reason why it can have no verdict; empty if there is none.
     """
 
     atom: Atom
@@ -87,11 +87,11 @@ class _Case:
 
     @property
     def open(self) -> bool:
-        """True if a verdict on it is still missing."""
+        """Whether its verdict is still to be determined."""
         return not (self.label or self.missing)
 
     def shown(self) -> dict[str, str]:
-        """Return what prompts are filled with, the passages among it."""
+        """Return the texts by slot of the prompts, including the passages."""
         passages = shown_passages(self.passages)
         return {**self.fields, "passages": passages, "knowledge": passages}
 
@@ -106,21 +106,22 @@ def assess(
     expected: bool = False,
     concurrency: int = MOST_WAITING,
 ) -> tuple[Verdict, ...]:
-    """Assessor's verdict on every atom, in order.
+    """Return an assessor's verdict on every atom, in order.
 
-    An atom of which a step before the verdict fails, or a search was not answered, has no verdict
-    and says why.
+    If a step before the verdict fails, or a search is not answered, the verdict is missing, with
+    the reason.
 
     Args:
-        graph: the atoms and contexts; relations play no part.
-        assessor: a name of `ASSESSORS`, or an assessor of one's own.
+        graph: the atoms and contexts; relations are not used.
+        assessor: a name of `ASSESSORS`, or another assessor.
         model: the language model that judges.
-        retriever: what is searched by an assessor that searches; others judge by the contexts.
-        all_contexts: whether every atom is shown every context, in place of those retrieved for it.
+        retriever: retriever for an assessor that searches; others judge by the contexts.
+        all_contexts: whether every atom is judged with all contexts rather than with those
+            retrieved for it.
         expected: whether P(true) is averaged over the labels by their probabilities, if
-            log-probabilities are usable; otherwise it is the value of the label alone, as the
-            papers count.
-        concurrency: most atoms that wait for the model at a time.
+            log-probabilities are usable; otherwise it is the value of the label alone, as in the
+            papers.
+        concurrency: maximum number of atoms that wait for the model at a time.
 
     Raises:
         InputError: for an unknown assessor, or one that searches without a retriever.
@@ -159,11 +160,11 @@ def assess(
 def _take(
     step: Step, cases: Sequence[_Case], model: LanguageModel, retriever: Retriever | None
 ) -> None:
-    """Ask what a step asks of all atoms that are to have a verdict."""
+    """Ask the question of a step about all atoms whose verdict is still to be determined."""
     waiting = [case for case in cases if case.open]
     if step.searches and retriever is not None:
         for _ in range(step.searches):
-            # Without anything new the same would be asked again.
+            # Without a new passage, the next question would be the same.
             waiting = _searched(_answers(step, waiting, model), retriever)
         return
     for case, answer in _answers(step, waiting, model):
@@ -174,7 +175,7 @@ def _take(
 
 
 def _answers(step: Step, cases: Sequence[_Case], model: LanguageModel) -> list[tuple[_Case, str]]:
-    """Answers about the atoms that have one; the others go missing."""
+    """Return the atoms with an answer, and the answers; mark the others as missing."""
     questions = [Question(step.stage, case.shown()) for case in cases]
     answered = []
     for case, answer in zip(cases, ask_all(model, questions), strict=True):
@@ -187,10 +188,10 @@ def _answers(step: Step, cases: Sequence[_Case], model: LanguageModel) -> list[t
 
 def _searched(wanted: Iterable[tuple[_Case, str]], retriever: Retriever) -> list[_Case]:
     """Search, and return the atoms for which something new was found."""
-    # A search that was made already finds nothing more.
+    # Repeating a search finds nothing new.
     fresh = [(case, text) for case, text in wanted if text and text not in case.queries]
     answers = retriever.retrieve([text for _, text in fresh]) if fresh else []
-    going_on = []
+    remaining = []
     for (case, query), answer in zip(fresh, answers, strict=True):
         case.queries.append(query)
         if not answer.searched:
@@ -209,9 +210,9 @@ def _searched(wanted: Iterable[tuple[_Case, str]], retriever: Retriever) -> list
                     )
                 )
         if case.open and len(passages) > len(case.passages):
-            going_on.append(case)
+            remaining.append(case)
         case.passages = passages
-    return going_on
+    return remaining
 
 
 def _verdict(
@@ -236,7 +237,7 @@ def _verdict(
 
 
 def _expected(assessor: Assessor, distribution: tuple[float, ...]) -> float:
-    """P(true) averaged over the labels that keep the atom."""
+    """Return P(true) averaged over the labels that do not exclude the atom."""
     kept = [
         (value, share)
         for value, share in zip(assessor.values.values(), distribution, strict=True)
@@ -248,11 +249,11 @@ def _expected(assessor: Assessor, distribution: tuple[float, ...]) -> float:
 def assessor_facts(
     assessor: Assessor, model: LanguageModel, verdicts: Iterable[Verdict]
 ) -> dict[str, Any]:
-    """Metadata of a graph on an assessor: its verdicts on atoms, by id.
+    """Return metadata on an assessor: its verdicts by id of atom, its model and its prompt.
 
-    `fallbacks` counts the verdicts that have a label alone, by why log-probabilities give it no
-    probability. An assessor of several steps has `prompts`, and `claims`: by id of atom its text
-    as it was judged and its queries.
+    `fallbacks` counts the verdicts without a probability of their label, by the reason. An assessor
+    with several steps also has `prompts`, and `claims`: by id of atom, the text that was judged and
+    the queries.
     """
     listed, prompts = list(verdicts), prompts_of(model)
     facts: dict[str, Any] = {
@@ -280,19 +281,19 @@ def assessor_facts(
 
 
 def verdict_fallbacks(verdicts: Iterable[Verdict]) -> dict[str, list[list[Any]]]:
-    """Metadata that count verdicts without a probability by the reason, as `counted_fallbacks`."""
+    """Return metadata with the counts of verdicts without a probability, by the reason."""
     return counted_fallbacks(
         (LABEL_ALONE, verdict.unusable) for verdict in verdicts if verdict.unusable
     )
 
 
 def posteriors(verdicts: tuple[Verdict, ...]) -> dict[str, float]:
-    """P(true) by id of atom, of the atoms that are neither missing nor dropped."""
+    """Return P(true) by id of atom, without missing verdicts and dropped atoms."""
     return {verdict.atom: verdict.p_true for verdict in verdicts if verdict.p_true is not None}
 
 
 def shown_passages(contexts: Iterable[Context]) -> str:
-    """Passages as a prompt shows them, each with its number; what says nothing is left out."""
+    """Return numbered passages for a prompt, without empty ones."""
     return "\n".join(
         f"[{number}] {context.title}: {text}" if context.title else f"[{number}] {text}"
         for number, context in enumerate(contexts, 1)
@@ -301,16 +302,16 @@ def shown_passages(contexts: Iterable[Context]) -> str:
 
 
 def get_assessor(name: str) -> Assessor:
-    """Assessor of a name.
+    """Return the assessor with a given name.
 
     Raises:
-        InputError: if there is none.
+        InputError: if no assessor has that name.
     """
     if name not in ASSESSORS:
         without_search = [assessor.name for assessor in ASSESSORS.values() if not assessor.searches]
         searching = [assessor.name for assessor in ASSESSORS.values() if assessor.searches]
         raise InputError(
             f"the assessor {name!r} is unknown; use one of {', '.join(without_search)}, or "
-            f"{', '.join(searching)} where claims are searched for"
+            f"{', '.join(searching)} if claims are searched for"
         )
     return ASSESSORS[name]

@@ -1,4 +1,4 @@
-"""The first stage: a response taken apart into atoms."""
+"""The first stage: splitting a response into atoms."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Atomized:
 
     Attributes:
         atoms: its claims in order, each with its sentence; repeated claims are kept.
-        chunks: number of chunks asked about; a chunk split in two counts twice.
-        calls: number of questions, also about chunks that were then cut in two.
+        chunks: number of chunks asked about; a chunk that was split counts as two.
+        calls: number of questions, including those about chunks that were then split.
         failures: (first sentence of the chunk, reason) of chunks without an answer: the claims of
-            these sentences are missing, which is not the same as having none.
+            these sentences are missing, which differs from having none.
     """
 
     atoms: tuple[Atom, ...]
@@ -35,8 +35,8 @@ class Atomized:
 def sentence_atoms(response: str, language: str | None = None) -> tuple[Atom, ...]:
     """Make an atom of each sentence of a response, verbatim; no model is needed.
 
-    A sentence is no atomic claim: it may hold several, and pronouns stay unresolved, so that one
-    wrong detail is not told apart from what is right beside it. Judge results accordingly.
+    A sentence is not an atomic claim: it may contain several, of which only one may be wrong, and
+    its pronouns are not resolved. Interpret results accordingly.
 
     Args:
         response: the response.
@@ -59,16 +59,16 @@ def atomize(
     stride: int | None = None,
     language: str | None = None,
 ) -> Atomized:
-    """Atoms that a language model finds in a response.
+    """Return the atoms that a language model extracts from a response.
 
-    A chunk whose answer is longer than an answer may be is asked about in halves.
+    A chunk whose answer exceeds the maximum length is split into halves.
 
     Args:
         response: the response.
         model: the language model.
-        query: what was asked.
-        stride: sentences per call: None is the whole response at once, as FactReasoner's Atomizer
-            reads it; 1 is sentence by sentence, as FActScore does.
+        query: the question that was asked.
+        stride: sentences per call: None is the whole response at once, as in FactReasoner's
+            Atomizer; 1 is sentence by sentence, as in FActScore.
         language: as `split_sentences` takes it.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Relations between the claims of one response: which pairs are asked, and what was answered.
+"""Relations between the claims of one response: selection of pairs, and their judgment.
 
-A relation model judges a pair of claims as it judges a passage and a claim, in both orders. A
-language model can say more: how the one stands to the other in the response, by the senses of
-`factormodels.discourse`, of which some are relations that no passage has to a claim.
+A relation model judges a pair of claims like a passage and a claim, in both orders. A language
+model can also state the discourse sense of one claim relative to the other
+(`factormodels.discourse`); some senses are relations that a passage cannot have to a claim.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from factormodels.validation import validated_probability
 from factormodels.variants import between_claims, united
 
 METADATA_KEY = "claim_relations"
-"""What was asked of the claims of a response, and what is missing."""
+"""Metadata key of the judged pairs of claims, and of the missing ones."""
 
 Pairs = Sequence[tuple[Atom, Atom]]
 
 
 def claim_pairs(graph: FactGraph, window: int | None = None) -> list[tuple[Atom, Atom]]:
-    """Pairs of claims with texts, the earlier first: all, or those at most `window` apart.
+    """Return pairs of claims with texts, the earlier first: all, or those at most `window` apart.
 
     Raises:
         InputError: if the window is less than 1.
@@ -52,15 +52,15 @@ def claim_pairs(graph: FactGraph, window: int | None = None) -> list[tuple[Atom,
 
 
 def n_claim_pairs(n: int, window: int | None = None) -> int:
-    """Number of pairs among n claims that are at most `window` apart; None for any distance."""
+    """Return the number of pairs of n claims at most `window` apart; None is any distance."""
     reach = n if window is None else min(window, n)
     return reach * n - reach * (reach + 1) // 2
 
 
 def lexical_shares(pairs: Pairs) -> NDArray[np.float64]:
-    """Probabilities of the lexical model for pairs in both orders, (n, 2, 3), at no cost.
+    """Return the lexical model's probabilities for pairs in both orders, (n, 2, 3), without a call.
 
-    Probabilities of entailment, contradiction and neutral.
+    The last axis is entailment, contradiction and neutral.
     """
     from factormodels.extraction.relation_models.lexical import relation_distributions
     from factormodels.extraction.relation_models.lexical_features import pair_features
@@ -73,7 +73,7 @@ def lexical_shares(pairs: Pairs) -> NDArray[np.float64]:
 
 
 def likeliest_related(pairs: Pairs, most: int) -> list[tuple[Atom, Atom]]:
-    """The pairs whose words say that they are likeliest related at all, in the order of `pairs`.
+    """Return the pairs that are likeliest related by their words, in the order of `pairs`.
 
     The score is the lexical model's probability that either order is not neutral, so that calls are
     spent on the pairs most likely to give a factor.
@@ -82,7 +82,7 @@ def likeliest_related(pairs: Pairs, most: int) -> list[tuple[Atom, Atom]]:
 
 
 def most_valuable(pairs: Pairs, values: NDArray[np.float64], most: int) -> list[tuple[Atom, Atom]]:
-    """The pairs of the largest values, in the order of `pairs`; of equal values the first."""
+    """Return the pairs with the largest values, in the order of `pairs`; the first among equals."""
     chosen = np.sort(np.argsort(-values, kind="stable")[:most])
     return [pairs[at] for at in chosen.tolist()]
 
@@ -94,12 +94,12 @@ def with_judged_claims(
     *,
     least: float = LEAST_PROBABILITY,
 ) -> FactGraph:
-    """Graph with the relations that a relation model finds between claims, in place of its own.
+    """Return the graph with relations between claims by a relation model, replacing earlier ones.
 
-    Each pair is asked in both orders. Two entailments make an equivalence, of other two relations
-    the more probable one stays; a pair of which one order is missing has the other. Relations with
-    passages stay. `metadata["claim_relations"]` holds the model's name, the number of pairs, of
-    relations of each kind, and the pairs that are missing, as [first, second, reason].
+    Each pair is judged in both orders. Two entailments become an equivalence; otherwise the more
+    probable relation is kept. If one order is missing, the other is used. Relations with passages
+    are kept. `metadata["claim_relations"]` holds the model's name, the number of pairs, the number
+    of relations of each kind, and the missing pairs, as [first, second, reason].
 
     Raises:
         InputError: if `least` is outside [0, 1].
@@ -136,11 +136,12 @@ def with_senses(
     *,
     least: float = LEAST_PROBABILITY,
 ) -> FactGraph:
-    """Graph with the relations that discourse senses between claims compile to.
+    """Return the graph with the relations that discourse senses between claims compile to.
 
     The language model is asked once about each pair, and shown the response. A sense less probable
-    than `least` gives no relation, nor does an order of events. Relations with passages stay, and
-    `metadata["claim_relations"]` is as of `with_judged_claims`, with the number of each sense.
+    than `least` gives no relation, and neither does a temporal sense. Relations with passages are
+    kept, and `metadata["claim_relations"]` is as in `with_judged_claims`, with the number of pairs
+    of each sense.
 
     Raises:
         InputError: if `least` is outside [0, 1].

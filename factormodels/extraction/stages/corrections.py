@@ -1,4 +1,4 @@
-"""Corrections: what claims that passages contradict say, put right by these passages alone."""
+"""Corrections of claims that passages contradict, from these passages alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.variants import normalized_text
 
 MOST_PASSAGES = 3
-"""Passages that a correction is shown, those against the claim that are surest."""
+"""Maximum number of passages shown for a correction, the strongest contradictions of the claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Corrections:
 
     Attributes:
         texts: the new text of each corrected claim, by id.
-        failures: (id of the claim, reason) of those without an answer.
+        failures: (id of the claim, reason) of claims without an answer.
     """
 
     texts: Mapping[str, str]
@@ -34,7 +34,7 @@ class Corrections:
 
 
 def passages_against(graph: FactGraph, atom: str) -> list[str]:
-    """Ids of the passages that contradict a claim, the surest first, `MOST_PASSAGES` at most."""
+    """Return ids of at most `MOST_PASSAGES` passages that contradict a claim, strongest first."""
     contexts = {context.id: context.prior for context in graph.contexts}
     against = [
         (relation.probability * contexts[relation.source], relation.source)
@@ -52,17 +52,17 @@ def corrections(
     model: LanguageModel,
     excerpts: Mapping[tuple[str, str], str] | None = None,
 ) -> Corrections:
-    """New texts of claims, by a language model that is shown the passages against each.
+    """Return new texts of claims by a language model, from the passages that contradict each.
 
-    A claim that no passage contradicts is not asked about: nothing says what is right. An answer
-    that is empty, or the claim again, is no correction.
+    A claim that no passage contradicts is skipped, since nothing states the correct fact. An answer
+    that is empty or repeats the claim is not a correction.
 
     Args:
         graph: claims, passages and relations.
         atoms: the claims to correct.
         model: the language model.
-        excerpts: what is shown of a passage, by the ids of the claim and of the passage; of others
-            all is.
+        excerpts: parts of passages to show, by the ids of the claim and of the passage; passages
+            without an excerpt are shown in full.
     """
     contexts = {context.id: context for context in graph.contexts}
 
@@ -101,7 +101,9 @@ def relations_to(
     *,
     least: float = LEAST_PROBABILITY,
 ) -> list[Relation]:
-    """Relations of every passage to claims with new texts; pairs without an answer have none."""
+    """Return the relations of every passage to claims with new texts, except for pairs without an
+    answer.
+    """
     pairs = [
         TextPair(context.content, text, context.id, atom, context.title, graph.query)
         for atom, text in texts.items()

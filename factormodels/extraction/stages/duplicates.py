@@ -1,4 +1,4 @@
-"""Claims that a response makes more than once: judged once, counted as often as they are made."""
+"""Claims that a response makes more than once: judged once, and counted each time."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from factormodels.variants import normalized_text
 METADATA_KEY = "duplicates"
 
 _OWN = ("label", "annotation", "sentence")
-"""What a merged atom keeps of its own."""
+"""Fields that a merged atom keeps."""
 
 
 def merge_duplicate_atoms(graph: FactGraph) -> FactGraph:
-    """Graph with atoms of equal texts merged into the first of each kind.
+    """Return the graph with atoms of equal texts merged into the first one.
 
-    Texts are compared up to Unicode form, case and white space; an atom without a text stays. What
-    was retrieved for a merged atom counts as retrieved for the one that stays, and its relations
-    move there, unless that has one with the same context. `metadata["duplicates"]` holds by id of
-    each merged atom the one that stays (`same_as`) and its own label, annotation and sentence.
+    Texts are compared without regard to Unicode form, case and white space; atoms without a text
+    are not merged. Contexts retrieved for a merged atom become contexts of the first one, and so do
+    its relations, unless the first one has a relation with the same context.
+    `metadata["duplicates"]` holds, by id of each merged atom, the id of the first one (`same_as`)
+    and the merged atom's label, annotation and sentence.
 
     Source: FactReasoner's release, which drops repeated atoms.
     """
@@ -36,7 +37,7 @@ def merge_duplicate_atoms(graph: FactGraph) -> FactGraph:
     if not merged:
         return graph
     relations: dict[tuple[str, str], Relation] = {}
-    # Those of the atoms that stay come first, so that none of theirs is displaced.
+    # Relations of the remaining atoms come first, so that they take precedence.
     for relation in sorted(graph.relations, key=lambda r: r.source in merged or r.target in merged):
         ends = (
             stays.get(relation.source, relation.source),
@@ -63,9 +64,9 @@ def merge_duplicate_atoms(graph: FactGraph) -> FactGraph:
 
 
 def every_atom(graph: FactGraph) -> list[tuple[Atom, str]]:
-    """Yield every atom of the response with the id of its representative, merged atoms last.
+    """Return every atom of the response with the id of its representative, merged atoms last.
 
-    Measures count these: a claim that is made twice is two of the response's claims.
+    Measures count all of them: a claim that is made twice counts as two claims.
     """
     known = {atom.id: atom for atom in graph.atoms}
     return [(atom, atom.id) for atom in graph.atoms] + [
@@ -74,7 +75,7 @@ def every_atom(graph: FactGraph) -> list[tuple[Atom, str]]:
             facts["same_as"],
         )
         for name, facts in graph.metadata.get(METADATA_KEY, {}).items()
-        # An atom may have been taken out of a written graph since.
+        # The representative may have been removed from a graph that was written and edited.
         if facts["same_as"] in known
     ]
 

@@ -1,4 +1,4 @@
-"""Facts of passages: what a response could have said, taken apart as the response itself is."""
+"""Facts in passages, which a response could have stated; extracted like its claims."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from factormodels.fact_graph import FactGraph
 from factormodels.texts.languages import detected_language
 
 SAME_FACT = 0.8
-"""Facts whose words are at least so alike are one."""
+"""Least `likeness` of two facts that are treated as the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact that passages hold.
+    """A fact that passages state.
 
     Attributes:
-        text: the fact, in the words of the first passage that has it.
-        contexts: ids of the passages that hold it.
-        weight: how much it counts: the probability that one of them is right, at most.
-        covered: probability that the response entails it; None where that is not known.
-        contradicted: probability that the response contradicts it; None likewise.
+        text: the fact, in the words of the first passage that states it.
+        contexts: ids of the passages that state it.
+        weight: its weight: the maximum probability that one of these passages is right.
+        covered: probability that the response entails it; None if unknown.
+        contradicted: probability that the response contradicts it; None if unknown.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Fact:
 
     @property
     def omitted(self) -> float | None:
-        """Probability that the response says nothing of it; None where that is not known."""
+        """Probability that the response neither entails nor contradicts it; None if unknown."""
         if self.covered is None or self.contradicted is None:
             return None
         return max(0.0, 1.0 - self.covered - self.contradicted)
@@ -47,13 +47,13 @@ class Fact:
 def facts_of(
     graph: FactGraph, trust: Mapping[str, float], model: LanguageModel | None = None
 ) -> tuple[list[Fact], list[tuple[str, str]]]:
-    """The facts of a response's passages, each once, and (passage, reason) of what is missing.
+    """Return the distinct facts of a response's passages, and (passage, reason) of missing ones.
 
     Args:
         graph: the response.
         trust: probability that each passage is right, by id.
-        model: the language model that lists facts as it lists claims; without one a sentence is a
-            fact.
+        model: the language model that lists the facts, as it lists claims; None makes every
+            sentence a fact.
     """
     facts: list[Fact] = []
     failures: list[tuple[str, str]] = []
@@ -82,9 +82,10 @@ def _add(facts: list[Fact], text: str, context: str, weight: float, language: st
 def compared_facts(
     graph: FactGraph, facts: Sequence[Fact], model: RelationModel
 ) -> tuple[list[Fact], int]:
-    """Facts with what the response makes of each, and how many pairs are missing.
+    """Return facts with their relation to the response, and the number of missing answers.
 
-    The response is the premise, and the fact the hypothesis: it covers a fact that it entails.
+    The response is the premise and the fact the hypothesis: the response covers a fact if it
+    entails it.
     """
     pairs = [
         TextPair(graph.response, fact.text, graph.id, f"fact {number}", graph.topic, graph.query)

@@ -1,4 +1,4 @@
-"""The query builder: what is searched for to check an atom."""
+"""Search queries for checking atoms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Queries:
 
     Attributes:
         texts: the queries, in order of the atoms; from `build_query` if there was no answer.
-        failures: (id of the atom, reason) of those without an answer.
+        failures: (id of the atom, reason) of atoms without an answer.
     """
 
     texts: tuple[str, ...]
@@ -26,7 +26,7 @@ class Queries:
 
 
 def build_query(atom: Atom, topic: str = "") -> str:
-    """Search for an atom: its text, after the topic where the text does not name it."""
+    """Return a query for an atom: its text, after the topic unless the text names it."""
     text = " ".join(atom.text.split())
     subject = " ".join(topic.split())
     if not subject or subject.casefold() in text.casefold():
@@ -35,7 +35,7 @@ def build_query(atom: Atom, topic: str = "") -> str:
 
 
 def ask_queries(atoms: Sequence[Atom], model: LanguageModel, *, topic: str = "") -> Queries:
-    """Searches that a language model would make, one call for each atom."""
+    """Return a language model's query for each atom, with one call per atom."""
     questions = {
         atom.id: Question(table.QUERIES, {"topic": topic, "claim": atom.text}) for atom in atoms
     }

@@ -1,4 +1,4 @@
-"""The relation stage: which pairs a variant needs, each asked once, and what was answered."""
+"""The relation stage: judges the pairs of texts that a variant needs, each once."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _NO_TEXT = Missing("one of the two texts is empty")
 
 
 def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
-    """Ordered pairs that a variant asks a relation model about.
+    """Return the ordered pairs that a variant needs judged by a relation model.
 
-    FR1: every atom with the contexts retrieved for it, at most kn pairs. FR2: every atom with
-    every context, nm. FR3: also every two contexts in both orders, m(m - 1) more. A premise is
-    always a context, and is read with its snippet and title.
+    FR1: every atom with the contexts retrieved for it, at most kn pairs for n atoms and k contexts
+    each. FR2: every atom with every one of m contexts, nm pairs. FR3: also every two contexts in
+    both orders, m(m - 1) more. A premise is always a context, with its snippet and title.
 
     Args:
         graph: atoms and contexts, equal contexts merged.
@@ -71,10 +71,10 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
 
 
 def only_asked(graph: FactGraph, variant: str) -> FactGraph:
-    """Graph with those of its relations, and of what is missing, that `relation_pairs` asks for.
+    """Return the graph with only the relations, and missing ones, of pairs in `relation_pairs`.
 
-    The relations of a variant, and the missing ones, are then the same with or without a wider
-    variant.
+    The relations of a variant, and the missing ones, then do not depend on whether a wider variant
+    was asked.
     """
     retrieved_for = {context.id: context.retrieved_for for context in graph.contexts}
     atoms = set(graph.atom_ids)
@@ -103,7 +103,7 @@ def only_asked(graph: FactGraph, variant: str) -> FactGraph:
 
 
 def ask(model: RelationModel, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-    """Answer to each pair; pairs of the same texts and ids are asked once.
+    """Return the answer to each pair; pairs with the same texts and ids are asked once.
 
     A pair with an empty text is missing and not asked.
     """
@@ -121,26 +121,27 @@ def with_relations(
     both_orders: bool = True,
     unite: bool = True,
 ) -> FactGraph:
-    """Graph with the relations that a variant needs, in place of those it has with passages.
+    """Return the graph with the relations that a variant needs, replacing its relations with
+    passages.
 
-    Relations between claims stay. The others keep the distribution that the model states, which the
-    encoding *mixture* reads. Neutral relations are recorded; missing ones are not, and are counted.
-    Two contexts have one relation: an equivalence where both orders entail, otherwise the more
-    probable of the two.
-    `metadata["relations"]` holds the model's name, the variant, the number of pairs asked, of
-    relations of each kind (before those of two contexts are united), of answers of each origin, of
-    those that fell back to another origin (`fallbacks`, as [origin, reason, number], where there
-    are any), of those made neutral for being less probable than `least`, the pairs that are
-    missing, as [source, target, reason], and, where some were not asked, these as `unasked`.
+    Relations between claims are kept. The others have the distribution that the model states, which
+    the encoding *mixture* reads. Neutral relations are recorded; missing ones are only counted. Two
+    contexts have one relation: an equivalence if both orders entail, otherwise the more probable of
+    the two. `metadata["relations"]` holds the model's name, the variant, the missing pairs, as
+    [source, target, reason], the pairs that were not asked, if any (`unasked`, in the same form),
+    and the numbers of pairs asked, of relations of each kind (before both orders of two contexts
+    are united), of answers of each origin, of answers that fell back to another origin
+    (`fallbacks`, as [origin, reason, number], if there are any), and of relations made neutral
+    because they were less probable than `least`.
 
     Args:
         graph: atoms and contexts, equal contexts merged.
-        model: what judges the pairs.
+        model: the relation model.
         variant: "FR1", "FR2" or "FR3".
-        least: the least probability of an entailment or contradiction that is kept.
-        both_orders: whether FR3 asks about every two contexts in both orders; else the second is
-            asked where it can make them equivalent, or where the first has no answer.
-        unite: whether two contexts have one relation; otherwise both orders stay, for
+        least: least probability of an entailment or contradiction that is kept.
+        both_orders: whether FR3 asks about every two contexts in both orders; otherwise the second
+            order is asked only if it can make them equivalent, or if the first has no answer.
+        unite: whether two contexts have one relation; otherwise both orders are kept, for
             `with_corrected_relations`, which unites them.
 
     Raises:
@@ -188,9 +189,11 @@ def with_relations(
 
 
 def evidence_distributions(graph: FactGraph) -> list[tuple[float, float, float]]:
-    """Distributions of the relations with passages over entailment, contradiction and neutral.
+    """Return distributions over entailment, contradiction and neutral of the relations with
+    passages.
 
-    Those before a correction, where there was one; relations without a distribution are left out.
+    Corrected relations have their distribution before the correction; relations without a
+    distribution are left out.
     """
     claims = set(between_claims(graph))
     stated = (
@@ -209,17 +212,17 @@ def with_corrected_relations(
     facts: Mapping[str, Any] | None = None,
     unite: bool = True,
 ) -> FactGraph:
-    """Graph whose relations with passages have corrected probabilities, two contexts one relation.
+    """Return the graph with corrected probabilities of its relations with passages.
 
-    Each keeps the distribution before beside the corrected one; a relation without a distribution
-    stays as it is. The counts of `metadata["relations"]` are made anew.
+    Each relation keeps its uncorrected distribution too; a relation without a distribution is
+    unchanged. The counts in `metadata["relations"]` are updated.
 
     Args:
-        graph: what `with_relations` made, in both orders of two contexts.
-        correct: from probabilities of entailment, contradiction and neutral to corrected ones.
-        least: the least probability of an entailment or contradiction that is kept.
-        facts: what else the answers depend on, for `metadata["relations"]`.
-        unite: whether two contexts have one relation; otherwise both orders stay.
+        graph: a graph made by `with_relations` with both orders of two contexts (`unite` false).
+        correct: returns corrected probabilities of entailment, contradiction and neutral.
+        least: least probability of an entailment or contradiction that is kept.
+        facts: further facts that the answers depend on, for `metadata["relations"]`.
+        unite: whether two contexts have one relation; otherwise both orders are kept.
     """
     claims = set(between_claims(graph))
     evidence = [relation for relation in graph.relations if relation not in claims]
@@ -255,10 +258,11 @@ def with_corrected_relations(
 def _in_needed_orders(
     model: RelationModel, pairs: Sequence[TextPair]
 ) -> tuple[list[TextPair], list[Judgement | Missing]]:
-    """The pairs that were asked, and the answers; of two orders the second only where it matters.
+    """Return the pairs that were asked, and the answers; the second order is asked only if needed.
 
-    It matters where the first entails, for both may, which is an equivalence. A contradiction is
-    one in either order, and what one order finds neutral the other seldom entails.
+    It is needed if the first order is an entailment, since two entailments are an equivalence, or
+    has no answer. A contradiction holds in both orders, and if one order is neutral, the other is
+    seldom an entailment.
     """
     first: dict[tuple[str, str], TextPair] = {}
     second: list[TextPair] = []
@@ -278,22 +282,22 @@ def _in_needed_orders(
 
 
 def missing_relations(graph: FactGraph) -> int:
-    """Number of the pairs that were asked about in vain."""
+    """Return the number of pairs that were asked and not answered."""
     return len(graph.metadata.get(METADATA_KEY, {}).get("missing", ()))
 
 
 def made_neutral(graph: FactGraph) -> int:
-    """Number of relations that were made neutral and keep no distribution to tell."""
+    """Return the number of relations that were made neutral without a distribution that shows it."""
     if any(shares is not None for shares in graph.column("relations", "distribution")):
         return 0
     return int(graph.metadata.get(METADATA_KEY, {}).get("made_neutral", 0))
 
 
 def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
-    """Return the ids of the atoms with pairs, of which none has an answer.
+    """Return the ids of the atoms none of whose pairs has an answer.
 
-    Their answers are missing, or were not asked for. Nothing is known of them, which is not the
-    same as evidence that leaves them undecided.
+    Their pairs failed or were not asked, so that nothing is known about these atoms, which differs
+    from evidence that leaves them undecided.
     """
     facts = graph.metadata.get(METADATA_KEY, {})
     lacking = (*facts.get("missing", ()), *facts.get("unasked", ()))
@@ -316,7 +320,7 @@ def relation_of(pair: TextPair, answer: Judgement, least: float) -> Relation:
 
 
 def _of_kinds(shares: tuple[float, float, float] | None) -> tuple[float, ...] | None:
-    """Probabilities of a judgment in the order of the kinds; none is of an equivalence."""
+    """Return the probabilities of a judgment in the order of the kinds; equivalence has 0."""
     return None if shares is None else (shares[0], shares[1], 0.0, shares[2])
 
 
@@ -327,7 +331,7 @@ def _is_weak(answer: Judgement, least: float) -> bool:
 def _with_evidence(
     graph: FactGraph, relations: Sequence[Relation], counts: Mapping[str, Any], *, unite: bool
 ) -> FactGraph:
-    """The graph with other relations with passages, and what is counted of them."""
+    """Return the graph with the given relations with passages, and their counts."""
     kept = one_per_pair(relations, set(graph.context_ids)) if unite else relations
     return replace(
         graph,
@@ -347,7 +351,7 @@ def one_per_pair(relations: Iterable[Relation], contexts: set[str]) -> Iterator[
             waiting[relation.source, relation.target] = relation
         else:
             yield united(forward, relation)
-    # Where one order is missing, the other stands for the pair.
+    # If one order is missing, the other is the pair's relation.
     yield from waiting.values()
 
 

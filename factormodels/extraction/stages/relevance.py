@@ -1,4 +1,4 @@
-"""Relevance of claims to the question of a response, as SAFE asks it."""
+"""Relevance of claims to the question of a response, as in SAFE."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from factormodels.fact_graph import FactGraph
 def relevances(
     model: LanguageModel, graph: FactGraph, texts: Sequence[str], stage: ModelStage[str]
 ) -> list[bool | None]:
-    """Relevance of claims to the question of a response, in order; None if unknown.
+    """Return whether each claim is relevant to the question of a response, in order; None if
+    unknown.
 
     Args:
         model: the language model.
-        graph: the response, with what was asked.
+        graph: the response with its question.
         texts: the claims.
-        stage: the row of the table that the calls are counted under, `RELEVANCE` or
-            `FACT_RELEVANCE`.
+        stage: the stage under which the calls are counted, `RELEVANCE` or `FACT_RELEVANCE`.
     """
     asked = {"question": graph.query, "response": graph.response}
     answers = ask_all(model, [Question(stage, {**asked, "claim": text}) for text in texts])

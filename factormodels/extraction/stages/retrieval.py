@@ -1,4 +1,4 @@
-"""The retrieval stage: queries of atoms, their passages as contexts, equal ones merged."""
+"""The retrieval stage: the passages found for atoms become contexts, and equal ones are merged."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ METADATA_KEY = RETRIEVAL_KEY
 def with_contexts(
     graph: FactGraph, retriever: Retriever, queries: Sequence[str], *, question: str = ""
 ) -> FactGraph:
-    """Graph with the passages found for its atoms as contexts, in place of those it has.
+    """Return the graph with the passages found for its atoms as contexts, replacing earlier ones.
 
-    Contexts are named c1, c2, ... in the order found; equal texts become one context, named after
-    the first and retrieved for all their atoms, so that numbers may be left out. Relations are
-    dropped. `metadata["retrieval"]` holds the retriever's name and the number of passages that it
-    gives a query (`top_k`), if it has one, the numbers of queries, passages and contexts, the
-    failures and the pages that were left out, as [atom, reason]; in place of the atom stands "" for
-    the question. `unsearched`, where there are any, are the reasons of searches that were not
-    answered at all, `refused` of those among them that will not be until something is mended, such
-    as a key.
+    Contexts are named c1, c2, ... in the order in which they were found. Equal texts become one
+    context, named after the first and retrieved for all their atoms, so that some numbers may be
+    absent. Relations are dropped. `metadata["retrieval"]` holds the retriever's name, its number of
+    passages per query (`top_k`), if it has one, the numbers of queries, passages and contexts, and
+    the failures and the pages that were left out, as [atom, reason], where "" denotes the question.
+    If some searches were not answered at all, `unsearched` holds the reasons, and `refused` the
+    reasons that persist until the user fixes something, such as a key.
 
     Args:
         graph: the atoms.
-        retriever: what answers queries.
+        retriever: the retriever.
         queries: one query per atom, in order.
-        question: a further query, for the question as a whole: what it finds is retrieved for no
-            atom, and FR2 and FR3 alone see it; empty for none.
+        question: a further query, for the question as a whole; its passages are retrieved for no
+            atom, so that only FR2 and FR3 use them; empty for none.
 
     Raises:
         InputError: if the numbers of queries and atoms differ.
@@ -55,7 +54,8 @@ def with_contexts(
     dropped: list[list[str]] = []
     answers = retriever.retrieve([query for _, query in asked])
     for (atom, _), answer in zip(asked, answers, strict=True):
-        # Of the question nothing is lost while its search found something: it stands for no claim.
+        # A failure for the question is not an error if its search found something, since it belongs
+        # to no claim.
         reasons = failures if atom or not answer.passages else dropped
         reasons += [[atom, reason] for reason in answer.failures]
         dropped += [[atom, reason] for reason in answer.dropped]

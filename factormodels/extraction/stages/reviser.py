@@ -1,4 +1,4 @@
-"""The second stage: atoms that can be understood without the response (decontextualisation)."""
+"""The second stage: atoms that can be understood without the response (decontextualization)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Revised:
     """Revised atoms.
 
     Attributes:
-        atoms: the atoms with their new texts, in order; the old text where there was no answer.
-        changed: number of atoms with another text than before.
-        failures: (id of the atom, reason) of those without an answer.
+        atoms: the atoms with their new texts, in order; the old text if there was no answer.
+        changed: number of atoms whose text changed.
+        failures: (id of the atom, reason) of atoms without an answer.
     """
 
     atoms: tuple[Atom, ...]
@@ -31,7 +31,7 @@ class Revised:
 def revise(
     atoms: Sequence[Atom], response: str, model: LanguageModel, *, query: str = ""
 ) -> Revised:
-    """Atoms that a language model rewrote to be understood alone, one call for each.
+    """Return atoms rewritten by a language model to be self-contained, with one call per atom.
 
     Source: FactReasoner, section 4 (the Reviser); SAFE's revision step.
     """

@@ -1,7 +1,7 @@
-"""The summarizer: each context cut down to what bears on its claims, or dropped.
+"""The summarizer: reduces each context to the parts that bear on its claims, or drops it.
 
-Source: FactReasoner's release, whose summarizer does so and multiplies the prior of the context by
-its confidence.
+Source: FactReasoner's release, whose summarizer also multiplies the prior of the context by its
+confidence.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ METADATA_KEY = SUMMARIES_KEY
 def summarize_contexts(
     graph: FactGraph, model: LanguageModel, *, log_probabilities: bool = True
 ) -> FactGraph:
-    """Graph with the contexts' summaries in place of their snippets and texts.
+    """Return the graph with the contexts' summaries in place of their snippets and texts.
 
-    A context is read for the claims it was retrieved for, or for the question where it was
-    retrieved for none, one call each. Its prior is multiplied by the confidence; contexts without
-    anything on their claims are dropped, and equal summaries merged. A context whose summary
-    failed stays as it is. Relations are dropped. `metadata["summaries"]` holds the `confidence` of
-    each summary and the `passages` that were read, by id of context, the ids of those `dropped`,
-    the number of stated confidences by why log-probabilities gave none (`fallbacks`, as [origin,
-    reason, number], where there are any), and the failures, as [context, reason].
+    A context is summarized for the claims that it was retrieved for, or for the question if it was
+    retrieved for none, with one call per context. Its prior is multiplied by the confidence.
+    Contexts without content on their claims are dropped, equal summaries are merged, and a context
+    whose summary failed is kept unchanged. Relations are dropped. `metadata["summaries"]` holds, by
+    id of context, the `confidence` of each summary and the original `passages`; the ids of
+    `dropped` contexts; the numbers of stated confidences by the reason why log-probabilities gave
+    none (`fallbacks`, as [origin, reason, number], if there are any); and the failures, as
+    [context, reason].
 
     Args:
         graph: atoms and contexts, equal contexts merged.
         model: the language model.
         log_probabilities: whether the confidence is the geometric mean of the probabilities of the
-            answer's tokens, where they can be used; otherwise it is what the model states.
+            answer's tokens, if they are usable; otherwise it is the confidence that the model
+            states.
     """
     read = [context for context in graph.contexts if context.content.strip()]
     stage = table.SUMMARIZER

@@ -6,7 +6,8 @@ system with `answer_string` and `claims`; for a claim `claim_string`, `evidence`
 `correctness`, `fact_score`) and modeling/fact_score/compute_factuality_f1.py (the words of
 `correctness`). The data file, r2_compiled_anon.jsonl, was not available.
 
-Definitely and probably correct are true, likely and definitely incorrect false; unsure is no label.
+Definitely and probably correct are true, likely and definitely incorrect false; unsure is not a
+label.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _JUDGEMENTS = ("label", "factuality", "reasoning", "error", "correction")
 """Keys of a claim that are not part of its content."""
 
 _SUBJECTS = frozenset(("claim", "paper_title"))
-"""Keys one of which every claim has."""
+"""Keys of the content of a claim; every claim has one of them."""
 
 _METADATA = ("category", "model")
 

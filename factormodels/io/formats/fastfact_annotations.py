@@ -1,4 +1,4 @@
-"""People's changes of a pipeline's claims, in the files of FaStfact-Bench's annotation tool.
+"""Human edits of a pipeline's claims, in the files of FaStfact-Bench's annotation tool.
 
 A response has `claims_lst`; an annotated claim has `annotation_status_details`:
 
@@ -35,7 +35,7 @@ from factormodels.io.tables.records import Source
 
 
 class AnnotationRecord(ToolRecord):
-    """A claim with people's changes."""
+    """A claim with its human edits."""
 
     claim: str
     revised_claim: str | None = None
@@ -56,7 +56,7 @@ class AnnotationsRecord(ToolRecord):
 
 
 class Operation(StrEnum):
-    """People's change of a claim (FaStfact, appendix F and table 2)."""
+    """Human edit of a claim (FaStfact, appendix F and table 2)."""
 
     UNCHANGED = "unchanged"
     REVISED = "revised"
@@ -83,7 +83,7 @@ class AnnotatedClaim:
         id: its id in the file; empty if it has none.
         original: the pipeline's text; empty for an added claim.
         text: the text after annotation; empty for a removed claim.
-        operation: people's change; None if the response was not annotated.
+        operation: the human edit; None if the response was not annotated.
         stage: origin of the pipeline's verdict.
         verdict: the pipeline's verdict, in its own words; empty if there is none.
         human: the person's label; empty if there is none.

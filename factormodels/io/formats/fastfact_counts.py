@@ -1,8 +1,8 @@
 """Counts of annotations of FaStfact-Bench: annotation_stats.json of its release.
 
-Source: Wan et al. 2025; Yingjia-Wan/FaStfact, FaStfact-Bench/FastFact_annotation. The file has what
-annotators did to the claims of 400 responses as sums, of all of them and by model and benchmark,
-and no claim. `fastfact_annotations` reads the claims themselves.
+Source: Wan et al. 2025; Yingjia-Wan/FaStfact, FaStfact-Bench/FastFact_annotation. The file has
+counts of the annotators' actions on the claims of 400 responses, in total and by model and
+benchmark, but not the claims. `fastfact_annotations` reads the claims themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from factormodels.io.source.places import location
 from factormodels.io.tables.records import Source
 
 KEYS = ("overall", "grouped")
-"""Keys by which such a file is known."""
+"""Keys that identify such a file."""
 
 
 class _Group(ToolRecord):
@@ -48,7 +48,8 @@ class AnnotationCounts:
     Attributes:
         n_responses: number of the responses.
         labels: claims by annotators' label, including claims that they removed.
-        operations: claims that they left unchanged, revised, removed or added, by these words.
+        operations: claims that they left unchanged, revised, removed or added, keyed by these
+            words.
         agreements: verdicts of the pipeline that they agreed with, corrected or left pending.
         tokens: mean tokens of a response by stage of the pipeline.
     """
@@ -65,9 +66,9 @@ class GroupedCounts:
     """Counts of all responses and of parts of them.
 
     Attributes:
-        overall: of all responses.
-        by_benchmark: by the benchmark that the question is from.
-        by_model: by the model that answered.
+        overall: counts of all responses.
+        by_benchmark: counts by the benchmark that the question is from.
+        by_model: counts by the model that answered.
     """
 
     overall: AnnotationCounts
@@ -76,19 +77,19 @@ class GroupedCounts:
 
 
 def recognize(record: object) -> bool:
-    """Return True if a JSON value has counts of annotations."""
+    """Return whether a JSON value has counts of annotations."""
     return isinstance(record, dict) and all(isinstance(record.get(key), dict) for key in KEYS)
 
 
 def read(value: Any, source: Source) -> GroupedCounts:
-    """The counts of a file.
+    """Return the counts in a file.
 
     Args:
         value: the JSON value.
-        source: the file it comes from.
+        source: its file, for errors.
 
     Raises:
-        InputError: if it is malformed, or holds no response.
+        InputError: if the value is malformed, or a group has no responses.
     """
     stated = record_of(_Counts, value, source, None)
     grouped = {

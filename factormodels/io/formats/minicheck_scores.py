@@ -91,8 +91,8 @@ def read(obj: object, source: Source, line: int | None = None) -> ScoredPair:
 def gather(pairs: Sequence[ScoredPair]) -> list[FactGraph]:
     """Return the fact graphs of scored pairs.
 
-    P(true) of a claim is that of its best supporting document, as MiniCheck uses the best chunk of
-    a document.
+    P(true) of a claim is the score of its best supporting document, as MiniCheck uses the best
+    chunk of a document.
     """
     by_response: dict[str, dict[str, float]] = {}
     for pair in pairs:

@@ -9,7 +9,7 @@ checker's label, such as `nli_label`), refchecker/cli.py (`response`, `question`
 and `content`).
 
 A person's Entailment is true and Contradiction false. Neutral, which means that the reference
-neither supports nor contradicts the claim, is no label.
+neither supports nor contradicts the claim, is not a label.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ _MOST_COMPARED = 200
 
 
 def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
-    """Return the format whose keys a record has most nearly, and the missing keys; None if none.
+    """Return the format whose keys match a record best, and the missing keys; None if none match.
 
     A key with a similar spelling counts half.
     """

@@ -59,7 +59,7 @@ class SafeResults(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Return whether a record has checked statements, or is a result file with such."""
+    """Return whether a record has checked statements, or is a result file that contains some."""
     return "checked_statements" in record or "per_prompt_data" in record
 
 

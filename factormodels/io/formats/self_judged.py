@@ -52,7 +52,9 @@ class ConfidentAnswers(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Return whether a record is an answer whose claims have a confidence, or a list of such."""
+    """Return whether a record is an answer whose claims have a confidence, or a list of such
+    answers.
+    """
     answers = record.get("data")
     answer = answers[0] if isinstance(answers, list) and answers else record
     return isinstance(answer, dict) and {"original-output", "claims"} <= answer.keys()

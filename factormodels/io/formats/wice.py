@@ -4,7 +4,7 @@ Source: Kamoi et al. 2023, "WiCE: Real-World Entailment for Claims in Wikipedia"
 Based on: data/entailment_retrieval/claim and subclaim (`label`, `supporting_sentences`, `claim`,
 `evidence`, `meta` with `id` and `claim_title`).
 
-Supported is true and not supported false; partially supported is no label.
+Supported is true and not supported false; partially supported is not a label.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ def _parents(network: _Network, where: str) -> tuple[list[list[int]], list[list[
 def _table(
     body: Sequence[_Token], states: int, parents: Sequence[tuple[str, ...]], where: str
 ) -> NDArray[np.float64]:
-    """Return P(state | states of the parents), a row per combination of these, the last fastest.
+    """Return P(state | states of the parents), a row per combination, the last parent fastest.
 
     A `default` is the row of every combination without a row.
     """
@@ -315,7 +315,7 @@ def _table(
         if default is None and len(rows) != combinations:
             missing = next(row for row in product(*parents) if row not in rows)
             raise InputError(
-                f"{where} has {len(rows)} of {_count(combinations)} rows; add that for "
+                f"{where} has {len(rows)} of {_count(combinations)} rows; add the row for "
                 f"({', '.join(missing)})"
             )
         whole = np.empty((combinations, states))
@@ -354,7 +354,7 @@ def _numbers(tokens: Sequence[_Token], count: int, where: str) -> list[float]:
         numbers.append(probability)
     if len(numbers) != count:
         raise InputError(
-            f"{where} has {counted(len(numbers), 'number')}; its states ask for {_count(count)}"
+            f"{where} has {counted(len(numbers), 'number')}; its states require {_count(count)}"
         )
     return numbers
 

@@ -369,7 +369,7 @@ class SidecarNames:
         """Return the names of the states of each variable, or numbers; None if no variable has any.
 
         Raises:
-            InputError: if the number of a variable's states differs from that of its names.
+            InputError: if a variable has more or fewer names of states than states.
         """
         if not any(self.states):
             return None

@@ -316,7 +316,7 @@ _BINARY_FILES: Mapping[bytes, tuple[str, str]] = MappingProxyType(
         bytes(12) + b"\xc2\xea\x81\x60": ("a SAS file", "pandas.read_sas(FILE)"),
         **dict.fromkeys(
             [bytes((0x80, protocol)) for protocol in range(2, 6)],
-            ("a pickle of Python, which can run what it likes", "pandas.read_pickle(FILE)"),
+            ("a Python pickle, which can run arbitrary code", "pandas.read_pickle(FILE)"),
         ),
     }
 )
@@ -475,9 +475,9 @@ def system_advice(error: OSError, otherwise: str) -> str:
 
 _ADVICE = MappingProxyType(
     {
-        errno.EMFILE: "close what else this process has open, or allow more files: ulimit -n 4096",
+        errno.EMFILE: "close other files of this process, or allow more: ulimit -n 4096",
         errno.ENFILE: "close other programs, which have too many files open",
-        errno.ENOMEM: "close other programs, which take the memory",
+        errno.ENOMEM: "close other programs to free memory",
         errno.EACCES: "check its rights and those of its folders",
         errno.EPERM: "check its rights and those of its folders",
         errno.ENOTDIR: "check the path: a part of it is a file and no folder",
@@ -488,8 +488,8 @@ _ADVICE = MappingProxyType(
         errno.EDQUOT: "free some space of your quota, or write to another disk",
         errno.EFBIG: "write to a disk, or with a limit (ulimit -f), that allows larger files",
         errno.EROFS: "write to another disk: this one can only be read",
-        errno.EIO: "check the disk, which does not work",
-        errno.ESTALE: "check the network's disk, and try again",
+        errno.EIO: "check the disk, which is faulty",
+        errno.ESTALE: "check the network drive, and try again",
     }
 )
 

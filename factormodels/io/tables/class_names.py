@@ -365,7 +365,7 @@ def _named(value: Any, names: Any, where: str, column: str) -> Any:
         if isinstance(value, str) and value.strip() in ("", "-1"):
             return None
         raise InputError(
-            f"{where}, column {column!r}: {shown(value)} is none of the classes that are stated "
+            f"{where}, column {column!r}: {shown(value)} is not one of the stated classes "
             f"({_listed(names)}); correct the value or the names"
         )
     return names[number]

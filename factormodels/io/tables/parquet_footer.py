@@ -63,7 +63,9 @@ class _Reader:
         return (word >> 1) ^ -(word & 1)
 
     def fields(self, wanted: int) -> Iterator[None]:
-        """Stop at each field with a given number in a structure, whose value the caller reads."""
+        """Yield at each field with a given number in a structure, whose value the caller then
+        reads.
+        """
         number = 0
         while header := self._byte():
             number = number + (header >> 4) if header >> 4 else self.number()
@@ -73,7 +75,7 @@ class _Reader:
                 self._skip(header & 15)
 
     def elements(self) -> Iterator[None]:
-        """Stop at each element of a list, which the caller reads."""
+        """Yield at each element of a list; the caller then reads it."""
         count, _ = self._list()
         for _ in range(count):
             yield

@@ -293,7 +293,7 @@ def strictly(records: Iterable[Record]) -> Iterator[Record]:
 
 
 class _WideLine(csv.Error):
-    """A line has more cells than values are allowed; raised before they are made."""
+    """Raised for a line with more cells than the limit on values, before the cells are made."""
 
     def __init__(self, cells: int) -> None:
         super().__init__(f"it has {counted(cells, 'cell')}")
@@ -312,7 +312,7 @@ def _reader(text: str) -> Any:
 
 
 def _lines(text: str, delimiter: str) -> Iterator[str]:
-    """Yield the lines of a table, of each of which `csv.reader` makes a list."""
+    """Yield the lines of a table, each of which `csv.reader` turns into a list."""
     for line in io.StringIO(text, newline=""):
         if (cells := line.count(delimiter) + 1) > most_values():
             raise _WideLine(cells)

@@ -253,7 +253,7 @@ def test_a_calibrator_that_was_saved_keeps_the_same_claims(tmp_path: Path, guara
     [
         (lambda c: c.update(format="judge"), "this is not a calibrator; give the file that"),
         (lambda c: c.update(version=2), "a calibrator of version 2; this release reads version 1"),
-        (lambda c: c.update(precision=0.8), "the digest is not that of the content"),
+        (lambda c: c.update(precision=0.8), "the digest does not match the content"),
         (lambda c: c.update(precision=0), "key 'precision': 0 is not above 0"),
         (lambda c: c.update(confidence=None), "key 'confidence': None is not a number between"),
         (lambda c: c.update(guarantee="coherent"), "key 'precision': 0.9 is not 1"),

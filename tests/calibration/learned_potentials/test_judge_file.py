@@ -216,7 +216,7 @@ def test_an_edit_is_noticed_and_accepted_without_the_digest(tmp_path: Path) -> N
     weight = json.loads(line.strip().rstrip(","))["weight"]
     text = "".join(lines).replace(f'"weight": {weight!r}', '"weight": 0.25', 1)
     path.write_text(text, "utf-8")
-    refused("the digest is not that of the content", read_judge, path)
+    refused("the digest does not match the content", read_judge, path)
     path.write_text("".join(line for line in text.splitlines(keepends=True)
                             if '"digest"' not in line), "utf-8")  # fmt: skip
     edited = read_judge(path)

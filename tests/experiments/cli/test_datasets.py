@@ -91,7 +91,7 @@ def test_every_wrong_line_is_reported(folder: Path) -> None:
 def test_an_impossible_check_is_one_sentence(folder: Path) -> None:
     lines(folder, "odd.jsonl", {"claims_list": [], "response": "x", "modell": "y"})
     result = invoke("datasets", "odd.jsonl", code=1)
-    assert "of no known format" in result.stdout
+    assert "its format is unknown" in result.stdout
     assert "the nearest is fastfact-bench, of which it lacks claims_lst" in result.stdout
     forced = invoke("datasets", "odd.jsonl", "--format", "fastfact-bench", code=1)
     assert "the key" in forced.stdout

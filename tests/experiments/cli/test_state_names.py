@@ -149,7 +149,7 @@ def test_wrong_names_are_refused() -> None:
     for names, message in (
         ([("no", "yes")], "for 1 of 2 variables"),
         ([("no", "yes"), ("on",)], "do not name them"),
-        ([("no", "no"), ("off", "on")], "two states of one name"),
+        ([("no", "no"), ("off", "on")], "two states with the same name"),
     ):
         refused(message, FactorGraph.from_factors, [2, 2], TABLES, state_names=names)
 

@@ -94,7 +94,7 @@ def test_rows_that_repeat_a_claim_are_reported_and_counted_once(tmp_path: Path) 
     path = written(tmp_path / "t.csv", *rows, head=f"model,{HEAD}")
     scores = score(path, **QUICK)
     assert briers(scores) == {"m": pytest.approx(BRIER), "k": pytest.approx(BRIER)}
-    message = "1 row repeats a claim of a row before (line 10): the claim is counted once."
+    message = "1 row repeats a claim of an earlier row (line 10): the claim is counted once."
     assert message in scores.sentences
     assert not any("not tested" in sentence for sentence in scores.sentences)
     path = written(tmp_path / "t.csv", *ROWS, *ROWS[:2])
@@ -168,7 +168,7 @@ def test_self_knowledge_has_the_same_rule(tmp_path: Path) -> None:
     rows = ["u,u1,yes,1", "u,u2,no,0", "u,u1,yes,1"]
     measured = self_knowledge(written(tmp_path / "t.csv", *rows, head=head), n_bootstrap=20)
     assert any(
-        "1 row repeats a claim of a row before (line 4)" in sentence
+        "1 row repeats a claim of an earlier row (line 4)" in sentence
         for sentence in measured.sentences
     )
     assert measured["test"]["n_claims"].tolist() == [2]

@@ -332,7 +332,7 @@ def test_an_edited_correction_is_refused_or_named(folder: Path) -> None:
     learned_file()
     text = (folder / "c.json").read_text(encoding="utf-8")
     (folder / "c.json").write_text(text.replace("-3.0", "3.0"), encoding="utf-8")
-    refused("c.json: the digest is not that of the content", read_correction, "c.json")
+    refused("c.json: the digest does not match the content", read_correction, "c.json")
     unsigned = {key: value for key, value in json.loads(text).items() if key != "digest"}
     (folder / "c.json").write_text(json.dumps(unsigned), encoding="utf-8")
     findings = asked_of(biased, relation_correction="c.json")

@@ -103,7 +103,7 @@ def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
             "demo.yaml: line [0-9]+, column [0-9]+: .*; correct the YAML",
         ),
         ("system: Judge.", "system: " + "[" * 5_000, "nested more than 50 deep"),
-        ("system: Judge.", "system: &a [*a]", "an alias refers to what contains it"),
+        ("system: Judge.", "system: &a [*a]", "an alias refers to a value that contains it"),
         ("system: Judge.", "system: Judge.\nsystem: Twice.", "the key 'system' is given twice"),
         ("system: Judge.", "system: 0.5", "'system' is 0.5; give text"),
         ("fields: {claim: One., source: Two.}", "fields: 0.5", "'fields' is 0.5; give a text"),

@@ -36,7 +36,7 @@ def test_a_blank_cell_names_nothing(value: Any) -> None:
 def test_ditto_marks_and_other_punctuation_name_nothing(value: str) -> None:
     assert cell_name(value) == ""
     refusal = refused(
-        "is no name, so that its row belongs to no claim", required_name, value, "t", "claim"
+        "is not a name, so that its row belongs to no claim", required_name, value, "t", "claim"
     )
     assert value in refusal
 
@@ -72,7 +72,7 @@ def test_rows_that_agree_are_counted_and_named() -> None:
     repeated = repeated_rows(given, alike=False, advice="keep one")
     assert repeated == [2, 3]
     assert repeated_remark(given, repeated) == (
-        "2 rows repeat a claim of a row before (line 4, line 5): the claim is counted once."
+        "2 rows repeat a claim of an earlier row (line 4, line 5): the claim is counted once."
     )
     assert repeated_rows(given, alike=True, advice="keep one") == []
     assert repeated_remark(given, []) == ""

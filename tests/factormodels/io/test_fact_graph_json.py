@@ -251,7 +251,7 @@ def test_a_kind_that_its_distribution_contradicts_is_refused() -> None:
         "distribution": {"entailment": 0.1, "contradiction": 0.8, "neutral": 0.1},
     }
     refused(
-        r"edges\[0\].*is entailment, and its distribution says contradiction",
+        r"edges\[0\].*is entailment, but its distribution favors contradiction",
         parse_fact_graph,
         {"nodes": nodes, "edges": [edge]},
         "g",

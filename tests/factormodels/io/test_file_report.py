@@ -183,7 +183,7 @@ def test_missing_answers_are_counted(tmp_path: Path) -> None:
 def test_passages_belong_beside_biographies(tmp_path: Path) -> None:
     lines_file(tmp_path, [FACTSCORE], "bios.jsonl")
     ((alone,), _) = check_paths([tmp_path])
-    assert "companion: no file of factscore-passages was checked along" in alone.missing
+    assert "companion: no file of factscore-passages was checked with it" in alone.missing
     lines_file(tmp_path, [PASSAGES], "passages.jsonl")
     (bios, passages), _ = check_paths([tmp_path])
     assert bios.missing[-1] == "companion: 3 of 3 atoms have no line of factscore-passages"
@@ -233,7 +233,7 @@ def test_folders_are_looked_through(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "LICENSE").write_text("x", encoding="utf-8")
-    refused("the folder holds no file of data", check_paths, [tmp_path])
+    refused("the folder contains no data file", check_paths, [tmp_path])
     whole = written(tmp_path, table(UNLI), "data.csv").read_bytes()
     (inner / "b.csv.gz").write_bytes(gzip.compress(whole))
     reports, passed = check_paths([tmp_path, tmp_path / "data.csv"])

@@ -175,7 +175,7 @@ def test_neutral_has_what_the_other_two_leave(
     assert [
         relation.distribution[-1] for relation in graph.relations if relation.distribution
     ] == pytest.approx([0.1, 0.05, 0.4, 0.0])
-    assert "neutral has what" in caplog.text
+    assert "1 minus those of entailment" in caplog.text
 
 
 def test_a_neutral_share_may_be_called_nei(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ REFUSED = {
     "{1: a, '1': b}": "the key '1' is given twice",
     "{true: a, 'true': b}": "the key 'true' is given twice",
     "? [a]\n: 1": "unhashable key",
-    "&a [*a]": "an alias refers to what contains it",
+    "&a [*a]": "an alias refers to a value that contains it",
     "[" * 100_000: "nested more than 50 deep",
     "{a: " * 100_000: "nested more than 50 deep",
     "- " * 100_000: "nested more than 50 deep",

@@ -156,9 +156,7 @@ def test_unfaithful_subclaims_need_faithful_ones_beside_them() -> None:
     relations = TableRelations({(source, "A."): 0.9, (source, "B."): 0.8})
     assert texts_of(select(given, Core(relations, share=0.8)).chosen) == ["A.", "B."]
     assert len(select(given, Core(relations, share=0.6)).chosen) == 3
-    refused(
-        "does not say the sentence it is from", select, claims("A."), Core(relations, share=0.6)
-    )
+    refused("has no source sentence", select, claims("A."), Core(relations, share=0.6))
 
 
 def test_a_cache_asks_each_pair_once_in_batches() -> None:

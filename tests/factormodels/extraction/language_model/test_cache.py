@@ -340,7 +340,7 @@ def test_a_cache_that_is_damaged_behind_its_header_is_named(damage: bytes, tmp_p
         refused(r"c\.sqlite: the entry 0{12} cannot be read \(.+\); give another", cache.get, key)
         refused(r"c\.sqlite: the failure of 0{12} cannot be read", cache.failure, key)
         refused(r"c\.sqlite: its answers cannot be counted", len, cache)
-        refused(r"c\.sqlite: what models lack cannot be read", cache.lacking, "m")
+        refused(r"c\.sqlite: the parameters that models lack cannot be read", cache.lacking, "m")
         full = r"c\.sqlite: an answer cannot be stored"
         refused(full, cache.put, cache_key("m", REQUEST), "m", REQUEST, ANSWER)
         refused(r"c\.sqlite: the failure of 0{12} cannot be", cache.note_failure, key, None)

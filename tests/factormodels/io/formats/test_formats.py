@@ -235,7 +235,7 @@ def test_missing_contents_of_a_file_are_reported(
 
 def test_ids_are_unique_and_formats_named(tmp_path: Path) -> None:
     path = written(tmp_path, lines(ELI5, ELI5))
-    refused("line 2: the id '5l' is another prompt's too", read_prompts, path)
+    refused("line 2: the id '5l' belongs to another prompt too", read_prompts, path)
     refused(r"'longfacts' is unknown \(did you mean 'longf", format_named, "longfacts")
     path = written(tmp_path, "one,two\n1,2\n", "x.csv")
     refused("neither JSON nor a table of a known dataset", read_prompts, path)

@@ -339,7 +339,7 @@ def test_a_file_of_statistics_is_called_by_its_name(suffix: str, tmp_path: Path)
         frame.to_orc(path)
     else:
         frame.to_pickle(path)
-    kinds = {"dta": "a Stata file", "orc": "an ORC file", "pkl": "a pickle"}
+    kinds = {"dta": "a Stata file", "orc": "an ORC file", "pkl": "a Python pickle"}
     refused((kinds[suffix], "to_parquet"), read_table, path)
 
 
@@ -356,7 +356,7 @@ def test_invalid_classes_and_lists_of_names_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(with_features(FEATURES, [*ROWS, {**ROWS[0], "label": 2}]), path)
     refused(
-        r"t.parquet, row 5, column 'label': 2 is none of the classes .*0 = 'Supported', 1",
+        r"t.parquet, row 5, column 'label': 2 is not one of the stated .*0 = 'Supported', 1",
         *(read_table, path),
     )
     for names in ([], ["a", "a"], "ab", [["a"], ["b"]]):
