@@ -287,7 +287,7 @@ def missing_relations(graph: FactGraph) -> int:
 
 
 def made_neutral(graph: FactGraph) -> int:
-    """Return the number of relations that were made neutral without a distribution that shows it."""
+    """Return the number of relations made neutral without a distribution that shows it."""
     if any(shares is not None for shares in graph.column("relations", "distribution")):
         return 0
     return int(graph.metadata.get(METADATA_KEY, {}).get("made_neutral", 0))
