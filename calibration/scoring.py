@@ -24,7 +24,7 @@ from calibration.forecasts import LOGIT_CLIP, Extremes, logit_clip
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, remark_unlabeled
-from calibration.scores.coverage import COVERS
+from calibration.scores.coverage import COVERS, FEWEST_RESPONSES
 from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
 from calibration.scores.estimates import (
     estimates_of,
@@ -39,10 +39,18 @@ from calibration.significance.comparison import (
     PairedTest,
     check_alternative,
     compare_judged,
+    least_p_value,
     paired_test_named,
     resamples_used,
 )
-from calibration.significance.corrections import Correction, adjust, stars
+from calibration.significance.corrections import (
+    Correction,
+    adjust,
+    least_corrected,
+    stars,
+    stars_legend,
+    unattainable_stars,
+)
 from calibration.significance.outcome import Alternative
 from calibration.tabular import Tabular
 from calibration.validation import is_missing, member_named, whole_number
@@ -401,7 +409,7 @@ def score(
         if isinstance(paired, str):
             remarks.append(paired)
         else:
-            remarks += _left_out(same_data, paired)
+            remarks += _left_out(same_data, paired, unlabeled)
             sides = {
                 name: judged[name]
                 if part is inputs[name]
@@ -460,6 +468,12 @@ class _Given:
             for each in (self.p, self.y, self.responses, self.folds, self.weights)
         )
         return _Given(p, y, responses, folds, weights)
+
+    def n_usable(self, unlabeled: str) -> int:
+        """Number of claims that scores and tests use under a policy for missing labels."""
+        if unlabeled != LabelPolicy.EXCLUDE or self.y is None:
+            return len(self.p)
+        return sum(not is_missing(each) for each in self.y)
 
     def keys(self) -> list[tuple[Hashable, Hashable]]:
         """(response, claim) of every row; claims without ids are numbered within their response."""
@@ -555,14 +569,19 @@ def _stars_note(
     if correction is None:
         return "P-values are not corrected, so that none is marked."
     side = "two-sided" if alternative == Alternative.TWO_SIDED else "one-sided"
-    used = resamples_used(test, len(reference.grouping.responses), n_resamples)
+    n_responses = len(reference.grouping.responses)
+    used = resamples_used(test, n_responses, n_resamples)
+    least = least_corrected(
+        least_p_value(test, n_responses, used, alternative), n_comparisons, correction
+    )
+    legend, missing = stars_legend(least), unattainable_stars(least)
     drawn = "swaps" if test is PairedTest.PERMUTATION else "replicates"
-    times = f" ({used:,} {drawn})" if used else ""
+    few = f", too few for {missing}" if legend and missing else ""
+    times = f" ({used:,} {drawn}{few})" if used else ""
     compared = counted(n_comparisons, "comparison")
     return (
-        f"* p < 0.05, ** p < 0.01, *** p < 0.001 against {base}, {side} {test} "
-        f"tests{times} paired by response, corrected over {compared} "
-        f"({correction})."
+        f"{legend or 'No star is possible'} against {base}, {side} {test} tests{times} paired by "
+        f"response, corrected over {compared}, shown or not ({correction})."
     )
 
 
@@ -802,15 +821,18 @@ def _check_once(name: str, keys: Sequence[Hashable], remedy: str) -> None:
         raise InputError(f"model {name!r} has a claim twice; {remedy}")
 
 
-def _left_out(inputs: Mapping[str, _Given], paired: Mapping[str, _Given]) -> list[str]:
+def _left_out(
+    inputs: Mapping[str, _Given], paired: Mapping[str, _Given], unlabeled: str
+) -> list[str]:
     """Remark for models that are compared on fewer claims than some of them have."""
-    shared = len(next(iter(paired.values())).p)
-    if all(len(part.p) == shared for part in inputs.values()):
+    common = next(iter(paired.values()))
+    if all(len(part.p) == len(common.p) for part in inputs.values()):
         return []
-    of_each = ", ".join(f"{len(part.p):,} of {name}" for name, part in inputs.items())
-    return [
-        f"Models are tested on the {counted(shared, 'claim')} that all of them have, of {of_each}."
-    ]
+    of_each = ", ".join(f"{part.n_usable(unlabeled):,} of {name}" for name, part in inputs.items())
+    all_count = all(part.n_usable(unlabeled) == len(part.p) for part in inputs.values())
+    labeled = "" if all_count else "labeled "
+    shared = counted(common.n_usable(unlabeled), f"{labeled}claim")
+    return [f"Models are tested on the {shared} that all of them have, of {of_each}."]
 
 
 def _remarks(
@@ -825,6 +847,13 @@ def _remarks(
     if intervals is not None:
         unit = "responses" if clustered else "claims, taken as independent"
         remarks.append(f"In brackets: {100 * intervals.level:g}% intervals over {unit}.")
+        n_responses = min(each.n_responses for each in models)
+        if 0 < n_responses < FEWEST_RESPONSES:
+            few = counted(n_responses, unit.partition(",")[0].removesuffix("s"))
+            remarks.append(
+                f"Labels are of {few}: with fewer than {FEWEST_RESPONSES} no interval or test is "
+                "reliable."
+            )
     if any(estimate.value > estimate.upper for each in models for estimate in each.scores.values()):
         remarks.append(ABOVE_INTERVAL)
     if any(

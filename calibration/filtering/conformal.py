@@ -278,6 +278,30 @@ class HeldOut:
     empty: float
     n_splits: int
 
+    @property
+    def reached_nonempty(self) -> float:
+        """Share with the target precision among responses of which a claim is kept; nan if none.
+
+        An empty response counts as having every precision, so it is subtracted from both counts.
+        """
+        return _without_empty(self.reached, self.empty)
+
+    @property
+    def faultless_nonempty(self) -> float:
+        """Share without a false claim among responses of which a claim is kept; nan if none."""
+        return _without_empty(self.faultless, self.empty)
+
+    @property
+    def precision_nonempty(self) -> float:
+        """Mean precision of responses of which a claim is kept; nan if there are none."""
+        return _without_empty(self.precision, self.empty)
+
+
+def _without_empty(mean: float, empty: float) -> float:
+    """Mean over the responses that are not empty, from that over all, where empty ones count 1."""
+    left = 1 - empty
+    return math.nan if left < _SLACK else min(1.0, max(0.0, (mean - empty) / left))
+
 
 def held_out(
     p: ArrayLike, y: Any, responses: Any, *, n_splits: int = 200, seed: int = 0, **filtering: Any

@@ -109,6 +109,25 @@ def resamples_used(kind: PairedTest, n_responses: int, asked: int) -> int:
     return asked if kind is PairedTest.BOOTSTRAP else swaps(n_responses, asked)[0]
 
 
+def least_p_value(kind: PairedTest, n_responses: int, used: int, alternative: str) -> float:
+    """Smallest p-value that a test can have.
+
+    An exact permutation test counts the data themselves and, two-sided, all responses swapped.
+    Other resampling adds 1 to both counts.
+
+    Args:
+        kind: the test.
+        n_responses: number of responses.
+        used: number of swaps or replicates, as `resamples_used` returns it.
+        alternative: ``two-sided``, or one-sided.
+    """
+    if kind is PairedTest.T:
+        return 0.0
+    if kind is PairedTest.PERMUTATION and used == 2**n_responses:
+        return (2 if alternative == Alternative.TWO_SIDED else 1) / used
+    return 1 / (used + 1)
+
+
 def _p_values(
     first: JudgedClaims,
     second: JudgedClaims,

@@ -70,6 +70,33 @@ def _benjamini_hochberg(values: Floats) -> Floats:
     return np.minimum(corrected, 1.0)
 
 
+def least_corrected(least: float, n_tests: int, method: str = Correction.HOLM) -> float:
+    """Smallest corrected p-value that tests with a smallest p-value of `least` can have.
+
+    Args:
+        least: smallest p-value that the resamples of a test allow.
+        n_tests: number of tests that are corrected together.
+        method: ``holm`` or ``benjamini-hochberg``.
+
+    Raises:
+        InputError: for an unknown method.
+    """
+    chosen = member_named(Correction, method, "correction")
+    # Under Benjamini and Hochberg, n_tests equal p-values stay as they are.
+    return min(1.0, least * (n_tests if chosen is Correction.HOLM else 1))
+
+
+def stars_legend(least: float) -> str:
+    """Meaning of the stars that corrected p-values of `least` and more can have; "" for none."""
+    shown = [f"{mark} p < {bound:g}" for bound, mark in reversed(STARS) if least < bound]
+    return ", ".join(shown)
+
+
+def unattainable_stars(least: float) -> str:
+    """Stars that corrected p-values of `least` and more cannot have, the shortest first."""
+    return " and ".join(mark for bound, mark in reversed(STARS) if least >= bound)
+
+
 def stars(corrected: float) -> str:
     """Stars for a corrected p-value: *** below 0.001, ** below 0.01, * below 0.05."""
     return next((mark for bound, mark in STARS if corrected < bound), "")

@@ -54,7 +54,7 @@ from experiments.evaluators.display.assess_tables import (
     stage_remarks,
     summary_table,
 )
-from experiments.evaluators.display.assessed_page import listed_responses
+from experiments.evaluators.display.assessed_page import listed_responses, relation_cautions
 from experiments.evaluators.estimate import estimate, probe_estimates
 from experiments.evaluators.probe_first import (
     FirstProbe,
@@ -348,6 +348,7 @@ def _findings(
     findings = Findings(
         source=loaded.source,
         sentences=(
+            *relation_cautions(batch.graphs),
             *loaded.remarks,
             *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),

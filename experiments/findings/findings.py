@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,8 @@ from factormodels.io.source.files import (
     write_text,
 )
 from factormodels.object_repr import Preview, Previewed
+
+logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,8 +166,7 @@ class Findings(Previewed):
         known = dict.fromkeys(column.names for column in columns if is_right(column))
         for name in chosen:
             if not any(name in called for called in known):
-                options = dict.fromkeys(first for first, _ in known)
-                raise InputError(unknown_name(f"the column {name!r}", name, options))
+                raise InputError(self._unknown_column(name, (first for first, _ in known)))
         tables = {name: presented(table, names, chosen) for name, table in self.tables.items()}
         if not names:
             return replace(self, tables=tables)
@@ -178,6 +180,26 @@ class Findings(Previewed):
         sentences = tuple(map(in_prose, self.sentences))
         return replace(self, tables=tables, sentences=sentences, draw=draw)
 
+    def _unknown_column(self, name: str, known: Iterable[str]) -> str:
+        """Return the message for a column that no table has, with the option that computes it."""
+        if "scores" in self.settings:
+            from calibration.scores.registry import REGISTRY
+
+            given = {title.casefold(): each for each, score in REGISTRY.items()
+                     for title in (each, score.title, score.column) if title}  # fmt: skip
+            if score := given.get(name.casefold()):
+                return f"the score {name!r} was not computed; add {score} to --scores"
+        return unknown_name(f"the column {name!r}", name, known)
+
+    def _for_readers(self, rename: Mapping[str, str], show: Sequence[str] | str) -> Findings:
+        """Findings with renamed names and chosen columns, as `presented`; a warning for names."""
+        chosen = show.split(",") if isinstance(show, str) else show
+        if not rename and not chosen:
+            return self
+        for name in self.names_without_place(rename):
+            logger.warning("rename: nothing is called %r; names are compared as whole words", name)
+        return self.presented(rename, [name.strip() for name in chosen])
+
     def names_without_place(self, names: Iterable[str]) -> list[str]:
         """Return the names that no table and no sentence contains as whole words."""
         texts = [*self.sentences, *chain.from_iterable(map(texts_of, self.tables.values()))]
@@ -190,7 +212,14 @@ class Findings(Previewed):
         drawn = Artifacts(self.tables, self.draw(), self.sentences).with_points()
         return replace(self, sentences=drawn.remarks, draw=lambda: drawn.figures)
 
-    def save(self, folder: str | os.PathLike[str], *, venue: str = DEFAULT_VENUE) -> list[Path]:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        venue: str = DEFAULT_VENUE,
+        rename: Mapping[str, str] = MappingProxyType({}),
+        show: Sequence[str] | str = (),
+    ) -> list[Path]:
         """Write tables (CSV, LaTeX, Markdown), figures, texts, graphs and findings.json.
 
         Args:
@@ -198,24 +227,27 @@ class Findings(Previewed):
                 suffix says what it holds: the first table (.csv, .parquet, .tex, .md), the
                 responses or else the rows of the first table (.jsonl), or `as_json` (.json).
             venue: what LaTeX tables and figures fit, as `venue_named` takes it.
+            rename: what readers call models, data and so on, as in `presented`.
+            show: columns of numbers that tables show, in this order, as a list or with commas.
 
         Returns:
             The files.
 
         Raises:
             InputError: if the folder or file cannot be made or written, nothing of that kind was
-                found, or the venue is unknown.
+                found, the venue is unknown, or no table has a column of `show`.
         """
         target = Path(folder)
         with options_as_arguments():
             printed = venue_named(venue)
             form = check_destination(target)
+            shown = self._for_readers(rename, show)
         if form:
-            self._write_one(target, form, printed)
+            shown._write_one(target, form, printed)
             return [target]
         # Inside, because the folder may be the only one that can be written, or a disk of its own.
         with results_folder(target), unfinished_folder(target, inside=True) as unfinished:
-            complete = self.with_figures()
+            complete = shown.with_figures()
             artifacts = Artifacts(complete.tables, complete.draw(), complete.sentences)
             paths = list(write_artifacts(artifacts, unfinished, self.origin, printed))
             paths.append(unfinished / "findings.json")
@@ -253,16 +285,30 @@ class Findings(Previewed):
 
             write_text(path, latex(table, path.stem, comments, venue))
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        rename: Mapping[str, str] = MappingProxyType({}),
+        show: Sequence[str] | str = (),
+    ) -> Path:
         """Write all of it as one page for a browser, which needs no network.
 
+        Args:
+            path: the page.
+            rename: what readers call models, data and so on, as in `presented`.
+            show: columns of numbers that tables show, as in `save`.
+
         Raises:
-            InputError: if the file cannot be written.
+            InputError: if the file cannot be written, or no table has a column of `show`.
         """
         from experiments.findings.page import findings_page, write_page
 
         target = Path(path)
-        write_page(target, findings_page(self.with_figures()) if self.page is None else self.page)
+        with options_as_arguments():
+            shown = self._for_readers(rename, show)
+        page = findings_page(shown.with_figures()) if shown.page is None else shown.page
+        write_page(target, page)
         return target
 
     def as_json(self) -> str:

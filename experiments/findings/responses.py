@@ -180,6 +180,8 @@ class ListedResponses:
         compared: whether means are over the claims judged by every answer that judged any claim of
             the response, as in an assessment; otherwise each answer's mean is over the claims that
             it judged.
+        lead: sentences on how the answers came about, for the head of the page.
+        cautions: sentences of that kind that a reader must know before the first number.
     """
 
     answers: tuple[ListedJudge, ...]
@@ -192,6 +194,8 @@ class ListedResponses:
     more: str = ""
     n_judges: int = 0
     compared: bool = False
+    lead: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     @property
     def n_claims(self) -> int:

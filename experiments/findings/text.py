@@ -46,6 +46,12 @@ def p_value(value: float | None) -> str:
     return "<0.001" if value is not None and value < 0.001 else number(value)
 
 
+def p_equals(value: float | None) -> str:
+    """A p-value in a sentence: "p = 0.031", or "p < 0.001"."""
+    text = p_value(value)
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
 def interval(lower: float | None, upper: float | None, digits: int = 3) -> str:
     """An interval with a fixed number of decimals, or `ABSENT` if it has no ends."""
     ends = (number(lower, digits), number(upper, digits))

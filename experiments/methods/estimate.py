@@ -64,7 +64,7 @@ from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
 from experiments.findings.table import ENDS, Table, columns_as, data_frame, named, text_columns
-from experiments.findings.text import interval, number, some_of
+from experiments.findings.text import interval, number, p_equals, some_of
 from experiments.progress import tell
 from experiments.settings import USUAL, ColumnNames, Files, Names, Numbers, Option, front_door
 from experiments.settings.limits import DrawnSettings, KPolicy
@@ -917,7 +917,7 @@ def _unlike(claims: _Claims) -> list[str]:
             sentences.append(
                 f"The labeled {what} are not like all: their mean {name} is "
                 f"{number(compared.labeled)}, and of all {number(compared.overall)} "
-                f"(p = {number(compared.p_value)}). Estimates suppose a random sample."
+                f"({p_equals(compared.p_value)}). Estimates suppose a random sample."
             )
     return sentences
 

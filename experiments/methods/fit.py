@@ -45,7 +45,7 @@ from experiments.columns.user_columns import UserTable, read_user_table
 from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame, named
-from experiments.findings.text import interval, number, some_of
+from experiments.findings.text import interval, number, p_value, some_of
 from experiments.methods.estimate import EstimateSettings, estimates_by_judges
 from experiments.methods.learned_judge import folds_sentence
 from experiments.methods.relation_fit import fitted_relations
@@ -807,8 +807,9 @@ def _shift_table(shift: Shift) -> Table:
     return Table(
         data_frame([{**asdict(shift), "status": shift.status.value.replace("_", " ")}]),
         columns_as(
-            "distance:3[] | p_value:3 p | share:3± weight of true claims | "
-            "old_share:3 share learned from | n_responses:0 responses | status evidence"
+            "distance:3[] | p_value> p | share:3± weight of true claims | "
+            "old_share:3 share learned from | n_responses:0 responses | status evidence",
+            p_value=p_value,
         ),
         "Test of the learned distribution of evidence on these data.",
         note="Distance: largest difference of two distribution functions of log odds, 0 to 1; p is "

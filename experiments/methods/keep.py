@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,7 +22,7 @@ from experiments.columns.options import TaughtSettings
 from experiments.columns.sources import name_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.findings.text import number, p_value, some_of
+from experiments.findings.text import ABSENT, number, p_equals, some_of
 from experiments.methods.kept_answers import SUFFIXES, written_answers
 from experiments.methods.scored_claims import (
     ScoreColumns,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from experiments.columns.sources import Data
 
 _SUSPECT = 0.05
-"""P values below it say that new responses are unlike the labeled ones."""
+"""Level of the tests, all together, that new responses are as the labeled ones."""
 
 _IN_FILE = (
     *("precision", "confidence", "guarantee", "choosing", "splits", "seed", "by", "depends"),
@@ -365,13 +366,16 @@ def _groups_table(calibrator: Calibrator, claims: pd.DataFrame | None = None) ->
                 "needed": chosen.promise.fewest_responses,
                 "threshold": chosen.threshold,
                 "promised": np.nan if trial is None else _promised_share(trial, chosen.guarantee),
+                "promised_nonempty": (
+                    np.nan if trial is None else _promised_nonempty(trial, chosen.guarantee)
+                ),
                 "kept_halves": np.nan if trial is None else trial.kept,
             }
         )
     columns = (
         "group | labeled:0 | needed:0 | threshold:3 | "
         f"promised:3 {_PROMISED[calibrator.promise.guarantee]} on halves | "
-        "kept_halves:3 kept on halves"
+        "promised_nonempty:3 without empty ones | kept_halves:3 kept on halves"
     )
     frame = data_frame(rows)
     if claims is not None:
@@ -390,6 +394,10 @@ _PROMISED = {
 
 def _promised_share(trial: HeldOut, guarantee: Guarantee) -> float:
     return trial.precision if guarantee is Guarantee.MEAN else trial.reached
+
+
+def _promised_nonempty(trial: HeldOut, guarantee: Guarantee) -> float:
+    return trial.precision_nonempty if guarantee is Guarantee.MEAN else trial.reached_nonempty
 
 
 def _kept_by_group(claims: pd.DataFrame) -> pd.DataFrame:
@@ -461,17 +469,30 @@ def _tried(calibrator: Calibrator) -> str:
     if trial is None:
         return ""
     promise = calibrator.promise
-    faultless = f"{100 * trial.faultless:.1f}% of responses held no false claim"
+    some = trial.empty > 0
     if promise.guarantee is Guarantee.MEAN:
-        what = f"the mean precision was {number(trial.precision)}, {faultless}"
-    elif promise.precision == 1:
-        what = faultless
+        what = f"the mean precision was {number(trial.precision)}"
+        what += f" ({number(trial.precision_nonempty)} without empty ones)" * some
+    elif promise.precision < 1:
+        what = f"{_with_nonempty(trial.reached, trial.reached_nonempty, some)} had the precision"
     else:
-        what = f"{100 * trial.reached:.1f}% of responses had the precision, {faultless}"
+        what = ""
+    faultless = _with_nonempty(trial.faultless, trial.faultless_nonempty, some)
+    parts = [part for part in (what, f"{faultless} held no false claim") if part]
     return (
-        f"On {trial.n_splits} random halves of the labeled responses {what}, "
+        f"On {trial.n_splits} random halves of the labeled responses {', '.join(parts)}, "
         f"{100 * trial.empty:.0f}% became empty, and {100 * trial.kept:.0f}% of claims were kept."
     )
+
+
+def _with_nonempty(share: float, nonempty: float, some: bool) -> str:
+    """A share of responses, and the same without empty ones if there are some."""
+    without = f" ({_percent(nonempty)} without empty ones)" if some else ""
+    return f"{_percent(share)} of responses{without}"
+
+
+def _percent(share: float) -> str:
+    return ABSENT if math.isnan(share) else f"{100 * share:.1f}%"
 
 
 def _chosen(calibrator: Calibrator) -> list[str]:
@@ -517,24 +538,20 @@ def _unknown_groups(calibrator: Calibrator, fresh: ScoredTable) -> list[str]:
 
 
 def _alike(calibrator: Calibrator, fresh: ScoredTable) -> str:
+    """Sentence on the tests that new responses are as the labeled ones; empty without a test."""
     alike = calibrator.exchangeability(fresh.claims)
     if not alike:
         return ""
     group, name = min(alike, key=alike.__getitem__)
     least = alike[group, name]
     where = f" of group {group_name(group)!r}" if group else ""
+    how = f"{p_equals(least)}, Kolmogorov-Smirnov, corrected over {counted(len(alike), 'test')}"
     if least < _SUSPECT:
         return (
-            f"The new responses{where} are unlike the labeled ones in their {name} (p = "
-            f"{p_value(least)}, Kolmogorov and Smirnov, of {_counted_tests(len(alike))}): the "
-            "guarantee does not hold for them. Label some of them."
+            f"The new responses{where} are unlike the labeled ones in their {name} ({how}, level "
+            f"{_SUSPECT:g}): the guarantee does not hold for them. Label some of them."
         )
     return (
         "The guarantee is for responses exchangeable with the labeled ones. Nothing that can be "
-        f"seen without labels speaks against it ({name}{where}: p = {p_value(least)}), which does "
-        "not prove it."
+        f"seen without labels speaks against it ({name}{where}: {how}), which does not prove it."
     )
-
-
-def _counted_tests(n_tests: int) -> str:
-    return "three tests" if n_tests == 3 else f"{n_tests} tests"

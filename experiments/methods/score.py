@@ -44,7 +44,7 @@ from experiments.findings.table import (
     named,
     with_note,
 )
-from experiments.findings.text import interval, number
+from experiments.findings.text import interval, number, p_value
 from experiments.progress import tell
 from experiments.settings import USUAL, Files, Names, Option, front_door
 from experiments.settings.conventions import MeasureConventionSettings, note_of
@@ -437,7 +437,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     """Score probabilities against labels: any table, no graph needed.
 
     Shows a row per model: Brier with its CORP parts, log loss, AUROC, calibration error, slope and
-    intercept, accuracy and the area under risk against coverage, with intervals over responses;
+    intercept, accuracy and the area under the risk-coverage curve (AURC), with intervals;
     paired tests between models on all of them, corrected; reliability and risk-coverage diagrams.
     Columns with an obvious name are recognized, and the findings say which.
 
@@ -727,7 +727,7 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
     columns = (
         *(title, replace(difference, stars="stars")),
         *(columns_as("difference_coverage:2 covers") if measured else ()),
-        *columns_as("p_value:4 p | corrected:4"),
+        *columns_as("p_value> p | corrected>", p_value=p_value, corrected=p_value),
         *_reasons(rows),
     )
     return Table(
@@ -906,12 +906,13 @@ def _said(blocks: Sequence[_Block]) -> list[str]:
         f"{block.name}: {remark}" if block.name and "without a label" in remark else remark
         for block in blocks
         for remark in block.scored.remarks
-        if not remark.startswith(("In brackets", "*", ABOVE_INTERVAL, COVERS))
+        if remark != block.scored.stars_note or not block.scored.tested
+        if not remark.startswith(("In brackets", ABOVE_INTERVAL, COVERS))
     ]
 
 
 def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
-    """Reliability, and risk against coverage, of each data."""
+    """Reliability diagram and risk-coverage curve of each data."""
     from calibration.figures import risk_coverage_figure
 
     figures: dict[str, PaperFigure] = {}
@@ -931,7 +932,7 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
             for model, curve in risks.items()
             for row in curve.rows()
         ]
-        title = ": ".join(filter(None, ("Risk against coverage", of)))
+        title = ": ".join(filter(None, ("Risk-coverage curve", of)))
         same = all(len({round(risk, 9) for risk in curve.risk}) == 1 for curve in risks.values())
         figures[f"risk-coverage{suffix}"] = PaperFigure(
             risk_coverage_figure(risks),

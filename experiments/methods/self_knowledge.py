@@ -61,7 +61,7 @@ from experiments.findings.table import (
     named,
     text_columns,
 )
-from experiments.findings.text import number, p_value
+from experiments.findings.text import number, p_equals, p_value
 from experiments.methods.self_judged_claims import (
     AskSettings,
     ask_claims,
@@ -458,7 +458,7 @@ def _setting_names(table: JudgedTable, threshold: float | None) -> dict[Setting,
         what = "share of votes" if table.kind == "votes" else "confidence"
         how = f"{what} at least {threshold:g}"
     names = {setting: _joined(name, how) for setting, name in table.settings.items()}
-    return {setting: name or "setting not told" for setting, name in names.items()}
+    return {setting: name or "setting not stated" for setting, name in names.items()}
 
 
 def _of(group: _Group, setting: str) -> str:
@@ -763,8 +763,7 @@ def _verdict(group: _Group, setting: Setting, titles: Mapping[Setting, str]) -> 
     how = "exact test over responses" if exact else "McNemar's test clustered by response"
     if last["p_value"] == last["p_value"]:
         outcome = "is rejected" if last["p_value"] < SIGNIFICANT else "is not rejected"
-        p = "< 0.001" if last["p_value"] < 0.001 else f"= {last['p_value']:.3f}"
-        text += f"σ = F {outcome} ({how}, p {p})"
+        text += f"σ = F {outcome} ({how}, {p_equals(last['p_value'])})"
     else:
         text += "σ = F cannot be tested on one response"
     places = rows[:-1] if len(rows) > 2 else []

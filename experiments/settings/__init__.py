@@ -148,14 +148,25 @@ def _sentence(kind: type[Settings], error: ValidationError) -> str:
         return reason
     value = fault["input"]
     texts = value if isinstance(value, list) else [value]
-    shown = " ".join(text if isinstance(text, str) else repr(text) for text in texts)
+    shown = " ".join(map(_named, texts))
     subject = f"--{option_of(kind, field).name} {shown}"
     if mend := known_mend(fault):
+        if fault["type"] == "path_type" and hasattr(value, "save"):
+            mend += " of a file; `save` writes a result to one"
         return f"{subject}: {mend}"
     if fault["type"] == "literal_error":
         names = choices_of(kind.model_fields[field].annotation)
         return unknown_name(subject, fault["input"], names)
     return f"{subject}: {reason}"
+
+
+def _named(value: Any) -> str:
+    """Text of a given value: the text or number itself, and the type of any other object."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, int | float | os.PathLike | dict):
+        return repr(value)
+    return f"({type(value).__name__} object)"
 
 
 def choices_of(hint: Any) -> tuple[Any, ...]:

@@ -164,7 +164,8 @@ def note_of(conventions: Conventions, names: Sequence[str]) -> str:
         ),
         "",
     )
-    whose = {"": "", "paper": " of the paper"}.get(preset, f" of {preset}")
+    paper = " of FactReasoner's paper (Marinescu et al. 2025)"
+    whose = {"": "", "paper": paper}.get(preset, f" of {preset}")
     meanings = ", ".join(meaning_of(name, value) for name, value in values.items())
     return f"Conventions{whose}: {meanings}."
 

@@ -59,10 +59,11 @@ def kept_claims(
     frame = data_frame(rows)
     columns = columns_as(
         "promise | precision:2 least precision | reached:3 responses that have it | "
-        "mean:3 mean precision | kept:3 claims kept"
+        "reached_nonempty:3 without empty ones | mean:3 mean precision | kept:3 claims kept"
     )
     title = "What conformal filtering promises of kept claims, and what new responses had of it."
-    note = f"Means over {splits} random halves: learned on one, tried on the other."
+    note = f"Means over {splits} random halves: learned on one, tried on the other. A response of "
+    note += "which no claim is kept has every precision, but for the column without empty ones."
     table = Table(frame, columns, title, group="data", note=note)
     drawn = frame.rename(columns={"precision": "least precision"})
     figure = line_figure(drawn, "least precision", {"kept": "claims kept"}, "promise", "data")
@@ -98,6 +99,7 @@ def promised_rows(
             "promise": "in the mean" if confidence is None else f"with probability {confidence:g}",
             "precision": precision,
             "reached": outcome.reached,
+            "reached_nonempty": outcome.reached_nonempty,
             "mean": outcome.precision,
             "kept": outcome.kept,
         })  # fmt: skip

@@ -72,7 +72,7 @@ def _table(rows: Sequence[dict[str, object]]) -> Table:
     return Table(
         data_frame(rows),
         columns_as(
-            "of learned from | to applied to | p_value:3 p | unexplained:3 | "
+            "of learned from | to applied to | p_value> p | unexplained:3 | "
             "brier:3 Brier by posteriors | brier_lower:3 at least | brier_upper:3 at most | "
             "true_brier:3 by labels | share_lower:3 true at least | share_upper:3 at most | "
             "true_share:3 by labels | n_to_label:0 to label"

@@ -691,3 +691,42 @@ def test_cells_of_different_numbers_of_claims_are_not_paired_by_order() -> None:
     whole = cells_of_two_datasets().drop(columns="claim")
     whole.loc[24, "p"] = np.nan
     assert score(whole, by=["dataset", "model"], reference="A, m", **how).n_comparisons == 1
+
+
+@pytest.mark.parametrize("n_responses", [3, 19, 20])
+def test_fewer_responses_than_were_simulated_are_named(n_responses: int) -> None:
+    generator = np.random.default_rng(1)
+    responses = np.repeat(np.arange(n_responses), 3)
+    p = generator.uniform(0.1, 0.9, responses.size)
+    y = (generator.random(responses.size) < p).tolist()
+    few = [each for each in score({"a": p}, y, responses).remarks if "no interval or test" in each]
+    assert len(few) == (n_responses < 20)
+    assert all(f"{n_responses} responses" in each for each in few)
+
+
+def test_the_number_of_tested_claims_is_that_of_labeled_ones() -> None:
+    generator = np.random.default_rng(2)
+    whole = pd.DataFrame(
+        {
+            "response": np.repeat(np.arange(25), 3),
+            "claim": np.tile(np.arange(3), 25),
+            "p": generator.uniform(0.1, 0.9, 75),
+            "label": generator.integers(0, 2, 75).astype(bool).astype(object),
+        }
+    )
+    whole.loc[7, "label"] = None
+    other = whole.drop(index=[10, 11]).assign(p=lambda frame: 1 - frame["p"], model="b")
+    frame = pd.concat([whole.assign(model="a"), other])
+    table = score(
+        *("p", "label", "response"), data=frame, model="model", claim="claim", n_resamples=50
+    )
+    (tested,) = [each for each in table.remarks if each.startswith("Models are tested")]
+    assert tested == (
+        "Models are tested on the 72 labeled claims that all of them have, of 74 of a, 72 of b."
+    )
+    assert table.difference("b", "brier").n == 25
+    excluded = score(
+        *("p", "label", "response"), data=frame, model="model", claim="claim", n_resamples=50,
+        unlabeled="false",
+    )  # fmt: skip
+    assert any("on the 73 claims that" in each for each in excluded.remarks)

@@ -185,7 +185,6 @@ FAMILY = (
         interval=IntervalMethod.JACKKNIFE,
         of_sample=_area_score,
         usual=11,
-        column="risk-coverage",
     ),
     ScoreDefinition(
         name="prr",

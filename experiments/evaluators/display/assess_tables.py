@@ -73,7 +73,7 @@ MEASURES: Mapping[str, tuple[str, int]] = MappingProxyType(
 _CLAIMS = ("response", "claim", "text", "label", "p", "variant", "supporting", "contradicting")
 _EVIDENCE = (
     *("response", "claim", "variant", "claim_text", "context", "relation", "probability"),
-    *("change", "change_error", "title", "text"),
+    *("change", "change_error", "title", "text", "of"),
 )
 
 
@@ -173,10 +173,11 @@ def doubtful_table(graphs: Sequence[FactGraph]) -> Table:
 def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Table:
     """A row per claim and context that a relation joins, by claim, what changes p most first.
 
-    Columns: response, claim (its id), variant, claim_text (id and text), context, relation,
-    probability, change (what p loses when the context is taken away), change_error (its standard
-    error, of estimates), and the context's title and text; where relations were corrected, also
-    uncorrected_relation and uncorrected_probability, the likeliest relation before.
+    Columns: response, claim (its id), variant, claim_text, context, relation, probability, change
+    (what p loses when the context is taken away), change_error (its standard error, of estimates),
+    the context's title and text, and `of` (heading: claim and claim_text, shortened); where
+    relations were corrected, also uncorrected_relation and uncorrected_probability, the likeliest
+    relation before.
 
     Args:
         graphs: the responses.
@@ -189,13 +190,9 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
         for row in _evidence(graph, variant, view)
     ]
     if deciding:
-        passages = [
-            (row["text"], row["whole_claim"], RelationKind(row["relation"])) for row in rows
-        ]
+        passages = [(row["text"], row["claim_text"], RelationKind(row["relation"])) for row in rows]
         for row, sentence in zip(rows, deciding_sentences(passages), strict=True):
             row["decides"] = sentence
-    for row in rows:
-        del row["whole_claim"]
     corrected = any("uncorrected_relation" in row for row in rows)
     frame = data_frame(
         rows,
@@ -225,7 +222,7 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
         frame,
         columns,
         "Evidence by claim.",
-        group="claim_text",
+        group="of",
         note="Change: what P(true)"
         + (f" of {variants[0]}" if len(variants) == 1 else "")
         + " loses when the passage is taken away.",
@@ -249,12 +246,12 @@ def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterat
                 "response": graph.id,
                 "claim": atom,
                 "variant": variant,
-                "claim_text": shortened(f"{atom}: {texts[atom]}"),
-                "whole_claim": texts[atom],
+                "claim_text": texts[atom],
                 **{name: item[name] for name in ("context", "relation", "probability", "change")},
                 "change_error": item.get("change_error"),
                 "title": context.title,
                 "text": context.content,
+                "of": shortened(f"{atom}: {texts[atom]}"),
                 **_uncorrected(before.get((context.id, atom))),
             }
 

@@ -96,7 +96,25 @@ def listed_responses(
         replaces=("claims", "evidence", "doubtful", "responses"),
         more=MORE,
         compared=True,
+        lead=tuple(f"Relations by {name}." for name in relation_models(graphs)),
+        cautions=tuple(relation_cautions(graphs)),
     )
+
+
+def relation_models(graphs: Sequence[FactGraph]) -> list[str]:
+    """Names of the models that judged the relations of responses."""
+    asked = (graph.metadata["relations"] for graph in graphs if "relations" in graph.metadata)
+    return list(dict.fromkeys(str(facts["model"]) for facts in asked))
+
+
+def relation_cautions(graphs: Sequence[FactGraph]) -> Iterator[str]:
+    """Yield what readers must know of the model of relations before they read a posterior."""
+    if "lexical" in relation_models(graphs):
+        yield (
+            'The lexical model compares words, not meaning: it may judge "does not sell" '
+            'supported by "sells". A language model (--model) or a classifier (--relations '
+            "nli:FOLDER) reads meaning."
+        )
 
 
 def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
@@ -137,6 +155,7 @@ def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
     return Findings(
         source=source,
         sentences=(
+            *relation_cautions(graphs),
             *measure_sentences(compared),
             *missing_sentences(responses, graphs),
             *(f"{each}." for each in failure_sentences(calls_of_graphs(graphs))),

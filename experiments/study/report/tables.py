@@ -12,10 +12,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
+from calibration.significance import (
+    PairedTest,
+    least_corrected,
+    least_p_value,
+    stars_legend,
+    unattainable_stars,
+)
 from experiments.columns.cell_names import NO_GRAPH, shown
 from experiments.evaluators.convention_measures import measure_names
 from experiments.findings.table import Column, Table
-from experiments.findings.text import duration, small
+from experiments.findings.text import duration, p_value, small
 from experiments.settings.conventions import graph_names, note_of
 from experiments.study.config import Study
 from experiments.study.report.scores import WITHIN_FOLDS, AgreeingCells, with_absent_named
@@ -337,7 +344,7 @@ def significance_table(tests: pd.DataFrame, study: Study) -> Table:
     settings = study.significance
     corrected = settings.correction != "none"
     measured = bool(tests["coverage"].notna().any())
-    p_value = "corrected" if corrected else "p_value"
+    tested = "corrected" if corrected else "p_value"
     texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
     columns = (
         *(Column(name, title.lower(), title) for name, title in texts),
@@ -347,12 +354,15 @@ def significance_table(tests: pd.DataFrame, study: Study) -> Table:
             lower="lower", upper="upper", stars="stars",
         ),
         *((Column("coverage", "covers", "Covers", digits=2),) if measured else ()),
-        Column(p_value, "p", "$p$", digits=4),
+        Column(tested, "p", "$p$", show=p_value, right=True),
     )  # fmt: skip
     note = "p not corrected; "
     if corrected:
         how = f"corrected ({settings.correction}) over {len(tests)} tests"
-        note = f"* p < 0.05, ** p < 0.01, *** p < 0.001, {how}; "
+        least = least_corrected(_least_p_value(tests, study), len(tests), settings.correction)
+        legend, missing = stars_legend(least), unattainable_stars(least)
+        few = f" (too few resamples for {missing})" if legend and missing else ""
+        note = f"{legend or 'no star is possible'}{few}, {how}; "
     within = "auroc" in settings.measures and any(prior.learned for prior in study.priors)
     notes = [
         f"{note}in brackets: 95% intervals of the difference, paired by response.",
@@ -361,6 +371,19 @@ def significance_table(tests: pd.DataFrame, study: Study) -> Table:
     ]
     title = f"Paired {settings.test} tests over responses, {settings.alternative}."
     return Table(tests, columns, title, "dataset", " ".join(filter(None, notes)))
+
+
+def _least_p_value(tests: pd.DataFrame, study: Study) -> float:
+    """Smallest p-value that any test of a study can have."""
+    settings = study.significance
+    sizes = tests.loc[tests["p_value"].notna(), ["n_responses", "resamples"]].drop_duplicates()
+    return min(
+        (
+            least_p_value(PairedTest(settings.test), int(n), int(used), settings.alternative)
+            for n, used in sizes.itertuples(index=False)
+        ),
+        default=1.0,
+    )
 
 
 _COVERS = (

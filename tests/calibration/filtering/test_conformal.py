@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -263,3 +264,24 @@ def test_new_responses_that_look_otherwise_are_found() -> None:
     assert exchangeability(p, responses, same, short)["number of claims"] < 1e-6
     with pytest.raises(InputError, match="one labeled response"):
         held_out(p[:5], [True] * 5, ["a"] * 5)
+
+
+def test_shares_without_empty_responses_are_those_of_responses_that_keep_a_claim() -> None:
+    generator = np.random.default_rng(3)
+    responses = np.repeat(np.arange(40), 4)
+    p = generator.random(160)
+    y = generator.random(160) < p
+    trial = held_out(p, y, responses, precision=0.7, confidence=0.8, n_splits=1, seed=5)
+    first = np.isin(responses, np.random.default_rng(5).permutation(40)[:20])
+    chosen = conformal_filter(
+        *(p[first], y[first].tolist(), responses[first]), precision=0.7, confidence=0.8
+    )
+    kept = chosen.keep(p[~first])
+    precisions = filtered_precision(kept, y[~first].tolist(), responses[~first])
+    some = kept.reshape(20, 4).any(axis=1)
+    assert 0 < some.sum() < 20
+    assert trial.reached_nonempty == pytest.approx((precisions[some] >= 0.7).mean())
+    assert trial.faultless_nonempty == pytest.approx((precisions[some] == 1).mean())
+    assert trial.precision_nonempty == pytest.approx(precisions[some].mean())
+    assert trial.reached_nonempty < trial.reached
+    assert math.isnan(replace(trial, empty=1.0, reached=1.0).reached_nonempty)

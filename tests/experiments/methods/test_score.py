@@ -364,3 +364,31 @@ def test_models_of_one_name_are_refused_rather_than_pooled() -> None:
     ]
     with pytest.raises(InputError, match="have one name, 'x, y, z'"):
         score(pd.DataFrame(rows), by=["a", "b"], scores="brier")
+
+
+def test_a_result_is_saved_with_the_names_and_columns_of_the_reader(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = score(drawn(), by="model", resamples=20)
+    models = list(result["scores"]["model"])
+    renamed = {models[0]: "GPT-4o", "nobody": "x"}
+    result.save(tmp_path / "t.md", rename=renamed, show="auroc, brier")
+    written = (tmp_path / "t.md").read_text(encoding="utf-8")
+    head, rows = written.split("\n|", 1)[1].split("\n", 1)
+    assert [each.strip() for each in head.split("|")][:3] == ["model", "AUROC", "Brier"]
+    assert "| GPT-4o |" in rows
+    assert f"| {models[0]} |" not in rows
+    assert "nothing is called 'nobody'" in caplog.text
+    page = result.report(tmp_path / "p.html", rename=renamed, show=["brier"])
+    assert "GPT-4o" in page.read_text(encoding="utf-8")
+    # A score that was not computed is no unknown column.
+    with pytest.raises(InputError, match=r"not computed; add ece_equal_mass to `scores`"):
+        result.save(tmp_path / "u", show=["ece_equal_mass"])
+    assert not (tmp_path / "u").exists()
+
+
+def test_an_object_in_place_of_a_file_is_named_by_its_type() -> None:
+    result = score(drawn(), by="model", scores="brier", resamples=20)
+    with pytest.raises(InputError) as refusal:
+        score("demonstration", beside=[result])
+    assert str(refusal.value).startswith("`beside` (Findings object): give a path of a file")

@@ -219,7 +219,7 @@ def test_models_and_conditions_are_compared_over_the_same_responses() -> None:
     overall = long[(long["position"] == "overall") & (long["setting"] != "")]
     tested: Any = measured["test"].set_index(["of", "position"])
     for (model, condition), of_condition in overall.groupby(["model", "condition"]):
-        of = f"{model}, {condition}: setting not told"
+        of = f"{model}, {condition}: setting not stated"
         assert set(of_condition["of"]) == {of}
         values = of_condition.set_index("quantity")["estimate"]
         for name in ("sigma", "factuality", "false_positives", "false_negatives", "p_value"):

@@ -319,3 +319,29 @@ def test_the_terminal_shows_of_one_response_the_sentence_that_decides(folder: Pa
     printed = invoke("assess", "answer.txt", "--documents", "notes").stdout
     assert "… The tower is an old one, it is said. …" in printed
     assert "The weather is mild" not in printed
+
+
+def test_the_head_of_the_page_names_the_relation_model_and_what_a_lexical_one_is(
+    tmp_path: Path,
+) -> None:
+    long = "Nobody sells as many cars as the company does, " + "and it has for years " * 9
+    graph = FactGraph(
+        "r1",
+        (Atom("a1", f"{long}in Rome."),),
+        (Context("c1", f"{long}in Paris.", retrieved_for=("a1",)),),
+    )
+    result = assess([graph], variant="FR1", **OFFLINE)
+    assert "words, not meaning" in result.sentences[0]
+    page = result.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    head = page[page.index("<header>") : page.index("<nav")]
+    assert "Relations by lexical." in head
+    assert "words, not meaning" in head
+    # A table of evidence has the whole text of a claim, and its id in a column of its own.
+    evidence = result["evidence"]
+    assert list(evidence["claim_text"]) == [graph.atoms[0].text]
+    assert list(evidence["claim"]) == ["a1"]
+    assert evidence["of"][0].startswith("a1: Nobody sells")
+    facts = {**result.graphs[0].metadata["relations"], "model": "recorded"}
+    other = replace(graph, metadata={"relations": facts})
+    shown = listed_responses([assessed(other, "FR1")])
+    assert (shown.lead, shown.cautions) == (("Relations by recorded.",), ())
