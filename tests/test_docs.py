@@ -263,7 +263,7 @@ def test_a_backend_made_from_the_guide_alone_passes_the_conformance_tests(tmp_pa
     assert f"{2 * len(CHECKS)} passed" in result.stdout
 
 
-def test_and_a_mistake_in_it_is_caught(tmp_path: Path) -> None:
+def test_conformance_tests_catch_a_mistake_in_the_guide(tmp_path: Path) -> None:
     result = guide_tests(tmp_path, "log_weights += log_table -> log_weights += 0.5 * log_table")
     assert result.returncode == 1
     assert "ConformanceError" in result.stdout

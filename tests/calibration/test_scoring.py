@@ -549,9 +549,7 @@ def judged(given: dict[str, Any], name: str, kept: Any = slice(None)) -> Any:
 @pytest.mark.parametrize("test", ["permutation", "bootstrap"])
 @pytest.mark.parametrize("measure", ["brier", "precision", "f1"])
 @pytest.mark.parametrize("alternative", ["two-sided", "better"])
-def test_of_the_same_claims_judged_ones_are_compared_as_arrays_are(
-    test: str, measure: str, alternative: str
-) -> None:
+def test_judged_claims_are_compared_like_arrays(test: str, measure: str, alternative: str) -> None:
     given = models(3)
     how: dict[str, Any] = {"test": test, "alternative": alternative, "n_resamples": 500}
     table = compared(**given, reference="blunt", scores=[measure], correction=None, **how)

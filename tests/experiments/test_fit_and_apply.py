@@ -199,7 +199,7 @@ def posteriors_of(findings: Findings) -> list[float | None]:
     return [verdict.p_true for each in verdicts for verdict in each.values()]
 
 
-def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(judge: Path) -> None:
+def test_texts_missing_elsewhere_in_a_file_do_not_change_a_response(judge: Path) -> None:
     lone, *others = biographies(20, 30)
     silent = replace(lone, metadata={})
     mixed = apply(judge, [silent, *others], n_bootstrap=20)
@@ -372,7 +372,7 @@ VOTES = Path(__file__).with_name("votes_of_pairs.csv")
 answers of a language model say: share of eight votes, stated confidence, log-probability."""
 
 
-def test_what_several_models_say_is_learned_from_a_table_alone(tmp_path: Path) -> None:
+def test_several_models_are_combined_from_a_table_alone(tmp_path: Path) -> None:
     judge = tmp_path / "votes.json"
     names = ("votes", "stated", "log_probabilities")
     fitted = fit(VOTES, numbers=names, penalty=3.0, save=judge)

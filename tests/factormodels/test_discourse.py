@@ -43,7 +43,7 @@ def test_senses_of_order_make_no_factor() -> None:
     assert compiled_senses(SensedPair("a", "b", sense) for sense in order) == ()
 
 
-def test_of_several_senses_of_one_pair_the_most_probable_stays() -> None:
+def test_most_probable_of_several_senses_of_a_pair_stays() -> None:
     pairs = [
         SensedPair("a", "b", Sense.CAUSE, 0.6),
         SensedPair("a", "b", Sense.CONTRAST, 0.7),

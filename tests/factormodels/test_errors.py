@@ -16,7 +16,7 @@ from factormodels.errors import as_arguments, unknown_name
          "(did you mean 'ABCD'?)"),
     ],
 )  # fmt: skip
-def test_of_many_names_the_nearest_are_listed(name: str, known: list[str], hint: str) -> None:
+def test_nearest_of_many_names_are_listed(name: str, known: list[str], hint: str) -> None:
     sentence = unknown_name(f"the option {name!r}", name, known)
     assert sentence.startswith(f"the option {name!r} is unknown (did you mean ")
     assert hint in sentence

@@ -194,7 +194,7 @@ def test_equal_snippets_without_a_text_are_one_context() -> None:
 
 
 @pytest.mark.parametrize("name", ["FR1", "FR2", "FR3"])
-def test_of_both_orders_between_an_atom_and_a_context_the_evidence_counts(name: str) -> None:
+def test_relation_from_the_context_counts_if_both_orders_are_recorded(name: str) -> None:
     contexts = [Context("c1", retrieved_for=("a1",)), Context("c2", retrieved_for=("a1",))]
     one_order = "c1 a1 contradiction 0.6, a1 c2 entailment 0.7"
     view = variant(graph_of(1, contexts, f"a1 c1 entailment 0.9, {one_order}"), name)

@@ -124,7 +124,7 @@ def test_draws_in_time_are_those_without_a_limit_and_none_are_late_ones() -> Non
         ),
     ],
 )
-def test_where_groups_disagree_no_error_is_stated(
+def test_disagreeing_groups_state_no_error(
     graph: FactorGraph, settings: dict[str, Any], fewer_than: float
 ) -> None:
     posterior = infer(graph, "ais", **settings)

@@ -57,7 +57,7 @@ def test_it_is_the_default_and_exact_to_the_last_bit() -> None:
     assert infer_settings(graphs[-1], graphs[-1].log_values[None])[0].backend == "auto"
 
 
-def test_what_fits_the_memory_is_bounded_where_it_is_predicted_to_take_long() -> None:
+def test_graph_that_fits_the_memory_but_takes_long_is_bounded() -> None:
     graph = grid(14, 14, coupling=1.0, field=1.0, seed=0)
     needed = Exact().predict(graph).seconds
     # Two fifths of the time are for exact inference.
@@ -235,7 +235,7 @@ def test_bounds_that_nearly_meet_certify_the_marginals() -> None:
     assert stats["marginals_error"] == pytest.approx((0.5e-4) ** 0.5)
 
 
-def test_where_samples_agree_they_say_whose_error_is_least() -> None:
+def test_agreeing_samples_choose_the_marginals_with_the_least_error() -> None:
     graph, best, truth = best_of_a_grid()
     errors = {name: np.full(2, 0.01) for name in graph.names}
     noise = np.random.default_rng(0).normal(scale=0.01, size=graph.n_variables)
@@ -274,7 +274,7 @@ def test_where_samples_agree_they_say_whose_error_is_least() -> None:
     assert answer.stats["marginals_error"] < 0.01
 
 
-def test_what_samples_bound_with_a_probability_is_no_bound() -> None:
+def test_bounds_by_samples_are_no_certain_bounds() -> None:
     graph, best, truth = best_of_a_grid()
     log_z = log_z_of(graph)
     stats = {

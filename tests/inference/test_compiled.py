@@ -342,7 +342,7 @@ def test_importing_kernels_leaves_numba_and_its_events_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_how_long_compilations_took_is_said_once(
+def test_time_of_compilations_is_reported_once(
     terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("experiments.cli.progress._WORTH_SAYING", 0.0)
@@ -376,7 +376,7 @@ def test_callees_of_a_kernel_count_in_its_time() -> None:
     assert "9.50" in stream.getvalue()
 
 
-def test_what_to_expect_is_reported_before_the_waiting_and_of_nothing_else() -> None:
+def test_expected_wait_is_reported_before_it_and_only_then() -> None:
     stream = io.StringIO()
     kernels = logging.getLogger(inference.kernels.compiling.__name__)
     inference.kernels.compiling._announce.cache_clear()
@@ -388,7 +388,7 @@ def test_what_to_expect_is_reported_before_the_waiting_and_of_nothing_else() -> 
     assert "10 to 60" not in second
 
 
-def test_where_nothing_is_compiled_nothing_is_reported() -> None:
+def test_nothing_is_reported_without_compilation() -> None:
     stream = io.StringIO()
     with announced(Console(file=stream, force_terminal=True)):
         pass

@@ -59,7 +59,7 @@ def test_a_backend_keeps_the_contract(check: Check, backend: str) -> None:
     check(get_backend(backend, **SETTINGS.get(backend, {})), EXACTNESS[backend])
 
 
-def test_what_is_slow_is_a_check_of_a_backend() -> None:
+def test_slow_checks_are_checks_of_a_backend() -> None:
     assert {name for name, _ in SLOW} <= set(BY_NAME)
     assert {backend for _, backend in SLOW} <= set(BACKENDS)
 

@@ -45,7 +45,7 @@ def narrow(graph: FactorGraph, share: float) -> Exact:
         random_graph(14, 30, max_arity=3, max_cardinality=4, zero_probability=0.03, seed=3),
     ],
 )
-def test_what_is_clamped_and_summed_is_exact(graph: FactorGraph) -> None:
+def test_clamping_and_summing_is_exact(graph: FactorGraph) -> None:
     exact, truth = narrow(graph, 0.6), infer(graph, "exact")
     assert exact.predict(graph).method == "clamping"
     posterior = exact.infer(graph)
@@ -82,7 +82,7 @@ def test_large_tables_of_all_assignments_take_one_workspace(
     assert len(taken) == 2
 
 
-def test_what_misses_the_memory_by_much_is_refused() -> None:
+def test_graph_far_beyond_the_memory_limit_is_refused() -> None:
     graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
     with pytest.raises(TooLargeError, match="by memory_limit"):
         narrow(graph, 0.01).infer(graph)

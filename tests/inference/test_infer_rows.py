@@ -135,7 +135,7 @@ def test_evidence_that_fits_no_variable_is_refused(rows: Any, message: str) -> N
     refused(message, infer_rows, network(), rows)
 
 
-def test_of_many_names_the_three_nearest_are_reported() -> None:
+def test_three_nearest_of_many_names_are_reported() -> None:
     graph = FactorGraph.from_factors(
         [12], [([0], np.ones(12))], names=["month"], state_names=[[f"month {n}" for n in range(12)]]
     )

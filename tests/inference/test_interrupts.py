@@ -189,7 +189,7 @@ def _holds_names(kind: Any) -> bool:
     return isinstance(kind, types.BaseNamedTuple) or any(map(_holds_names, _parts(kind)))
 
 
-def test_what_numba_calls_amid_a_result_is_no_python_code() -> None:
+def test_numba_calls_no_python_function_within_a_result() -> None:
     kernel(length_of)(Pair(np.ones(1), np.ones(1) > 0.0))
     # Where Numba calls something else, or nothing, `inference.kernels.interrupts` has to follow.
     assert callable(serialize._numba_unpickle)
@@ -220,7 +220,7 @@ def test_whatever_runs_is_interrupted_as_python_code_is(names: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_python_code_calls_returns_no_named_tuple_within_another() -> None:
+def test_kernels_called_from_python_return_no_nested_named_tuple() -> None:
     """Numba calls its class, which is Python code, and takes for granted that it returns."""
     for run in TASKS.values():
         run(0)

@@ -27,7 +27,7 @@ from inference.sampling.judge import (
 from tests.endurance.algorithms import Run, row, runs
 
 
-def test_of_draws_that_are_all_zero_the_mean_is_bounded_by_the_rule_of_three() -> None:
+def test_mean_of_zero_draws_is_bounded_by_the_rule_of_three() -> None:
     error, n = 0.05, 1000
     low, high = StakedDraws.of(np.full(n, -np.inf)).bounds_of_mean(1.0 - 2.0 * error)
     assert low == -np.inf
@@ -103,7 +103,7 @@ def test_marginals_apart_from_the_witness_say_whose() -> None:
     assert (0.45 - 2.0 * far.errors <= 0.25 + 2.0 * 0.01).all()
 
 
-def test_of_converged_runs_errors_hold_where_those_by_the_spread_fail() -> None:
+def test_stated_errors_of_converged_runs_cover_where_the_spread_does_not() -> None:
     """A small version of the table of the guide; each run takes some hundredths of a second."""
     few: dict[str, tuple[str, dict[str, Any]]] = {
         "wmb_is": ("wmb_is", {"i_bound": 2, "samples": 2048}),

@@ -98,7 +98,7 @@ def test_pyro_finds_the_optimum_of_coordinate_ascent(seeds: tuple[int, ...]) -> 
         assert pyro.log_z == pytest.approx(ascent.log_z, abs=1e-3 * scale)
 
 
-def test_where_zeros_leave_only_assignments_the_bound_is_the_best_of_them() -> None:
+def test_bound_is_the_best_assignment_if_zeros_leave_only_assignments() -> None:
     # Two variables that are equal: a box without a zero is one assignment.
     potentials = [0.2, 0.5, 0.3]
     graph = FactorGraph.from_factors([3, 3], [([0, 1], np.diag(potentials))])

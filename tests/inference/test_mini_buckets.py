@@ -224,7 +224,7 @@ def test_join_graphs_of_a_larger_i_bound_err_less() -> None:
 
 
 @pytest.mark.parametrize("i_bound", [1, 2])
-def test_how_potentials_are_shared_out_moves_no_fixed_point(
+def test_division_of_potentials_moves_no_fixed_point(
     i_bound: int,
 ) -> None:
     # Messages differ by what is shifted between tables, so that the same steps are taken.

@@ -82,7 +82,9 @@ def answer(graph: FactorGraph) -> Any:
     return type(posterior.log_z), posterior.log_z.hex(), posterior.marginals.flat.tobytes(), stats
 
 
-def test_what_is_interpreted_is_what_machine_code_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpreted_kernels_give_the_answers_of_machine_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     small = list(graphs())
     assert len(small) > 60
     answers, assignments = [], []
@@ -113,7 +115,7 @@ def test_a_plan_that_was_interpreted_serves_machine_code() -> None:
     assert plan.cost == compiled.cost
 
 
-def test_what_is_interpreted_in_a_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_stops_interpreting_after_its_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
     allowance = anew(monkeypatch)
     graph = fr2(3, 8, density=0.5, seed=0)
     assert Exact().is_ready([graph])

@@ -53,7 +53,7 @@ def without_first(values):  # type: ignore[no-untyped-def]
     return read_only(values)[1:]
 
 
-def test_what_is_lent_is_what_was_given() -> None:
+def test_borrowed_views_share_the_given_arrays() -> None:
     whole = Outer(np.arange(4.0), Inner(np.ones(4), 0.5))
     counts = [sys.getrefcount(each) for each in (whole.first, whole.inner.numbers)]
     total, rest = add_up(whole, 3)

@@ -283,7 +283,7 @@ def test_claims_that_do_not_count_are_left_out_of_both_sums() -> None:
 
 
 @pytest.mark.parametrize("name", ["share", "mean-share", "brier"])
-def test_what_is_predicted_is_the_mean_and_variance_of_what_labels_would_tell(name: str) -> None:
+def test_prediction_has_the_mean_and_variance_of_the_unknown_labels(name: str) -> None:
     p, _, responses = drawn(3, 6, 4)
     uneven = responses[np.arange(p.size) % 5 > 0]
     p = p[np.arange(p.size) % 5 > 0]
@@ -332,7 +332,7 @@ def test_differences_are_paired_where_responses_are_shared() -> None:
     assert apart.freedom == pytest.approx(same.freedom + other.freedom, rel=1e-12)
 
 
-def test_of_unequal_errors_a_difference_has_the_degrees_of_welch() -> None:
+def test_difference_of_unequal_errors_has_welch_degrees_of_freedom() -> None:
     generator = np.random.default_rng(8)
     few, many = (
         estimate(
@@ -359,7 +359,7 @@ def test_of_unequal_errors_a_difference_has_the_degrees_of_welch() -> None:
     assert difference(many, few).value == -gap.value
 
 
-def test_of_a_difference_labels_alone_are_paired_as_the_estimate_is() -> None:
+def test_difference_by_labels_alone_is_paired_like_the_estimate() -> None:
     """Brier scores of two judges of the same labels: the mean difference by response."""
     p, y, responses = drawn(4)
     worse = np.clip(p + 0.2, 0, 1)

@@ -78,7 +78,7 @@ def test_the_order_of_answers_by_the_odds_of_two_labels_stays() -> None:
     assert before.tolist() == after.tolist()
 
 
-def test_what_has_no_chance_keeps_none_and_nothing_overflows() -> None:
+def test_impossible_labels_stay_impossible_and_nothing_overflows() -> None:
     corrected = without_bias([[1.0, 0.0, 0.0], [0.0, 1e-300, 1.0]], [1e-300, 1e-308, 1.0])
     assert corrected[0].tolist() == [1.0, 0.0, 0.0]
     # 1e-300 / 1e-308 = 1e8 against 1; subnormal numbers have fewer digits.

@@ -140,7 +140,7 @@ def without_errors(table: ClaimTable, settings: FieldSettings) -> Field:
     return fit_fields(table, [table.labeled], settings)[0]
 
 
-def test_what_drew_the_labels_is_recovered() -> None:
+def test_fit_recovers_the_parameters_that_drew_the_labels() -> None:
     settings = replace(FREE, objective="likelihood")
     fitted = fit_field(_drawn(400, 0), settings)
     assert fitted.converged

@@ -53,7 +53,7 @@ def test_each_response_is_judged_by_the_others(data: list[FactGraph]) -> None:
             np.testing.assert_allclose(learned_posterior, expected, atol=1e-6)
 
 
-def test_of_stars_with_certain_contexts_a_prior_and_temperature_are_platt_scaling() -> None:
+def test_prior_and_temperature_on_stars_with_certain_contexts_are_platt_scaling() -> None:
     # docs/explanation/learning.md: log odds are affine in those of the default, and so are their
     # best values.
     graphs = [

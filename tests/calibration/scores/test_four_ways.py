@@ -82,7 +82,7 @@ def test_agreement_with_stored_numbers_of_other_libraries(library: str, name: st
     assert row.value == pytest.approx(REFERENCES["libraries"][library][name], abs=tolerance)
 
 
-def test_which_scores_no_stored_number_covers() -> None:
+def test_scores_without_a_stored_number_are_these_four() -> None:
     covered = {name for _, name in AGREEMENTS}
     # Compared below with scikit-learn, SciPy and statsmodels as installed, or, where no library
     # has them, with a second way to compute them in the tests of their modules.

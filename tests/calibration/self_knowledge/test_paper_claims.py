@@ -168,7 +168,7 @@ def test_claims_that_are_true_hold() -> None:
         assert rows[name].verdict is ClaimVerdict.REJECTED
 
 
-def test_what_algebra_decides_needs_no_data() -> None:
+def test_claims_decided_by_algebra_need_no_data() -> None:
     alike = results()["P(y), P(y correct) and P(y wrong) are alike"]
     needed = results()["SK = 1 and SU = 0 are necessary for a factuality of 1"]
     assert alike.verdict is needed.verdict is ClaimVerdict.FALSE

@@ -162,7 +162,7 @@ def test_influences_are_derivatives_in_the_weight_of_a_response(average: str) ->
         )
 
 
-def test_what_neither_counts_as() -> None:
+def test_neither_counts_as_incorrect_unless_excluded() -> None:
     records = [
         *in_sentence("x", 1, 1, "S S NS", "neither"),
         *in_sentence("y", 1, 1, "S NS NS", "true"),

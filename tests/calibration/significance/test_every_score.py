@@ -272,7 +272,7 @@ def test_every_measure_takes_as_many_resamples_as_were_asked_for(test: str) -> N
     assert f"(37 {'swaps' if test == 'permutation' else 'replicates'})" in table.stars_note
 
 
-def test_of_few_responses_all_swaps_are_taken_and_counted() -> None:
+def test_few_responses_use_every_swap_and_report_their_number() -> None:
     table = compared(**models(7, 5), scores=["brier", "auroc"], n_resamples=100)
     for name in table.tested:
         assert table.difference("sharp", name).n_resamples == 32
@@ -301,7 +301,7 @@ def test_every_score_has_an_interval_and_a_p_value_in_one_call() -> None:
     assert table.difference("sharp", "calibration_slope").better is None
 
 
-def test_of_a_calibration_error_the_interval_is_of_recentered_redraws() -> None:
+def test_interval_of_a_calibration_error_uses_recentered_redraws() -> None:
     p, q, y, responses = few(12, n_responses=14)
     sizes, total = np.bincount(responses), y.size
     drawn = []
@@ -349,7 +349,7 @@ def test_without_a_fold_of_both_classes_there_is_no_auroc() -> None:
         assert table[name, "auroc"].status == "one_class"
 
 
-def test_of_other_claims_the_interval_is_the_jackknifes() -> None:
+def test_interval_over_different_claims_is_the_jackknife() -> None:
     p, q, y, responses = few(8, n_responses=10)
     keep = np.arange(y.size) % 4 > 0
     first, second = judged(p[keep], y[keep], responses[keep]), judged(q, y, responses)

@@ -37,7 +37,7 @@ NOT_FINDING_ALL = {
 
 
 @pytest.mark.parametrize(("error", "code"), STOPPED, ids=lambda value: type(value).__name__)
-def test_what_stops_a_command_has_its_code(
+def test_each_cause_of_a_stop_has_its_exit_code(
     error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object) -> None:

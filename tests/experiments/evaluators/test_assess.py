@@ -256,7 +256,7 @@ def test_a_file_that_is_no_store_is_kept(notes: Path) -> None:
     assert (notes / "o/store.sqlite").read_text() == "mine\n"
 
 
-def test_what_of_a_damaged_store_is_whole_is_kept(notes: Path) -> None:
+def test_intact_records_of_a_damaged_store_are_kept(notes: Path) -> None:
     batch_of(notes, 3)
     with (notes / "batch.jsonl").open("a") as file:
         file.write('\n{"id": "r3", "response": "..."}')

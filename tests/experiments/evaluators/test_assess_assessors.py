@@ -104,7 +104,7 @@ def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(keyed: Pat
         assert f"{summary['brier']:.3f}" in row.split()
 
 
-def test_what_no_relation_was_found_for_is_no_undecided_claim() -> None:
+def test_claim_without_a_relation_is_not_undecided() -> None:
     graph = replace(
         load("demonstration").graphs[0],
         metadata={"relations": {"missing": [["c1", "a1", "down"], ["c2", "a2", "down"]]}},

@@ -132,7 +132,7 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
     assert (notes / "again/graphs.jsonl").read_bytes() == (notes / "o/graphs.jsonl").read_bytes()
 
 
-def test_where_probabilities_are_from_is_reported_and_not_what_was_asked_for(notes: Path) -> None:
+def test_true_origin_of_probabilities_is_reported(notes: Path) -> None:
     def forgetful(request: dict[str, Any], number: int) -> Reply:
         reply = provider(request, number)
         if stage_of(request) != "relations":

@@ -280,7 +280,7 @@ def test_verdicts_of_assessors_that_hang_on_an_order_are_counted() -> None:
     }
 
 
-def test_where_nothing_is_ordered_nothing_is_asked_again() -> None:
+def test_passages_without_orders_are_asked_about_once() -> None:
     findings = asked_of(biased)
     assert "addressed" not in findings.tables
     assert all("addressed" not in graph.metadata for graph in findings.graphs)

@@ -42,7 +42,7 @@ def kept(graph: FactGraph, **options: object) -> list[str]:
     return claims
 
 
-def test_what_is_repeated_or_unfaithful_does_not_count() -> None:
+def test_repeated_and_unfaithful_claims_do_not_count() -> None:
     assert len(kept(REPEATED, faithfulness=False)) == 2
     # The second claim is not entailed by the sentence that it is said to be from.
     assert kept(REPEATED) == ["a1", "a3"]

@@ -148,7 +148,7 @@ def test_one_missing_answer_leaves_a_firm_claim_as_it_is() -> None:
     assert "a2" not in view["open"]
 
 
-def test_of_an_atom_without_any_answer_nothing_is_known() -> None:
+def test_atom_without_any_answer_has_bounds_0_and_1() -> None:
     graph = small_graph()
     lost = frozenset(product(graph.context_ids, ["a4"]))
     part = with_relations(graph, Answers(0, lost), "FR1")
@@ -187,7 +187,7 @@ def test_a_missing_verdict_may_be_any() -> None:
     assert opened["factscore"]["entropy"] == pytest.approx((0.150515 / 4, peak / 4), abs=1e-6)
 
 
-def test_what_is_in_the_range_of_several_responses_is_a_mean_over_them() -> None:
+def test_range_over_several_responses_is_a_mean() -> None:
     def response(name: str, p: float | None, ends: tuple[float, float]) -> AssessedResponse:
         return AssessedResponse(
             name,

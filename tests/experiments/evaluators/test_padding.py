@@ -36,7 +36,7 @@ def test_repetitions_have_the_evidence_of_what_they_repeat() -> None:
     assert fresh[0].sentence == max(atom.sentence or 0 for atom in graph.atoms) + 1
 
 
-def test_what_says_nothing_names_its_subject_and_has_a_passage() -> None:
+def test_empty_padding_names_its_subject_and_has_a_passage() -> None:
     padding = uninformative(GRAPHS[0], 30).graph
     fresh = padding.atoms[-30:]
     assert len({atom.text for atom in fresh}) == 30

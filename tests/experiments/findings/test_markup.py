@@ -70,7 +70,7 @@ def test_a_reader_of_markdown_sees_the_text_and_no_markup(text: str) -> None:
     assert texts == [shown, "b", shown, "x", shown]
 
 
-def test_what_is_no_markup_stays_legible() -> None:
+def test_text_without_markup_stays_legible() -> None:
     text = "learned_priors [0.1, 0.2] <0.001 R&D -0.5 -- F1@K #S 5 > 4"
     assert escape_markdown(text) == text
 

@@ -38,7 +38,7 @@ def test_the_environment_sets_mode_and_folder(
     refused(r"FACTORMODELS_FAST is 'yes'; set it to 1", fast)
 
 
-def test_what_is_written_names_the_notebook_its_mode_and_its_script(
+def test_written_files_name_the_notebook_its_mode_and_its_script(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -82,7 +82,7 @@ def test_markdown_shows_the_same_numbers() -> None:
     ("value", "high", "explained"),
     [(0.041, 0.037, True), (0.0372, 0.0371, False), (0.03, 0.037, False), (math.nan, 0.1, False)],
 )
-def test_what_shows_a_number_above_its_interval_says_why(
+def test_outputs_with_a_number_above_its_interval_say_why(
     value: float, high: float, explained: bool
 ) -> None:
     rows = [{"name": "a", "mcb": value, "mcb_lower": 0.014, "mcb_upper": high}]

@@ -370,7 +370,7 @@ def test_judged_responses_are_read_as_they_are(tmp_path: Path) -> None:
     assert list(estimate(str(path), choose=1)["sheet"]["text"]) == ["T0.", "T1.", "T2.", "T3."]
 
 
-def test_of_few_claims_there_is_a_sheet_and_no_plan() -> None:
+def test_few_claims_give_a_sheet_and_no_plan() -> None:
     few = pd.DataFrame({"claim": list("abcd"), "p": [0.9, 0.2, 0.4, 0.5], "label": [1, None, 0, 1]})
     assert set(estimate(few, choose=1).tables) == {"estimates", "sheet"}
 
@@ -426,7 +426,7 @@ def test_why_there_is_no_interval_is_reported() -> None:
         ),
     ],
 )
-def test_where_nothing_is_estimated_the_reason_is_an_error(asked: Any, message: str) -> None:
+def test_estimate_of_nothing_is_an_error_with_the_reason(asked: Any, message: str) -> None:
     table = drawn(n_responses=10)
     table["label"] = [True if number % 6 < 5 else None for number in range(60)]
     with pytest.raises(InputError) as caught:

@@ -255,7 +255,7 @@ def test_doubtful_claims_have_passage_and_reason() -> None:
     assert alone.loc["a2", "reason"] == "another claim is at odds with it"
 
 
-def test_of_a_long_passage_the_sentences_that_decide_are_shown() -> None:
+def test_long_passage_shows_only_its_deciding_sentences() -> None:
     filler = [f"Nothing of note happened in the village in year {n} of it all." for n in range(30)]
     filler[20] = "The bridge is 70 metres long."
     graph = bridge()

@@ -273,7 +273,7 @@ def test_posteriors_from_relations_that_labels_taught_are_marked(tmp_path: Path)
     assert score(tmp_path / "plain.jsonl", **QUICK)["scores"]["n_claims"].tolist() == [16]
 
 
-def test_what_is_learned_from_such_relations_keeps_their_mark(judge: Path) -> None:
+def test_judge_learned_from_marked_relations_keeps_the_mark(judge: Path) -> None:
     # The judge was taught by six responses, the relation model by the seventh and the eighth.
     marks = read_judge(judge).learned_from(related(of_cities(9), (6, 7)))
     assert [str(mark) for mark in marks] == ["this response"] * 8 + ["other responses"]

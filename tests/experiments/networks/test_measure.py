@@ -200,7 +200,7 @@ def test_a_batch_is_no_better_than_its_worst_answer(
     assert row["status"] == worst
 
 
-def test_what_is_refused_or_fails_is_a_row_and_a_batch_is_one_call() -> None:
+def test_refusal_and_failure_are_rows_and_a_batch_is_one_call() -> None:
     class Broken:
         name = "broken"
 

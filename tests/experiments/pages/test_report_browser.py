@@ -91,9 +91,7 @@ def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -
     page.close()
 
 
-def test_what_names_a_row_stays_in_view_and_columns_are_chosen(
-    browser: Browser, report: Path
-) -> None:
+def test_row_names_stay_in_view_and_columns_can_be_chosen(browser: Browser, report: Path) -> None:
     watched = opened(browser, report.as_uri(), 660)
     page = watched.page
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")

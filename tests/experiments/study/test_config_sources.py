@@ -130,7 +130,7 @@ def test_an_error_in_an_override_names_the_override(
     assert "study.yaml" not in text
 
 
-def test_what_overrides_break_together_is_theirs(folder: Path) -> None:
+def test_error_caused_by_overrides_together_names_the_overrides(folder: Path) -> None:
     path = study_file(folder, f"{MINIMAL}backends: [{{backend: exact, only: {{variants: [FR2]}}}}]")
     text = message(path, "variants=[FR1]", "seed=3")
     assert text.startswith("overrides 'variants=[FR1]', 'seed=3': no backend takes part")

@@ -119,7 +119,7 @@ def changed(results: Path, change: Callable[[dict[str, Any]], object]) -> None:
     ],
 )
 @pytest.mark.slow
-def test_what_only_tells_of_a_run_may_be_missing(
+def test_files_that_only_describe_a_run_may_be_missing(
     results: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     if message == "code.modified":
@@ -151,7 +151,7 @@ def test_what_only_tells_of_a_run_may_be_missing(
         (lambda m: m.update(seeds=None), "seeds"),
     ],
 )
-def test_what_the_results_rest_on_may_not(
+def test_files_that_results_depend_on_may_not_be_missing(
     results: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     changed(results, change)

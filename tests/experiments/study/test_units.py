@@ -156,7 +156,7 @@ class OneByOne(Counting):
     asked: ClassVar[list[int]] = []
 
 
-def test_what_units_ask_for_is_compiled_before_the_first_of_them() -> None:
+def test_kernels_are_compiled_before_the_first_unit() -> None:
     warm_up_units([Counting(), OneByOne()])
     assert Counting.asked[0] == 1
     assert max(Counting.asked) > 1

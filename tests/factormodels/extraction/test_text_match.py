@@ -77,7 +77,7 @@ def test_recorded_figures_stand_in_for_texts() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [0.5, 0.5], [0.5, 0.5, 2.0], ["a", 0.1, 0.2], "abc"])
-def test_what_is_recorded_has_to_be_figures(value: object) -> None:
+def test_recorded_figures_have_to_be_numbers_from_0_to_1(value: object) -> None:
     silent = replace(GRAPH, atoms=(Atom("a"),), contexts=())
     changed = replace(silent, metadata={TEXT_MATCH_KEY: {"a": value}})
     refused("are not figures of its text; give 3 numbers from 0 to 1", text_match, changed)

@@ -123,7 +123,7 @@ def test_the_best_set_does_not_depend_on_the_unit_of_weights(scale: float) -> No
         assert solve(scaled, PATIENT).chosen == solve(program, PATIENT).chosen
 
 
-def test_what_is_cut_short_is_legal_and_its_gap_holds_the_best_set() -> None:
+def test_search_cut_short_gives_a_legal_set_and_a_valid_gap() -> None:
     generator = random.Random(8)
     statuses = set()
     for _ in range(60):

@@ -84,7 +84,7 @@ CHAIN = claims("Pilot of a mission in a year.", "Pilot of a mission.", "Module p
 CHAIN_ENTAILMENTS = {(CHAIN[i].text, CHAIN[j].text): 0.9 for i in range(4) for j in range(i + 1, 4)}
 
 
-def test_of_a_chain_one_is_selected_and_the_most_informative_with_weights() -> None:
+def test_chain_selects_one_claim_and_with_weights_the_most_informative() -> None:
     shuffled = [CHAIN[k] for k in (3, 1, 0, 2)]
     relations = TableRelations(
         CHAIN_ENTAILMENTS

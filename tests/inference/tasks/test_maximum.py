@@ -100,7 +100,7 @@ def test_connected_sums_keep_the_width_of_the_graph_with_its_border(seed: int) -
 
 
 @pytest.mark.parametrize("column", [0, 4], ids=["one side", "both sides"])
-def test_what_is_summed_first_is_swept_towards_its_border(column: int) -> None:
+def test_columns_summed_first_are_swept_towards_their_border(column: int) -> None:
     # Column by column, no table has more than 2**11 entries; an order that ate into the border
     # from within would need many times the memory.
     graph = grid(10, 10, coupling=1.0, field=1.0, seed=0)

@@ -184,7 +184,7 @@ def test_in_a_forest_the_bounds_are_attained() -> None:
 
 
 @both_ways
-def test_what_no_open_table_bears_on_has_no_bounds() -> None:
+def test_variables_apart_from_open_tables_have_no_bounds() -> None:
     graph = graph_of([0.5] * 4, [((0, 1), entails(0.9)), ((2, 3), entails(0.9))])
     bounds = open_marginals(graph, {(0, 1): logs(ENDS)})
     assert np.isnan(bounds).all(axis=1).tolist() == [False, False, True, True]

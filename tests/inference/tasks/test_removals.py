@@ -104,7 +104,7 @@ def test_models_are_propagated_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_allclose(near.without[kept], expected, atol=ROUNDING)
 
 
-def test_what_each_context_contributes_to_the_atoms_of_a_large_forest() -> None:
+def test_contributions_of_contexts_in_a_large_forest() -> None:
     graph = fr1_forest(20_000, 3, seed=0)
     contexts = np.flatnonzero([name.startswith("c") for name in graph.names])
     effects = without_variables(graph, contexts)

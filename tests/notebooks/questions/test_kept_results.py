@@ -54,7 +54,7 @@ def test_the_page_shows_what_the_script_gave(name: str) -> None:
 
 
 @pytest.mark.parametrize("study", [f"papers/{name}" for name in PAPERS])
-def test_what_is_kept_is_of_the_study_as_it_is(study: str) -> None:
+def test_kept_results_belong_to_the_current_study(study: str) -> None:
     folder = DOCS / "results" / study.partition("/")[2]
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     assert study in embedded_studies()
@@ -110,7 +110,7 @@ def test_every_number_of_the_text_is_kept(name: str) -> None:
     assert not [number for number in matches if number.replace(",", "") not in kept]
 
 
-def test_what_padding_does_is_kept() -> None:
+def test_numbers_on_padding_are_in_the_kept_tables() -> None:
     with (DOCS / "results" / "core-padding" / "published.csv").open(encoding="utf-8") as file:
         ours = {row["source"]: row["ours"] for row in csv.DictReader(file)}
     rows = [line for line in PAGE.splitlines() if "`factormodels run papers/core-padding`" in line]
@@ -124,7 +124,7 @@ def test_what_padding_does_is_kept() -> None:
     assert set(matches) <= numbers_of("core-padding")
 
 
-def test_what_learns_fast_is_found_again() -> None:
+def test_fast_methods_reproduce_the_kept_scores() -> None:
     with (DOCS / "results" / "learned-potentials" / "scores.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["data"] == "factscore"]
     kept = {row["method"]: row for row in rows}

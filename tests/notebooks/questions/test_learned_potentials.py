@@ -178,7 +178,7 @@ def test_positions_weigh_sentences_alike() -> None:
     assert np.isnan(means["0-20 %"]["true"])
 
 
-def test_what_approximations_move_is_held_to_enumeration() -> None:
+def test_changes_by_approximations_agree_with_enumeration() -> None:
     graphs = [replace(g, contexts=tuple(replace(c, prior=0.8) for c in g.contexts))
               for g in biographies(3, 6)]  # fmt: skip
     atoms = labeled_atoms(graphs, "data")

@@ -173,7 +173,7 @@ def test_threads_yield_as_results_are_ready_and_stop_at_the_first_error() -> Non
     assert seen[:5] == [0, 1, 2, 3, 4]
 
 
-def test_what_computes_is_prepared_once_while_the_first_answer_is_waited_for() -> None:
+def test_computation_is_prepared_once_during_the_wait_for_the_first_answer() -> None:
     prepared, asked = [], threading.Event()
 
     def prepare() -> None:

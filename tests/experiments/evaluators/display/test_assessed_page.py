@@ -193,7 +193,7 @@ def test_words_of_assessors_and_claims_that_count_are_listed(
     assert [claim.get("kept") for claim in claims] == [["core"], None, None]
 
 
-def test_where_no_response_has_a_result_the_page_says_why(tmp_path: Path) -> None:
+def test_page_without_any_result_says_why(tmp_path: Path) -> None:
     page = read_page(page_of(tmp_path, without_result=[("q1", "an outage"), ("q2", "an outage")]))
     (row,) = page.only("section", id="failures").only("tbody").children
     assert [cell.text for cell in row.children] == ["no result", "an outage", "2", "q1, q2"]

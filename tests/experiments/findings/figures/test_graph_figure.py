@@ -133,7 +133,7 @@ def large(n_claims: int, n_passages: int) -> FactGraph:
     )
 
 
-def test_of_a_large_graph_the_most_decided_part_is_drawn_and_the_rest_counted() -> None:
+def test_large_graph_draws_its_most_decided_part_and_counts_the_rest() -> None:
     figure = draw_fact_graph(large(1, 20_000))
     axes = figure.axes[0]
     arrow = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
@@ -144,7 +144,7 @@ def test_of_a_large_graph_the_most_decided_part_is_drawn_and_the_rest_counted() 
     assert figure.get_supxlabel() == note
 
 
-def test_what_is_left_out_follows_the_claims_that_are_drawn() -> None:
+def test_parts_left_out_follow_the_claims_that_are_drawn() -> None:
     graph = large(MOST_ROWS + 30, 20)
     # The most decided of all relations is to a claim that is not drawn.
     contexts = (replace(graph.contexts[0], retrieved_for=("a0", "a149")), *graph.contexts[1:])

@@ -47,7 +47,7 @@ def test_lines_are_the_numbers_of_the_frame_in_a_panel_for_each_case() -> None:
     assert_within(figure)
 
 
-def test_what_is_less_than_the_floor_is_drawn_on_it_and_texts_are_places() -> None:
+def test_values_below_the_floor_are_drawn_on_it_and_texts_are_categories() -> None:
     frame = pd.DataFrame({"size": ["small", "large"], "error": [0.0, 0.01]})
     (axes,) = line_figure(frame, "size", {"error": "error"}, floors={"error": 1e-6}).axes
     assert points(axes) == [pytest.approx([0, 1e-6, 1, 0.01])]

@@ -144,7 +144,7 @@ def test_responses_without_labels_learn_of_all_others(run: Path) -> None:
     assert whole.converged.all()
 
 
-def test_what_responses_without_labels_alone_hold_stays_as_it_is(tmp_path: Path) -> None:
+def test_kinds_found_only_in_unlabeled_responses_keep_their_temperature(tmp_path: Path) -> None:
     graphs = responses()
     only_entailed = [
         replace(g, relations=tuple(r for r in g.relations if r.kind.value == "entailment"))
@@ -360,7 +360,7 @@ def test_data_that_nothing_can_be_learned_of_are_refused(
     assert [file.name for file in folder.iterdir()] == ["study.yaml"]
 
 
-def test_what_no_backend_asks_is_not_learned(folder: Path) -> None:
+def test_priors_that_no_backend_uses_are_not_learned(folder: Path) -> None:
     text = (
         "study: s\ndatasets: [worked-examples, demonstration]\npriors: [{}, learned]\nbackends:\n"
         "  - {backend: exact, only: {priors: [data]}}\n"

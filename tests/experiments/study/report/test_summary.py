@@ -327,7 +327,7 @@ def test_a_seed_is_named_where_it_moves_what_exact_inference_finds(
     assert re.findall("the choice of (.*?) moves", text) == messages
 
 
-def test_what_no_grid_of_names_covers_is_named_in_parts(file_of: FileOf) -> None:
+def test_cells_outside_a_grid_of_names_are_named_in_parts(file_of: FileOf) -> None:
     p = P["exact"]
     rows = rows_of({"exact": p, "lbp": p}) + rows_of({"exact": p, "lbp": P["lbp"]}, variant="FR2")
     assert [group.name for group in agreed(file_of(rows))[1]] == [

@@ -36,7 +36,7 @@ PUBLIC = (
 )
 
 
-def test_what_not_everybody_reaches_is_not_public() -> None:
+def test_addresses_of_private_networks_are_not_public() -> None:
     assert [address for address in PRIVATE if is_public(address)] == []
     assert [address for address in PUBLIC if not is_public(address)] == []
 

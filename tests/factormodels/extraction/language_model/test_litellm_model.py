@@ -140,7 +140,7 @@ def test_no_probabilities_are_asked_where_none_are_wanted(server: ScriptedServer
         Reply("slow down", status=429, headers={"Retry-After": "0.01"}),
     ],
 )
-def test_what_may_pass_is_tried_again(server: ScriptedServer, first: Reply) -> None:
+def test_temporary_failures_are_tried_again(server: ScriptedServer, first: Reply) -> None:
     in_turn(server, first, first, Reply("fine"))
     answer = completed(server)
     assert answer.text == "fine"
@@ -552,7 +552,7 @@ def test_who_is_listed_without_schemas_is_sent_none(name: str, takes: bool) -> N
     assert ("response_format" not in unlisted_parameters(name)) == takes
 
 
-def test_what_the_server_dislikes_is_not_a_parameter_whenever_it_names_one(
+def test_refusal_that_only_mentions_a_parameter_does_not_drop_it(
     server: ScriptedServer,
 ) -> None:
     server.always(Reply("the question speaks of temperature", status=400))

@@ -92,7 +92,7 @@ def test_the_distribution_by_hand() -> None:
     assert answer.origin == "lexical"
 
 
-def test_what_the_baseline_gets_right() -> None:
+def test_baseline_gets_these_pairs_right() -> None:
     judged = judgement(PREMISE, "The bridge opened in 1890.")
     other_year = judgement(PREMISE, "The bridge opened in 1895.")
     unrelated = judgement(PREMISE, "Bananas ripen in the sun.")
@@ -103,7 +103,7 @@ def test_what_the_baseline_gets_right() -> None:
     assert unrelated.kind is RelationKind.NEUTRAL
 
 
-def test_what_it_gets_wrong_as_it_says() -> None:
+def test_baseline_gets_the_documented_pairs_wrong() -> None:
     # The words are the same and the roles are not.
     assert judgement("The dog bit the man.", "The man bit the dog.").kind is RelationKind.ENTAILMENT
 

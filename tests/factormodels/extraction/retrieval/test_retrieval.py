@@ -233,7 +233,7 @@ def test_passages_become_contexts_equal_ones_once() -> None:
     refused("2 queries do not fit 3 atoms", with_contexts, graph, Scripted(answers), ["q1", "q2"])
 
 
-def test_what_is_found_for_the_question_is_retrieved_for_no_atom() -> None:
+def test_passages_found_for_the_question_belong_to_no_atom() -> None:
     graph = FactGraph("g", (Atom("a1", "Atom 1."),))
     answers = (
         Retrieved((passage("one"),)),

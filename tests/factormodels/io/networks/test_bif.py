@@ -183,7 +183,7 @@ def test_names_of_variables_may_differ_in_case_alone() -> None:
     refused("names 'Á'", parse_bif, text.replace("( a )", "( Á )"), "x")
 
 
-def test_what_stands_in_quotes_or_properties_is_no_mark() -> None:
+def test_marks_inside_quotes_and_properties_are_text() -> None:
     text = BIF.replace(
         "variable a {", 'variable a {\n  property source = "{x}; http://y" ;'
     ).replace("network small {", "network small {\n  property address = http://x/y ;")
