@@ -101,20 +101,40 @@ def planned_error(
     p: Floats,
     grouping: Grouping,
     alike: float = ALIKE,
+    *,
+    at_hand: NDArray[np.bool_] | None = None,
 ) -> float:
     """Standard error of a share of true claims that labels so drawn will give.
 
     It supposes that probabilities mean what they say. Responses are a sample of others like them.
     Labels of all claims leave the same, whether they were drawn one by one or by response.
 
+    With m labels at hand, the estimate is the mean of two batches by their sizes m and n, as in
+    `batch_weights`. The variance of the first is that of m units in proportion to the root of
+    `expected`; the second knows the labels of the first.
+
     Args:
         expected: expected squared residual of every unit, as `spread` gives it.
-        probabilities: of being drawn, above 0 for each.
+        probabilities: of being drawn, above 0 for each unit without a label.
         p: probabilities (n,) that claims are true.
         grouping: their responses.
         alike: correlation of the residuals of two claims of a response, as `spread` took it.
+        at_hand: mask of the units that have a label and are not drawn again, (n_units,).
     """
-    labels = float((expected / probabilities).sum())
+    if at_hand is None or not at_hand.any():
+        labels = float((expected / probabilities).sum())
+    else:
+        m = int(at_hand.sum())
+        n = float(probabilities[~at_hand].sum())
+        everywhere = np.ones_like(at_hand)
+        before = inclusion_probabilities(expected, np.ones_like(expected), m, everywhere)
+        first = float((expected / before).sum())
+        second = float(
+            np.where(at_hand, expected, expected / np.where(at_hand, 1, probabilities)).sum()
+        )
+        # A label at hand counts in both batches, once with weight 1.
+        both = float(expected.sum())
+        labels = (m**2 * first + n**2 * second + 2 * m * n * both) / (m + n) ** 2
     if expected.size == p.size:
         # Single claims: what residuals of a response have in common, other responses do not share.
         together = grouping.sums(np.sqrt(expected)) ** 2

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -283,12 +284,14 @@ def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], lis
     n_same = 0
     for name in common:
         first, second = (_as_objects(findings.tables[name]) for findings in (before, after))
-        apart = [
-            *(each for each in first.columns.tolist() if each not in second),
-            *(each for each in second.columns.tolist() if each not in first),
-        ]
+        of_each = {
+            "before": [each for each in first.columns.tolist() if each not in second],
+            "after": [each for each in second.columns.tolist() if each not in first],
+        }
+        apart = [*chain.from_iterable(of_each.values())]
         if apart and len(first) and len(second):
-            sentences.append(f"{name}: only one has {', '.join(apart)}.")
+            parts = [f"only {side} {', '.join(these)}" for side, these in of_each.items() if these]
+            sentences.append(f"Columns of {name}: {'; '.join(parts)}.")
         keys = _keys(first, second)
         compared = [each for each in first if each not in (*keys, *apart, *_NOT_COMPARED)]
         for row, record, counts in _merged(first, second, keys):
@@ -405,7 +408,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _change_sentences(changes: Sequence[Row], alone: Sequence[Row], same: int) -> Iterator[str]:
-    if not changes and not alone:
+    if not changes and not same:
+        yield (
+            "No value was compared: the results share no column of a table but those that name "
+            "rows."
+        )
+    elif not changes and not alone:
         yield f"Nothing changed: {counted(same, 'value')} {is_or_are(same)} the same."
     if changes:
         yield f"{len(changes):,} of {counted(same + len(changes), 'value')} changed."

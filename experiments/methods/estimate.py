@@ -1008,19 +1008,21 @@ def _sheet_rows(claims: _Claims, chosen: Any, chances: Floats, batch: int) -> li
 
 
 def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, Table]:
-    """Expected intervals by number of labels, if the probabilities are calibrated.
+    """Expected intervals by number of further labels, if the probabilities are calibrated.
 
-    There is no such table of fewer claims than the smallest number planned for.
+    There is no such table if fewer claims have no label than the smallest number planned for.
     """
     grouping = claims.grouping
     rows = []
+    at_hand: dict[str, int] = {}
     for unit in Unit:
         expected = spread(p, grouping, unit)
         minutes = _minutes(unit, grouping, settings.minutes)
-        free = np.ones(expected.size, dtype=np.bool_)
-        for n in [n for n in _PLANNED if n <= expected.size]:
-            chances = inclusion_probabilities(expected, minutes, n, free)
-            freedom = planned_freedom(chances, grouping)
+        labeled = claims.labeled if unit is Unit.CLAIM else grouping.sums(claims.labeled) > 0
+        at_hand[unit.value] = int(labeled.sum())
+        for n in [n for n in _PLANNED if n <= (~labeled).sum()]:
+            chances = inclusion_probabilities(expected, minutes, n, ~labeled)
+            freedom = planned_freedom(np.where(labeled, 1.0, chances), grouping)
             # Labels of two responses or fewer make no interval.
             reach = math.nan
             if freedom > 0:
@@ -1030,15 +1032,23 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, T
                     "unit": unit.value,
                     "n": n,
                     "hours": float(chances @ minutes) / 60,
-                    "half_width": reach * planned_error(expected, chances, p, grouping),
+                    "half_width": reach
+                    * planned_error(expected, chances, p, grouping, at_hand=labeled),
                 }
             )
     if not rows:
         return {}
+    known = " and ".join(counted(n, unit) for unit, n in at_hand.items() if n)
+    caption = "Expected intervals by number of labels" + (
+        f", added to the labels of {known} at hand." if known else "."
+    )
     plan = Table(
         data_frame(rows),
-        columns_as("n:0 labeled | hours:1 | half_width:3 share of true claims ±"),
-        "Expected intervals by number of labels, from the beginning.",
+        columns_as(
+            f"n:0 {'to add' if known else 'labeled'} | hours:1 | "
+            "half_width:3 share of true claims ±"
+        ),
+        caption,
         group="unit",
         note="If the probabilities are calibrated; worse ones widen the intervals.",
     )

@@ -167,6 +167,41 @@ def test_a_plan_knows_that_claims_of_a_response_resemble_each_other() -> None:
     assert planned_freedom(chances, grouping) == pytest.approx(12 * (1 - (5 / 6) ** 30) - 2)
 
 
+def test_a_plan_counts_the_labels_at_hand() -> None:
+    """By simulation: two batches of claims that are responses of their own."""
+    generator = np.random.default_rng(5)
+    n_claims = 150
+    grouping = group_by_response(np.arange(n_claims))
+    p = generator.uniform(0.05, 0.95, n_claims)
+    expected, minutes = spread(p, grouping, Unit.CLAIM), np.ones(n_claims)
+    every = np.ones(n_claims, dtype=bool)
+    first = inclusion_probabilities(expected, minutes, 30, every)
+    planned, errors = [], []
+    for seed in range(1500):
+        y = (generator.random(n_claims) < p).astype(float)
+        early = draw(first, seed)
+        second = inclusion_probabilities(expected, minutes, 60, ~early)
+        late = draw(second, seed + 10_000)
+        planned.append(planned_error(expected, second, p, grouping, at_hand=early))
+        chosen = np.concatenate([np.flatnonzero(early), np.flatnonzero(late)])
+        batch = np.repeat([0, 1], [early.sum(), late.sum()])
+        weights = batch_weights(np.concatenate([first[early], second[late]]), batch)
+        errors.append((weights @ (y - p)[chosen]) / n_claims)
+    # The predictions of these claims do not vary. Half of the plan's residuals are their mean.
+    predictions = ((p - p.mean()) ** 2).sum() / n_claims**2
+    of_labels = math.sqrt(np.mean(np.square(planned)) - predictions)
+    assert of_labels == pytest.approx(np.std(errors), rel=0.1)
+    # Without labels at hand 90 take as much as 30 and 60, and 60 alone leave more.
+    at_once = inclusion_probabilities(expected, minutes, 90, every)
+    alone = inclusion_probabilities(expected, minutes, 60, every)
+    none = np.zeros(n_claims, dtype=bool)
+    assert planned_error(expected, at_once, p, grouping) == pytest.approx(planned[0], rel=0.1)
+    assert planned[0] < planned_error(expected, alone, p, grouping)
+    assert planned_error(expected, alone, p, grouping, at_hand=none) == planned_error(
+        expected, alone, p, grouping
+    )
+
+
 def test_a_response_varies_as_the_sum_of_alike_residuals() -> None:
     """By the covariance matrix of its claims, and of the predictions of responses like these."""
     generator = np.random.default_rng(11)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
 from experiments import diff, infer, run
@@ -130,3 +132,14 @@ def test_the_function_takes_runs_with_their_units(tmp_path: Path) -> None:
 def test_invalid_findings_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "findings.json").write_text(text)
     refused(message, read_findings, tmp_path)
+
+
+def test_results_without_a_common_column_of_values_are_not_called_unchanged() -> None:
+    def table(**columns: Any) -> Findings:
+        frame = pd.DataFrame({"response": ["r1", "r2"], **columns})
+        return Findings("x", (), {"responses": Table(frame, ())}, command="c")
+
+    changes = diff(table(FR2=[0.5, 1.0]), table(precision=[0.5, 1.0]))
+    assert changes.sentences[0] == "Columns of responses: only before FR2; only after precision."
+    assert changes.sentences[1].startswith("No value was compared")
+    assert not any("Nothing changed" in each for each in changes.sentences)

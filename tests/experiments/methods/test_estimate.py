@@ -370,6 +370,20 @@ def test_judged_responses_are_read_as_they_are(tmp_path: Path) -> None:
     assert list(estimate(str(path), choose=1)["sheet"]["text"]) == ["T0.", "T1.", "T2.", "T3."]
 
 
+def test_the_plan_adds_to_the_labels_at_hand() -> None:
+    table = drawn()
+    some = table.assign(label=table["label"].where(table["response"].isin(["r0", "r1", "r2"])))
+    bare = table.drop(columns="label")
+    plans = [estimate(each, choose=5).tables["plan"] for each in (bare, some)]
+    alone, added = (plan.frame.set_index(["unit", "n"])["half_width"] for plan in plans)
+    assert "at hand" not in plans[0].caption
+    assert "added to the labels of" in plans[1].caption
+    assert "3 responses at hand" in plans[1].caption
+    shared = added.index.intersection(alone.index)
+    assert len(shared) > 2
+    assert (added[shared] < alone[shared]).all()
+
+
 def test_few_claims_give_a_sheet_and_no_plan() -> None:
     few = pd.DataFrame({"claim": list("abcd"), "p": [0.9, 0.2, 0.4, 0.5], "label": [1, None, 0, 1]})
     assert set(estimate(few, choose=1).tables) == {"estimates", "sheet"}

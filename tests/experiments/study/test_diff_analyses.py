@@ -68,7 +68,7 @@ def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path]) -> Non
     assert [list(row.values())[2:] for row in changes.tables["rows"].records()] == [[1, 0]]
     assert "changes" not in changes.tables
     assert "Only before: claims-per-response." in changes.sentences
-    assert "datasets: only one has n_atoms, added." in changes.sentences
+    assert "Columns of datasets: only before n_atoms; only after added." in changes.sentences
 
 
 def test_an_analysis_and_units_are_not_compared(folder: Path) -> None:
