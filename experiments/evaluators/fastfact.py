@@ -27,6 +27,7 @@ from experiments.asking.searchers import (
     Search,
     read_documents_of,
     refuse_document_options,
+    refuse_web_options,
     web_retriever,
 )
 from experiments.asking.session import Session, asking
@@ -38,7 +39,12 @@ from experiments.evaluators.annotation_counts import (
     counts_tables,
     read_counts,
 )
-from experiments.evaluators.batches.batch import Batch, BatchSettings, assess_responses
+from experiments.evaluators.batches.batch import (
+    Batch,
+    BatchSettings,
+    assess_responses,
+    refuse_idle_retry,
+)
 from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE, Load
 from experiments.evaluators.core import CoreSettings, core_stage
 from experiments.evaluators.display.fastfact_tables import (
@@ -65,11 +71,16 @@ from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
 from experiments.findings.text import number
-from experiments.settings import USUAL, ColumnNames, Option, front_door
+from experiments.settings import USUAL, ColumnNames, Option, front_door, option_of
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.asking.stage import Extent
-from factormodels.extraction.asking.table import ASSESSORS, PRE_VERIFICATION
+from factormodels.extraction.asking.table import (
+    ASSESSORS,
+    CLAIM_FAILURES,
+    MISSING_CLAIMS,
+    PRE_VERIFICATION,
+)
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
 from factormodels.extraction.language_model import LanguageModel
@@ -178,6 +189,10 @@ class FastFactRun(
         return FastFactSettings(stride, self.context, self.theta, self.audit, self.seed)
 
 
+_OF_ANNOTATIONS = {"annotated", "gamma", "seed", "n_bootstrap", "out"}
+"""Settings that findings on annotators' judgments depend on, and where they are written."""
+
+
 @front_door
 def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> Findings:
     """Judge responses as FaStfact does: F1@K', with calls, searches and cost by stage.
@@ -270,6 +285,12 @@ def _relations_of_core(model: LanguageModel) -> RelationModel:
 
 def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
     """Findings on annotators' judgments of a pipeline's claims and verdicts; no model is asked."""
+    for name in type(settings).model_fields:
+        if name in settings.model_fields_set and name not in _OF_ANNOTATIONS:
+            raise InputError(
+                f"--{option_of(FastFactRun, name).name} does nothing with --annotated, which asks "
+                "nothing; leave one out"
+            )
     if not isinstance(file, str | os.PathLike):
         raise InputError("--annotated reads a file; give its path")
     if (known := read_counts(file)) is not None:
@@ -418,8 +439,13 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
         for n in map(len, sentences)
     ]
     extents = [Extent(sentences=load.sentences, atoms=load.claims, stride=stride) for load in loads]
-    stages = (PRE_VERIFICATION, VERDICTS.verdict)
-    calls = planned_probe(probed) | {stage.name: stage.number(extents) for stage in stages}
+    stages = [PRE_VERIFICATION, VERDICTS.verdict]
+    if settings.failure_types:
+        stages += [CLAIM_FAILURES, MISSING_CLAIMS]
+    calls = dict(planned_probe(probed))
+    for stage in stages:
+        # Both stages on failures of claims have one name.
+        calls[stage.name] = calls.get(stage.name, 0) + stage.number(extents)
     calls["searches"] = sum(load.claims for load in loads)
     frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])
     return Findings(
@@ -428,6 +454,11 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
             *loaded.remarks,
             f"Nothing was sent. Claims are not yet known: {CLAIMS_PER_SENTENCE:g} per sentence are "
             "taken, and skipped ones are neither searched nor verified.",
+            *(
+                ["Calls of --core-relations model are not counted: they depend on the claims."]
+                if settings.core and settings.core_relations == "model"
+                else []
+            ),
         ),
         tables={
             "calls": shown_table("calls", frame),
@@ -451,11 +482,13 @@ def _retriever(
         )
     if name not in PAGE_RETRIEVERS:
         raise InputError(unknown_name(f"--retriever {name!r}", name, PAGE_RETRIEVERS))
+    refuse_idle_retry(settings, searches_web=name != "local")
     size = {"pages": settings.pages, "pieces": settings.pieces, **asdict(chunks)}
     facts = {"retriever": name, **size}
     if name == "local":
         from factormodels.extraction.retrieval.document_pages import build_document_pages
 
+        refuse_web_options(name, settings)
         documents = read_documents_of(settings, graphs)
         build = partial(
             build_document_pages, pages=settings.pages, top_k=settings.pieces, chunks=chunks

@@ -32,6 +32,7 @@ from experiments.asking.searchers import (
 )
 from experiments.columns.assessed_metadata import METADATA_KEY as ASSESSMENT_KEY
 from experiments.columns.response_table import DOCUMENTS_KEY
+from experiments.evaluators.batches.batch import refuse_idle_retry
 from experiments.evaluators.batches.threads import LocalRelations
 from experiments.evaluators.calls.early_exits import early_exit
 from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_stage
@@ -170,6 +171,8 @@ def make_plan(
     atoms = _atoms(graphs, settings, session.model)
     revise = atoms == "model" if settings.revise is None else settings.revise
     retriever = _retriever_name(graphs, settings, atoms)
+    on_disk = retriever == GIVEN or RETRIEVERS[retriever].reads_documents
+    refuse_idle_retry(settings, searches_web=not on_disk)
     judge = settings.relations or ("lexical" if session.model is None else "model")
     relations = str(name_of_relations(judge))
     stages: list[Stage] = []

@@ -20,7 +20,11 @@ from experiments.asking.searchers import (
 )
 from experiments.asking.session import Session
 from experiments.asking.settings import AskingSettings, Model, WebSettings
-from experiments.evaluators.batches.batch import BatchSettings, assess_responses
+from experiments.evaluators.batches.batch import (
+    BatchSettings,
+    assess_responses,
+    refuse_idle_retry,
+)
 from experiments.evaluators.display.fastfact_tables import columns_of
 from experiments.evaluators.probe_first import is_probed
 from experiments.settings import USUAL, Option
@@ -211,6 +215,8 @@ def ask_claims(
             )
         )
     stages.append(_own_claims_stage(model, settings))
+    on_disk = not facts or RETRIEVERS[asked.retriever or "local"].reads_documents
+    refuse_idle_retry(asked, searches_web=not on_disk)
     depended = {
         "method": "self-knowledge",
         "model": model.name,

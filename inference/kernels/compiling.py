@@ -114,7 +114,13 @@ def _refused(name: str) -> Callable[..., Any]:
     return refuse
 
 
-_plain: Callable[[Any], Any] = types.unliteral
+def _as_given(kind: Any) -> Any:
+    return kind
+
+
+_plain: Callable[[Any], Any] = getattr(types, "unliteral", _as_given)
+"""The type of a number of which one that is written out is an instance; a Numba without it compiles
+more often."""
 
 
 def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:

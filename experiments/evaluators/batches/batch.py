@@ -145,6 +145,26 @@ class BatchSettings(Settings):
     """Judge responses that an outage cut off by whatever was obtained."""
 
 
+def refuse_idle_retry(how: BatchSettings, *, searches_web: bool) -> None:
+    """Refuse --retry-failed where nothing recorded as failed can be there.
+
+    Failed answers are recorded in the folder of --out, and missing pages of the web with the
+    answers of searches; answers of a model that failed are not recorded elsewhere.
+
+    Args:
+        how: settings of the batch.
+        searches_web: whether pages of the web are read.
+
+    Raises:
+        InputError: if the option would do nothing.
+    """
+    if how.retry_failed and how.out is None and not searches_web:
+        raise InputError(
+            "--retry-failed asks again for what a batch recorded in its folder; name it with "
+            "--out, or leave --retry-failed out"
+        )
+
+
 def assess_responses(
     graphs: Sequence[FactGraph],
     stages: Sequence[Stage],

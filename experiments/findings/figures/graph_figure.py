@@ -217,7 +217,7 @@ def _draw(
     for atom in graph.atoms:
         _draw_text(axes, places[atom.id], labels[atom.id], "left", size)
         _draw_bar(axes, atom, places[atom.id], shown[atom.id], size, _height(labels[atom.id]))
-    legend = _legend(figure, kinds, bar)
+    legend = _legend(figure, kinds, bar, any(atom.label is not None for atom in graph.atoms))
     heights = [legend.get_window_extent().height / figure.dpi + _EDGE]
     above, below = texts
     written = []
@@ -432,8 +432,10 @@ def _draw_text(axes: Axes, corner: tuple[float, float], text: str, side: str, si
     )  # fmt: skip
 
 
-def _legend(figure: ShownFigure, kinds: Sequence[RelationKind], bar: str) -> Legend:
-    """Make the legend at the lower edge, and return it."""
+def _legend(
+    figure: ShownFigure, kinds: Sequence[RelationKind], bar: str, has_labels: bool
+) -> Legend:
+    """Make the legend at the lower edge, with human labels if there are some, and return it."""
     from matplotlib.lines import Line2D
 
     handles = [
@@ -441,8 +443,10 @@ def _legend(figure: ShownFigure, kinds: Sequence[RelationKind], bar: str) -> Leg
         for kind in kinds
     ]
     handles.append(Line2D([], [], color="0.35", linewidth=3.0))
-    handles.append(Line2D([], [], color="black", marker="|", linestyle="none"))
-    names = [*(KIND_WORDS[kind] for kind in kinds), bar, "human label (0 or 1)"]
+    names = [*(KIND_WORDS[kind] for kind in kinds), bar]
+    if has_labels:
+        handles.append(Line2D([], [], color="black", marker="|", linestyle="none"))
+        names.append("human label (0 or 1)")
     # More than five do not fit beside each other.
     columns = len(handles) if len(handles) <= _LEGEND_COLUMNS else -(-len(handles) // 2)
     return legend_within(figure, handles, names, columns, loc="lower center", fontsize=LETTERS_SIZE)

@@ -16,7 +16,7 @@ from experiments import assess
 from experiments.evaluators.display.assess_tables import stage_remarks
 from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.findings.claim_scores import LabeledAtoms, scores_with_intervals
-from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
+from factormodels import FactGraph, InputError, RelationKind, datasets, read, read_many, variant
 from factormodels.extraction.pipeline import run_stages
 from factormodels.extraction.stages.duplicates import every_atom
 from inference import get_backend, infer
@@ -518,3 +518,10 @@ def test_one_order_of_two_passages_moves_no_verdict_of_the_demonstration() -> No
     assert asked == [5951, 4124]
     assert ((p[0] > 0.5) == (p[1] > 0.5)).all()
     assert 1e-6 < (p[0] - p[1]).abs().max() < 0.0003
+
+
+def test_asking_again_needs_a_record_of_what_failed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="name it with `out`, or leave `retry_failed` out"):
+        assess("demonstration", retry_failed=True)
+    result = assess("demonstration", retry_failed=True, variant="FR1", out=tmp_path / "out")
+    assert len(result.graphs) == 14

@@ -444,6 +444,11 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
         ("--model openai/x --documents notes --stride 0", "--stride '0' is not"),
         ("--model openai/x --documents notes --prompts notes", "holds no prompt"),
         ("--model openai/x --retriever google --max-cost 1", "--price-search"),
+        ("--model openai/x --documents notes --price-search 1", "--price-search is for a search"),
+        ("--model openai/x --documents notes --contact me", "--contact is for a search of the web"),
+        ("--model openai/x --documents notes --retry-failed", "name it with --out"),
+        ("--annotated --k-prime 3", "does nothing with --annotated"),
+        ("--annotated --model openai/x", "does nothing with --annotated"),
     ],
 )
 def test_input_that_does_not_fit_is_one_sentence(options: str, message: str) -> None:
@@ -460,6 +465,11 @@ def test_a_dry_run_counts_and_sends_nothing() -> None:
     assert re.search(r"^SAFE +97 +30 +30 +127$", result.stdout, re.M)
     assert re.search(r"^FactScore +7 +30 +0 +37$", result.stdout, re.M)
     assert not Path("answers.sqlite").exists()
+    more = ("--failure-types", "--core", "--core-relations", "model")
+    whole = invoke(*arguments("http://127.0.0.1:9/v1", *more, "--dry-run")).stdout
+    # One call for forty claims of each response, and one each for missing claims.
+    assert re.search(r"^claim failures +4$", whole, re.M)
+    assert "Calls of --core-relations model are not counted" in whole
 
 
 def test_a_count_that_is_none_is_refused() -> None:

@@ -87,6 +87,16 @@ def test_kinds_are_named_in_words_and_the_legend_is_whole() -> None:
     ]
 
 
+def test_the_legend_names_human_labels_only_where_there_are_some() -> None:
+    graph = load("demonstration").graphs[0]
+    bare = replace(graph, atoms=tuple(replace(atom, label=None) for atom in graph.atoms))
+    for drawn, has_labels in ((graph, True), (bare, False)):
+        (legend,) = draw_fact_graph(drawn).legends
+        named = [text.get_text() for text in legend.get_texts()]
+        assert any("human label" in each for each in named) == has_labels
+        assert len(named) > 1
+
+
 def test_nodes_have_their_texts_and_claims_their_probabilities() -> None:
     shown = texts(GRAPH, {"a1": 0.875, "a2": 0.0})
     assert set(shown) == {
