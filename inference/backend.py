@@ -231,7 +231,7 @@ class Backend(ABC):
 
 
 def complete(graph: FactorGraph, solved: Posterior, name: str, start: float) -> Posterior:
-    """Return the posterior of a graph, given that of the graph without its evidence.
+    """Return the posterior of a graph, given the posterior without its evidence.
 
     Args:
         graph: the graph.

@@ -42,7 +42,7 @@ class MeanField(Backend):
 
     The loss is Pyro's `TraceEnum_ELBO`, which is exact here, so that quasi-Newton steps minimize it
     and the standard error of the bound is 0. The bound holds whether or not the ascent has
-    converged; its optimum is that of 'cavi', which finds it faster. Zeros of tables are excluded as
+    converged; its optimum is the optimum of 'cavi', which is faster. Zeros of tables are excluded as
     there.
 
     Attributes:

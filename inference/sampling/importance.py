@@ -184,7 +184,7 @@ class MiniBucketSampling(Backend):
         )
 
     def witness(self, support: Support, stop: Stop) -> Witness:
-        """Witness for other samplers from draws of this one; log Z is that of the whole graph.
+        """Witness for other samplers from draws of this one, with log Z of the whole graph.
 
         The witness is equal on every machine, unless `stop` ends the draws.
 

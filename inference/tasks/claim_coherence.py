@@ -139,7 +139,7 @@ def coherence(
     n, at = len(facts.names), tables.conflicts
 
     def beside_base(values: NDArray[np.float64]) -> float:
-        """Log Z of tables less that of the graph; NaN if that has no state."""
+        """Log Z of tables minus log Z of the graph; NaN if the graph has no possible state."""
         return _log_z(log_partition, values) - base.value if possible else math.nan
 
     with np.errstate(divide="ignore"):

@@ -40,7 +40,7 @@ class ValueAndGradient(NamedTuple):
 def log_partition(graph: FactorGraph, exact: Exact | None = None) -> ValueAndGradient:
     """Return log Z and its gradient: the joint distributions of the factors' scopes.
 
-    With evidence, log Z is that of the graph with its evidence. Entries that contradict the
+    With evidence, log Z includes the evidence. Entries that contradict the
     evidence have gradient 0, as have entries of log potential -inf.
 
     Args:

@@ -69,7 +69,7 @@ class SearchedAssignment:
 
     @property
     def gap(self) -> float:
-        """Maximum difference between the best log potential and that of the assignment."""
+        """Maximum difference between the best log potential and the assignment's."""
         return max(self.upper - self.assignment.log_potential, 0.0)
 
 

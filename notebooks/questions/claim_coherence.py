@@ -1,4 +1,4 @@
-"""Claim coherence: which readout ranks responses by the conflicts that were planted in them?
+"""Claim coherence: which readout detects planted conflicts?
 
 Question: how do readouts of the coherence of claims rank responses, and how long do they take?
 Data: drawn responses of claims alone, with conflicts planted at known rates.
@@ -80,7 +80,7 @@ def claim_coherence(
         "Processor time of all readouts of a response together, without compiling.",
         note=f"Least of {_REPEATS}.",
     )
-    note = "The nearer to -1 the better."
+    note = "The nearer to -1, the better."
     return Artifacts(
         {"readouts": Table(frame, columns, caption, note=note), "times": timed},
         {"correlations": PaperFigure(figure, long, "rank correlation of every readout")},

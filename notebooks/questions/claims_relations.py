@@ -1,9 +1,9 @@
-"""Relations between the claims of a response: do they help to judge, beside its evidence?
+"""Relations between claims: do they help to find false ones, beside the evidence?
 
 Question: do relations between claims, or hidden causes that claims share, tell true claims from
 false ones better than the evidence of each claim does?
 Data: factscore and selfcheck, embedded, with their labels and relations between their claims.
-Rival: evidence alone, with strengths that other folds of responses teach.
+Rival: evidence alone, with strengths learned in other folds of responses.
 
     python notebooks/questions/claims_relations.py --out docs/results/claims-relations
 
@@ -58,7 +58,7 @@ def claims_relations(
     frame = data_frame(rows)
     columns = columns_as(
         "graph | relations:0 relations of claims | brier:4± Brier | "
-        "less:4± Brier less that of evidence alone | auroc:3± AUROC"
+        "less:4± Brier minus evidence alone | auroc:3± AUROC"
     )
     table = Table(
         *(frame, columns),
@@ -92,7 +92,7 @@ def score_rows(
 
 
 def learned_posteriors(graphs: Sequence[FactGraph], folds: int, seed: int) -> Floats:
-    """Posterior of each claim with the strengths that the folds without its response teach."""
+    """Posterior of each claim with strengths learned in the folds without its response."""
     how: Any = {"backend": "exact", "penalty": PENALTY, "with_errors": False}
     crossing = cross_fitting(graphs, STRENGTHS, n_folds=folds, seed=seed, **how)
     return claim_posteriors(crossing.learned()[1], backend="exact")
@@ -111,7 +111,7 @@ def strength_class(graph: FactGraph, relation: Relation) -> str:
 
 
 STRENGTHS = Potentials(("atom_prior", "probability"), strength_class)
-"""What is learned: a prior of claims, and the strength of each class of relations."""
+"""Learned potentials: a prior of claims, and the strength of each class of relations."""
 
 
 def evidence_alone(graph: FactGraph) -> FactGraph:

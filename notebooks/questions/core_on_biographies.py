@@ -1,4 +1,4 @@
-"""Core on biographies: what does selection keep, sentence by sentence, and what does padding gain?
+"""Core on biographies: which claims does it keep by sentence, and does it resist padding?
 
 Question: which claims of labeled responses does Core keep, does the share of true ones change, and
 how much precision does padding gain with Core and without it?
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KNOWN, BLIND = "templates known", "words alone"
-"""Whether the relation model sees through the templates of padding, or judges its words."""
+"""Relation models that recognize the templates of padding, or judge its words."""
 
 GAINS: Mapping[str, str] = {
     "plain": "gain without Core",
     "core": "gain with Core",
     "kept_off": "kept off by Core",
 }
-"""What padding gains in precision, and what the table calls it."""
+"""Gains of padding in precision, with their titles."""
 
 
 def core_on_biographies(
@@ -56,7 +56,7 @@ def core_on_biographies(
     sentences: int = 10,
     seed: int = 0,
 ) -> Artifacts:
-    """Return tables of what is kept and of what padding gains, and their figures.
+    """Return tables of kept claims and of the gains of padding, and their figures.
 
     Args:
         data: name of the labeled responses with texts in the user's file.
@@ -79,7 +79,7 @@ def core_on_biographies(
     kept = data_frame(rows)
     scores = gaming(padded, guards, counts=(appended,))
     gained = gains(scores).rename(columns={"guard": "judge"})
-    caption = f"What Core keeps by place of the sentence. {data_remark}"
+    caption = f"Claims that Core keeps by position of the sentence. {data_remark}"
     return Artifacts(
         {
             "kept": Table(kept, columns_as(KEPT_COLUMNS), caption, note=KEPT_NOTE),
@@ -101,12 +101,13 @@ def kept_figure(kept: pd.DataFrame) -> Figure:
 def padding_table(gains: pd.DataFrame, remark: str) -> Table:
     """The table of gains, with a remark on the data."""
     note = (
-        "Gain: mean precision by human labels less that of the response as it was, with or without "
-        "Core for both. Intervals: 95 % over responses, paired. Words alone: the relation model "
-        "judges the words of the padding; templates known: it sees through them."
+        "Gain: mean precision by human labels minus the precision of the unpadded response, with "
+        "or without Core for both. Intervals: 95 % over responses, paired. Words alone: the "
+        "relation model judges the words of the padding; templates known: it recognizes the "
+        "templates."
     )
     columns = (interval_column(name, title, 3) for name, title in GAINS.items())
-    caption = f"What padding gains in precision. {remark}"
+    caption = f"Gain of padding in precision. {remark}"
     return Table(gains, (Column("kind", "padding"), *columns), caption, group="judge", note=note)
 
 

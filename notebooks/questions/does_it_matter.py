@@ -1,4 +1,4 @@
-"""Does the error of inference matter: how far does it move what people report?
+"""Does the error of inference matter: how far does it move reported scores?
 
 Question: how far do approximate posteriors move the Brier score, the MAE of precision, and the
 ranking of responses?
@@ -44,7 +44,7 @@ SCORES = {"brier": "brier", "mae": "precision_mae"}
 DRAWN: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {"sparse": {"density": 0.1}, "dense": {"density": 0.3, "context_density": 0.05}}
 )
-"""What responses are drawn from."""
+"""Parameters of the drawn responses."""
 
 BACKENDS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
     {
@@ -66,7 +66,7 @@ def does_it_matter(
     encoding: str = "implication",
     seed: int = 0,
 ) -> Artifacts:
-    """Return what each approximation moves on each dataset, and the figure of it.
+    """Return the effect of each approximation on each dataset, and its figure.
 
     Args:
         data: files or embedded datasets of labeled responses on which exact inference is possible.
@@ -96,7 +96,7 @@ def does_it_matter(
             "mae_text> Δ MAE | tau:3± tau by Pr | tau_mean:3 tau by mean p",
             error=tiny,
         ),
-        "What the error of inference moves, approximate less exact",
+        "Effect of the error of inference, approximate minus exact",
         group="dataset",
         note="Intervals: bootstrap over responses. Verdicts: share of atoms on the other side of "
         "1/2. tau: Kendall's tau-b of responses ranked under approximate and exact posteriors.",
@@ -124,10 +124,10 @@ def effects(
     seed: int,
     where: str = "the data",
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The scores of exact posteriors, and what each approximation moves.
+    """The scores of exact posteriors, and the effect of each approximation.
 
     The error of inference is the mean |Δp| over labeled atoms. `brier` and `mae` are the scores'
-    changes, approximate less exact, with bootstrap intervals over responses, both redrawn
+    changes, approximate minus exact, with bootstrap intervals over responses, both redrawn
     together. `tau` is Kendall's tau-b between the responses ranked by Pr under both, and
     `tau_mean` when ranked by the mean posterior, which has hardly any ties. `verdicts` is the
     share of atoms whose verdict at 1/2 changes.

@@ -1,4 +1,4 @@
-"""Which encoding of relations is better: whose posteriors score better, on whose truth?
+"""Encodings of relations: which posteriors score better, on real and on simulated truth?
 
 Question: how far do exact posteriors depend on the encoding, and does the encoding under which the
 truth was drawn score best?
@@ -44,7 +44,7 @@ ENCODINGS = ("implication", "conditional", "mixture")
 SCORES = ("brier", "log_loss", "calibration_slope")
 
 OWN = "own labels"
-"""What tables call the truth of data that come with labels."""
+"""Title of data that come with labels, in tables."""
 
 DRAWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -53,7 +53,7 @@ DRAWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "dense, doubtful contexts": {"density": 0.4, "context_prior": Uniform(0.5, 0.95)},
     }
 )
-"""What responses are drawn from whose truth is drawn anew under each encoding."""
+"""Parameters of the drawn responses, whose truth is drawn anew under each encoding."""
 
 
 def encodings(

@@ -1,7 +1,7 @@
-"""Few calls: how many verdicts does the rule of `assess --few-calls` keep of those of all calls?
+"""Few calls: how many verdicts of all calls does the rule of `assess --few-calls` keep?
 
-Question: where a claim's own passages are asked first, then others by overlap of words, until a
-relation decides, how many verdicts are those of all calls after a share of the calls?
+Question: the rule asks about a claim's own passages first, then about others by overlap of words,
+until a relation decides. How many verdicts agree with those of all calls after a share of them?
 Data: demonstration, at-odds, factscore (every claim with every passage) and factcheck-bench (a
 claim's own passages), embedded: recorded relations, asked as if they had to be. Responses with
 texts are judged by lexical relations as well.

@@ -1,8 +1,8 @@
-"""Few labels: do intervals from few labels hold what all labels say, and how wide are they?
+"""Few labels: do intervals from few labels cover the value by all labels, and how wide are they?
 
 Question: by design (responses or claims, at random or chosen) and number of labels, how often do
-the intervals of `estimate` hold the truth, and what do posteriors save?
-Data: factscore, embedded, whose labels are hidden but for those that are drawn.
+the intervals of `estimate` cover the truth, and how many labels do posteriors save?
+Data: factscore, embedded, with all labels hidden except the drawn ones.
 Rival: the labels alone; and posteriors of another model, biased and useless ones.
 
     python notebooks/questions/few_labels.py --out docs/results/few-labels
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BIAS = 0.6
-"""What biased probabilities are, times the good ones."""
+"""Factor from good to biased probabilities."""
 
 Design = Literal["responses", "claims", "chosen responses", "chosen claims"]
-"""What is labeled: a random sample, or what `estimate --choose` would choose."""
+"""Labeled units: a random sample, or the choice of `estimate --choose`."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is labeled, how often, and what is estimated of it.
+    """Design of a sample of labels, and the quantities estimated from it.
 
     Attributes:
         design: what is labeled.
@@ -116,10 +116,10 @@ def _table(frame: pd.DataFrame) -> Table:
             "posteriors | n:0 labeled | covers:3 | width:3 | "
             "labels_cover:3 labels alone cover | labels_width:3 width of labels alone"
         ),
-        "How often nominal 95% intervals hold what all labels say, and how wide they are.",
+        "Coverage of the value by all labels by nominal 95% intervals, and their widths.",
         group="heading",
         note=f"{frame['draws'].iloc[0]} draws. Biased: {_BIAS:g} times the good posteriors; "
-        "useless: these in random order; another model's: the default of the graphs as they are.",
+        "useless: these in random order; another model's: the default of the graphs as given.",
     )
 
 
@@ -154,10 +154,10 @@ def coverage_rows(
 ) -> list[dict[str, Any]]:
     """A row per posteriors and quantity: how often intervals hold the truth, and their width.
 
-    Of the Brier score also the difference between the first two posteriors.
+    The Brier score also has rows for the difference between the first two posteriors.
 
-    The truth is what all labels say. Intervals are about responses like these, so that they may
-    hold that of these more often than their level.
+    The truth is the value by all labels. Intervals describe a population of such responses, so they
+    may cover the value of these responses more often than their level.
     """
     labels, grouping = atoms.labels, atoms.grouping
     design, n = sampling.design, sampling.n
@@ -223,7 +223,7 @@ def _hidden(
 
 
 def _drawn(p: Floats, grouping: Grouping, design: Design, n: int, seed: int) -> tuple[Any, Floats]:
-    """Which claims are labeled, and how many each stands for."""
+    """Labeled claims, and the number of claims that each represents."""
     unit = Unit.RESPONSE if design.endswith("responses") else Unit.CLAIM
     size = len(grouping.responses) if unit is Unit.RESPONSE else p.size
     if design.startswith("chosen"):

@@ -1,4 +1,4 @@
-"""What does an i-bound buy: how near are mini-buckets to the truth, and what do they certify?
+"""The i-bound: how near are mini-buckets to the truth, and how many verdicts do they certify?
 
 Question: by i-bound, how far are the bounds of weighted mini-buckets from log Z and their
 pseudo-marginals from posteriors, and how many claims do certified intervals decide?
@@ -101,7 +101,7 @@ def measurements(
     iterations: int,
     seed: int,
 ) -> pd.DataFrame:
-    """One row per graph and i-bound.
+    """Rows of errors and widths by graph and i-bound.
 
     Columns: `shape`, `graph`, `induced_width`, `i_bound`, `upper` and `lower` (distance of the
     bound from log Z in nats), `total_error` (sum of |Δ P(true)| of the pseudo-marginals over
@@ -121,7 +121,7 @@ def measurements(
 
 
 def summarize(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """One row per shape and i-bound: means over graphs, with bootstrap intervals."""
+    """Means over graphs by shape and i-bound, with bootstrap intervals."""
     sums = {"upper_bound": ("upper", "graphs"), "lower_bound": ("lower", "graphs")}
     sums |= {"error": ("total_error", "variables"), "width": ("total_width", "atoms")}
     sums |= {name: (name, "atoms") for name in ("decided", "held")}

@@ -1,7 +1,7 @@
-"""Kept claims: does what conformal filtering promises hold where it was not learned?
+"""Kept claims: do promises of conformal filtering hold on new responses?
 
-Question: `keep` promises that the claims it keeps have at least a share of true ones, in the mean
-or with a probability. How many responses have it, and how many claims are kept?
+Question: `keep` promises a least share of true claims among the kept ones, in the mean or with a
+probability. How many responses have that share, and how many claims are kept?
 Data: factscore (posteriors under FR1) and selfcheck (the share of Yes among votes), embedded.
 Rival: the promise itself; half of the responses teach, the other half are judged.
 
@@ -39,7 +39,7 @@ def kept_claims(
     splits: int = 200,
     seed: int = 0,
 ) -> Artifacts:
-    """Return what was promised, and what half of the responses had of it, by data.
+    """Return the promises, and the shares of new responses that meet them, by data.
 
     Args:
         data: files or embedded datasets of labeled responses.
@@ -61,7 +61,7 @@ def kept_claims(
         "promise | precision:2 least precision | reached:3 responses that have it | "
         "reached_nonempty:3 without empty ones | mean:3 mean precision | kept:3 claims kept"
     )
-    title = "What conformal filtering promises of kept claims, and what new responses had of it."
+    title = "Promises of conformal filtering, and the shares of new responses that meet them."
     note = f"Means over {splits} random halves: learned on one, tried on the other. A response of "
     note += "which no claim is kept has every precision, but for the column without empty ones."
     table = Table(frame, columns, title, group="data", note=note)

@@ -1,4 +1,4 @@
-"""Groups of kept claims: do promises hold in each, by several scores, and with dependencies?
+"""Groups of kept claims: do promises hold in each, with several scores and dependencies?
 
 Question: `keep` promises that with a probability no kept claim of a new response is false. Does it
 hold overall and in each third of responses by length, by two scores and with the claims that a

@@ -1,9 +1,9 @@
-"""Labels once: do intervals hold where the labels that correct a judge also taught it?
+"""Labels once: do intervals cover if the same labels teach a judge and correct it?
 
-Question: a field is learned from the labels of a few responses, and the same labels correct what it
-says of all. How often do intervals hold, by a judge that saw the labels and by judges of folds, and
-how many labels does a judge save?
-Data: factscore, embedded, whose labels are hidden but for those of the biographies that are drawn.
+Question: a field is learned from the labels of a few responses, and the same labels correct its
+probabilities of all claims. How often do intervals cover with a judge that saw the labels and with
+judges of folds, and how many labels does a judge save?
+Data: factscore, embedded, with all labels hidden except those of the drawn biographies.
 Rival: the judge that all of these labels taught; the posteriors of the graphs as given; and the
 labels alone.
 
@@ -46,7 +46,7 @@ from experiments.settings.inputs import read_graphs
 SEEN, FOLDS, GIVEN = "saw the labels", "folds", "graphs as given"
 
 DIFFERENCE = "brier less as given"
-"""Brier score of the judge less that of the posteriors of the graphs as given."""
+"""Brier score of the judge minus the score of the posteriors of the graphs as given."""
 
 
 def labels_once(
@@ -62,7 +62,7 @@ def labels_once(
     draws: int = 100,
     seed: int = 0,
 ) -> Artifacts:
-    """Return coverage and width by quantity, number of labels, and what the judge saw.
+    """Return coverage and width by quantity, number of labels and judge.
 
     Args:
         data: file or embedded dataset of labeled responses.
@@ -123,7 +123,7 @@ def outcomes_of(
     folds: int,
     seed: int,
 ) -> Iterator[tuple[tuple[str, str], tuple[float, ...]]]:
-    """Yield by quantity and judge whether intervals hold what all labels say, and their widths."""
+    """Yield by quantity and judge the cover of the value by all labels, and the widths."""
     judges = fold_judges(learner, table, labeled_folds(table, folds, seed))
     seen = learner(table, [table.labeled])[0](table)
     for name in quantities:
@@ -179,8 +179,8 @@ def _table(rows: list[dict[str, Any]]) -> Table:
             "labels_cover:3 labels alone cover | labels_width:3 width of labels alone | "
             "saved:2± labels saved"
         ),
-        "How often nominal 95% intervals hold what all labels say, by what taught the judge.",
-        note=f"{rows[0]['draws']} draws. Bias: mean estimate less what all labels say. "
+        "Coverage of the value by all labels by nominal 95% intervals, by judge.",
+        note=f"{rows[0]['draws']} draws. Bias: mean estimate minus the value by all labels. "
         "Labels alone: without the probabilities of other claims. Labels saved: how many times as "
         "many labels alone would give the same interval, mean and 2.5 to 97.5 % of the draws.",
     )

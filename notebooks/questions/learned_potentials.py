@@ -1,8 +1,8 @@
-"""Learned potentials on real labels: what is every way to learn from them worth?
+"""Learned potentials on real labels: how much does each way of learning gain?
 
-All are cross-fitted in the same folds of responses; what a method chooses, it chooses inside the
-folds that it learns from. Then the learning curve, what each cause and column buys, what is learned
-on one dataset and used on another, and one response before and after.
+All methods are cross-fitted in the same folds of responses, and choose their settings within the
+folds that they learn from. The other tables are the learning curve, the gain of each cause and
+column, transfer between datasets, and one response before and after.
 
 Question: does a field of linear potentials with hidden causes judge claims better than methods
 without graphs do, and from how many labeled responses?
@@ -96,26 +96,26 @@ TABLES: Mapping[str, tuple[str, str, str, str]] = {
     ),
     "differences": (
         f"method | other less | {_COLUMNS}",
-        "Every method less some others on the same responses",
+        "Differences between methods on the same responses",
         "data",
         "Intervals: 95 %, paired over responses. Below 0 the first is better, but for AUROC.",
     ),
     "across": (
         f"method | {_COLUMNS} | trees:4± less trees with neighbors",
-        "What is learned on one dataset, used on another",
+        "Methods learned on one dataset and used on another",
         "where",
         "Intervals: 95 % over responses of the second, whose labels serve to score alone.",
     ),
     "curve": (
         "labeled:0 labeled responses | brier:4± Brier | spread:4 of draws",
-        "How many labeled responses",
+        "Brier score by number of labeled responses",
         "method",
-        "On responses of other folds; mean and standard deviation over draws of those learned "
-        "from. Intervals: 95 % over the former.",
+        "On responses of other folds; mean and standard deviation over draws of the responses "
+        "learned from. Intervals: 95 % over the responses of other folds.",
     ),
     "ablations": (
         "left_out left out | brier:4± Brier less the whole",
-        "What each cause, group of columns and column buys the linear field",
+        "Gain of the linear field by each cause, group of columns and column",
         "kind",
         "On responses not seen, everything learned anew; paired over responses.",
     ),
@@ -214,7 +214,7 @@ def labeled(task: CrossFitTask) -> LabeledAtoms:
 
 
 def curve_row(name: str, size: int, task: CrossFitTask, n_draws: int, seed: int) -> dict[str, Any]:
-    """The Brier score of a method that learns from so many responses, mean over draws.
+    """The Brier score of a method that learns from a number of responses, mean over draws.
 
     Its spread is the standard deviation of the draws' scores.
     """
@@ -230,7 +230,7 @@ def curve_row(name: str, size: int, task: CrossFitTask, n_draws: int, seed: int)
 
 
 def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list[dict[str, Any]]:
-    """A linear field without each cause, group of columns and column, less the whole."""
+    """A linear field without each cause, group of columns and column, minus the whole field."""
     # One penalty for all, as inner folds choose it, so that it makes no difference.
     learner, atoms = field(FieldSettings(penalty=_PENALTY)), labeled(task)
     whole = whole_of.table(task)
@@ -254,7 +254,7 @@ def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list
 def transfer_rows(
     source: CrossFitTask, target: CrossFitTask, names: Sequence[str], less: str, seed: int
 ) -> list[dict[str, Any]]:
-    """Scores on the target of what all of the source teaches, and the difference from one."""
+    """Scores on the target of methods learned on the source, and their difference from one."""
     atoms, predictions, rows = labeled(target), {}, []
     for name in names:
         method = METHODS[name]

@@ -1,4 +1,4 @@
-"""What does a wrong relation model cost: how calibrated are exact posteriors then?
+"""Wrong relation models: how much calibration do they cost exact posteriors?
 
 Question: how far do slope, calibration error and Brier score move where a relation model overstates
 its probabilities, states them with noise, or where passages copy each other?
@@ -49,7 +49,7 @@ SIZES: Mapping[str, Any] = MappingProxyType(
         "strength": Uniform(0.55, 0.95),
     }
 )
-"""What responses are drawn from; posteriors under *conditional* are then calibrated."""
+"""Parameters of the drawn responses, whose posteriors under *conditional* are calibrated."""
 
 ENCODING = "conditional"
 
@@ -89,8 +89,8 @@ def misspecification(
     caption = "Calibration of exact posteriors under a distorted relation model"
     note = (
         "Slope: of labels on logit p, 1 if calibrated, below 1 if too extreme. In the large: 0 if "
-        "right on the whole. Cost: Brier score less that without the distortion, same responses. "
-        "Intervals: 95 %, bootstrap over responses."
+        "right on the whole. Cost: Brier score minus the score without the distortion, same "
+        "responses. Intervals: 95 %, bootstrap over responses."
     )
     values = {"slope": "slope", "smooth_ece": "smooth ECE", "cost": "cost (Brier)"}
     ideals = {"slope": 1.0, "smooth_ece": 0.0, "cost": 0.0}
@@ -111,10 +111,10 @@ def levels(chosen: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, float]]
 def calibration_row(
     graphs: Sequence[FactGraph], untouched: Sequence[FactGraph], seed: int
 ) -> dict[str, Any]:
-    """Say how calibrated exact posteriors are, and what the distortion costs.
+    """Return the calibration of exact posteriors, and the cost of the distortion.
 
-    `cost` is the Brier score less that of the same responses without the distortion, paired over
-    responses; copied contexts carry less evidence, so that part of it is no fault of the model.
+    `cost` is the Brier score minus the score of the same responses without the distortion, paired
+    over responses. Copied contexts carry less evidence, so part of the cost is not the model's.
 
     Args:
         graphs: responses, distorted.

@@ -1,8 +1,8 @@
-"""Evidence of others: do passages on other subjects, or other claims' evidence, help a judge?
+"""Evidence of others: do other responses' passages or other claims' evidence help a judge?
 
-A retriever that searches the documents of all responses finds passages on other persons too. And a
-judge may read the evidence of a claim's neighbors, the other claims of its sentence and response,
-beside the claim's own. Each is learned with and without, on responses not seen and on other data.
+A retriever that searches the documents of all responses also finds passages on other persons. A
+judge may also read the evidence of a claim's neighbors, the other claims of its sentence and
+response. Judges with and without these are compared on new responses and on other data.
 
 Question: how much does a learned judge lose by passages of all responses in place of own ones, and
 do columns of neighbors help in five folds and from any data set to any other?
@@ -85,8 +85,8 @@ def own_evidence(
         frame = data_frame(scope_rows(by_scope, folds, seed))
         tables["scope"] = Table(
             frame,
-            columns_as(f"scope passages of | columns | {_SCORES} | less:4± Brier less that of own"),
-            "A judge learned from a response's own passages, and from those of all",
+            columns_as(f"scope passages of | columns | {_SCORES} | less:4± Brier minus own"),
+            "Judges learned from a response's own passages and from the passages of all",
             note="SelfCheckGPT: sentences on 119 persons, sampled passages. On responses not seen. "
             "Intervals: 95 % over responses, differences paired.",
         )
@@ -158,7 +158,7 @@ def atoms_of(table: ClaimTable) -> LabeledAtoms:
 def scope_rows(
     by_scope: Mapping[str, Sequence[FactGraph]], folds: int, seed: int
 ) -> list[dict[str, Any]]:
-    """A row for each scope and set of columns, each less that of own passages."""
+    """Yield a row for each scope and set of columns, with the difference from own passages."""
     rows = []
     for columns in (COLUMNS, (*COLUMNS, "texts")):
         own_p = None

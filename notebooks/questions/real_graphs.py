@@ -1,12 +1,12 @@
-"""Does inference matter on real graphs: what do views, encodings and backends change?
+"""Inference on real graphs: do views, encodings and backends change scores?
 
 Question: on graphs of real responses, do the Brier score and the verdicts of labeled claims depend
 on the view (FR1, FR2, FR3), on the encoding of relations, and on the algorithm? And does evidence
-fall as truth does, from the first sentences of a response to the last? With --learned: what do
-strengths gain that are learned from labels under each encoding?
+fall as truth does, from the first sentences of a response to the last? With --learned: how much do
+strengths learned from labels gain under each encoding?
 Data: factscore (157 biographies) and factcheck-bench, embedded, with their labels.
-Rival: exact inference; certified intervals where it would take too long. Of learned strengths, the
-same view as stated, learned under implication, and FR1 learned under the same encoding.
+Rival: exact inference; certified intervals where it would take too long. Rivals of learned
+strengths: the same view as stated, learned under implication, and FR1 learned under the encoding.
 
     python notebooks/questions/real_graphs.py --out docs/results/real-graphs
     python notebooks/questions/real_graphs.py --learned --out docs/results/learned-encodings
@@ -58,7 +58,7 @@ ENCODINGS = ("implication", "conditional", "mixture")
 
 @dataclass(frozen=True)
 class View:
-    """One view of the responses under one encoding, and what approximates its posteriors.
+    """A view of the responses under an encoding, with the approximations of its posteriors.
 
     Attributes:
         variant: FR1, FR2 or FR3.
@@ -75,7 +75,7 @@ class View:
 
     @property
     def title(self) -> str:
-        """What tables call its encoding."""
+        """Title of the encoding in tables."""
         return f"{self.encoding}{LEARNED}" if self.learned else self.encoding
 
 
@@ -144,7 +144,7 @@ WIDEST_REFERENCE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class KnownPosteriors:
-    """What is known of the posteriors of labeled atoms.
+    """Exact or certified posteriors of labeled atoms.
 
     Attributes:
         p: the posterior: exact, or the middle of the certified interval, (n,).
@@ -159,7 +159,7 @@ class KnownPosteriors:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every posterior is known well enough to be scored."""
+        """True if every posterior is known well enough to be scored."""
         return self.shape["interval"] <= WIDEST_REFERENCE
 
 
@@ -242,7 +242,7 @@ def error_row(p: Floats, known: KnownPosteriors, atoms: LabeledAtoms, seed: int)
 EXACT, CERTIFIED = "exact", "exact or certified"
 
 LEARNED = ", learned"
-"""What follows the name of an encoding where strengths are learned."""
+"""Suffix of the name of an encoding with learned strengths."""
 
 Found = dict[tuple[str, str, str], Floats]
 """Posteriors of labeled atoms by view, encoding and backend."""
@@ -264,12 +264,12 @@ def case_rows(learned: Found, atoms: LabeledAtoms, seed: int) -> list[dict[str, 
 
 
 def learned_rows(learned: Found, atoms: LabeledAtoms, seed: int) -> list[dict[str, Any]]:
-    """What strengths learned under an encoding gain: over those stated, others, and over FR1.
+    """Rows of the gains of strengths learned under each encoding.
 
-    One row for each view with learned strengths, or for each approximation where its posteriors
-    are not known. Its Brier score less that of the same view as stated under the same encoding; of
-    the same view learned under *implication*; and of FR1 learned under the same encoding: by the
-    same approximation where there is one, else by the first.
+    There is a row for each view with learned strengths, or for each approximation if posteriors are
+    not known. The gains are differences in Brier score from the same view as stated under the same
+    encoding, from the view learned under *implication*, and from FR1 learned under the same
+    encoding, by the same approximation if there is one, else by the first.
     """
     first: dict[tuple[str, str], str] = {}
     for view, encoding, backend in learned:
@@ -342,18 +342,18 @@ SAID = {
     ),
     "learned": (
         "Strengths learned under each encoding",
-        "Every approximation where posteriors are not known. Less: Brier score less that of the "
-        "same view as stated, learned under implication, and of FR1 learned under the same "
+        "Every approximation where posteriors are not known. Less: the Brier score minus the score "
+        "of the same view as stated, learned under implication, and of FR1 learned under the same "
         "encoding, by the same backend. Intervals: 95 % over responses, paired.",
     ),
     "errors": (
-        "What approximate inference moves on real graphs",
+        "Effect of approximate inference on real graphs",
         "Against exact inference, and certified intervals where it does not fit. Verdicts: share "
         "of claims on the other side of 1/2. Moves digit: the first digit of the Brier score that "
         "is printed differently. Intervals: 95 % over responses, paired.",
     ),
 }
-"""What each table shows, and the note below it."""
+"""Caption and note of each table."""
 
 
 def view_table(name: str, frame: pd.DataFrame) -> Table:

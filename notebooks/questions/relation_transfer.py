@@ -1,4 +1,4 @@
-"""Relation models: does the lexical model carry over from one set of judged pairs to another?
+"""Relation models: does the lexical model transfer between sets of judged pairs?
 
 Question: fitted to one data set of judged pairs, how well does the lexical relation model judge
 pairs of another?

@@ -1,10 +1,10 @@
-"""Shift as harm: do bounds of what a shift of evidence may do hold, and do they tell sets apart?
+"""Shift as harm: do bounds of the effect of a shift hold, and do they distinguish harmful shifts?
 
-Question: a judge learned from some responses is applied to others. Do the bounds of `apply` hold
-the share of true claims and the Brier score, and does the test of the mixture tell harm?
-Data: factscore, embedded, by the order of its file, which is how rare the persons are, and at
-random; and factcheck-bench, whose evidence others made.
-Rival: the p-value of the test that evidence is a mixture of what was learned.
+Question: a judge learned from some responses is applied to others. Do the bounds of `apply` contain
+the share of true claims and the Brier score, and does the test of the mixture detect harm?
+Data: factscore, embedded, in the order of its file (rare persons first) and in a random order; and
+factcheck-bench, whose evidence has another source.
+Rival: the p-value of the test that the evidence is a mixture of the learned evidence.
 
     python notebooks/questions/shift_harm.py --out docs/results/shift-harm
 
@@ -29,7 +29,7 @@ from factormodels.fact_graph import FactGraph
 def shift_harm(
     *, learned: int = 100, penalty: float = 30.0, bootstrap: int = 1000, seed: int = 0
 ) -> Artifacts:
-    """Return the bounds of each set, and what its labels say.
+    """Return the bounds of each set, and the values by its labels.
 
     Args:
         learned: number of biographies that a judge is learned from, where the others are judged.
@@ -77,9 +77,9 @@ def _table(rows: Sequence[dict[str, object]]) -> Table:
             "true_brier:3 by labels | share_lower:3 true at least | share_upper:3 at most | "
             "true_share:3 by labels | n_to_label:0 to label"
         ),
-        "What a shift of the evidence may do, and what labels say.",
-        note="p: of the test that the evidence is a mixture of what was learned. To label: "
-        "responses whose labels tell the Brier score to ±0.05.",
+        "Bounds of the effect of a shift of the evidence, and the values by labels.",
+        note="p: of the test that the evidence is a mixture of the learned evidence. To label: "
+        "responses whose labels give the Brier score to ±0.05.",
     )
 
 

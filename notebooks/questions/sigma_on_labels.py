@@ -1,7 +1,7 @@
-"""Sigma against human labels: does (1-SU)/(2-SU-SK) say how factual a model is?
+"""Sigma against human labels: does (1-SU)/(2-SU-SK) predict factuality?
 
-Question: is sigma the factuality of the same claims (which is testing FP = FN), and does it predict
-that of other responses, by position in the response and by threshold?
+Question: does sigma equal the factuality of the same claims (a test of FP = FN), and does it
+predict the factuality of other responses, by position in the response and by threshold?
 Data: selfcheck (votes of a model on its own sentences) and factscore (posteriors of FR1), embedded;
 and files of judged claims that factormodels-data.yaml names under datasets.self-judged.
 Rival: the factuality of the labeled half, and Rogan and Gladen's estimate.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ASKED = Setting.DIRECT_ASKING
-"""What a claim's confidence or votes count as; the data do not say how the model was asked."""
+"""Setting of confidences and votes; the data do not say how the model was asked."""
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
-"""Skewed responses: do intervals from few labels hold where responses are unlike each other?
+"""Skewed responses: do intervals from few labels cover if responses are unequal?
 
 Question: in ten worlds (clustered claims, responses of lognormal sizes, rare errors, invented
 answers, over-sharp, good and useless probabilities), how often do the intervals of `estimate` and
-of `score` hold the truth, and do they say where they may not?
-Data: simulated; the truth is that of 40,000 responses.
-Rival: PPI++ as ppi-python 0.2.3 has it, which takes claims for independent; and the classical
-interval of a mean, by the labeled claims alone.
+of `score` cover the truth, and do they warn if they may not?
+Data: simulated; the truth is the value of 40,000 responses.
+Rival: PPI++ as in ppi-python 0.2.3, which takes claims for independent; and the classical interval
+of a mean, by the labeled claims alone.
 
     python notebooks/questions/skewed_responses.py --parts parts --out docs/results/skewed-responses
 
-Each cell, a world and a number of labeled responses, is kept in the folder of --parts: what is
-interrupted goes on from there. It takes 4 minutes of processor time.
+Each cell, a world and a number of labeled responses, is kept in the folder of --parts; an
+interrupted run continues there. It takes 4 minutes of processor time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MEAN_SIZE = 8
 """Claims of a response in the mean."""
 
 _DIFFERENCE = "brier of two judges"
-"""Brier score of the probabilities less that of duller ones, on the same claims."""
+"""Brier score of the probabilities minus the score of duller ones, on the same claims."""
 
 _SCORED = "score: "
 """Start of the name of a quantity that `calibration.score` has of the labeled claims."""
@@ -74,7 +74,7 @@ class World(NamedTuple):
         knows_size: whether probabilities do, too.
         invented: share of responses all of whose claims are false.
         seen: how far log odds of probabilities are lower in these.
-        sharpness: log odds of probabilities are so many times as large.
+        sharpness: factor on the log odds of probabilities.
         useless: whether probabilities are shuffled among claims.
     """
 
@@ -154,7 +154,7 @@ def skewed_responses(
 
 
 class _Cell(NamedTuple):
-    """What is simulated at once."""
+    """A world and a number of labeled responses, simulated together."""
 
     world: str
     n: int
@@ -311,7 +311,7 @@ def _estimated(estimated: PoweredEstimate, name: str, p: Floats, y: Floats, know
 
 
 def _mean_of(name: str, p: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """What each claim adds to a mean by its label, and by its probability."""
+    """Terms of a mean by the label of each claim, and by its probability."""
     if_true, if_false = {
         "share": (np.ones_like(p), np.zeros_like(p)),
         "brier": brier_losses(p),
@@ -344,7 +344,7 @@ def ppi_interval(
 
 def _summary(outcomes: list[_Outcome], truth: float) -> dict[str, float]:
     def held(ends: Floats) -> Floats:
-        """Whether each interval holds the truth; nan without one."""
+        """1.0 for each interval that contains the truth, 0.0 for others, nan without one."""
         inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
         return np.where(np.isnan(ends[:, 0]), np.nan, inside)
 
@@ -381,10 +381,10 @@ def _tables(cells: list[pd.DataFrame]) -> dict[str, Table]:
             "silent_covers:3 these cover | alone_covers:3 labels alone cover | "
             "ppi_covers:3 PPI++ covers | classical_covers:3 classical covers"
         ),
-        "How often nominal 95% intervals hold the truth of ten worlds.",
+        "Coverage of nominal 95% intervals in ten worlds.",
         group="quantity",
         note=f"{frame['draws'].iloc[0]} draws. Without a warning: share of draws whose interval is "
-        "printed without a sentence that it may not hold. PPI++ and the classical interval take "
+        "printed without a warning that it may not cover. PPI++ and the classical interval take "
         "claims for independent.",
     )
     by_n = frame.groupby(["quantity", "n"], sort=False)
@@ -406,7 +406,7 @@ def _tables(cells: list[pd.DataFrame]) -> dict[str, Table]:
             "silent:2 without a warning | silent_least:3 these cover at least | "
             "alone:3 labels alone at least | ppi:3 PPI++ at least | classical:3 classical at least"
         ),
-        "The least and the largest coverage of ten worlds.",
+        "The lowest and the highest coverage of ten worlds.",
         note=f"{frame['draws'].iloc[0]} draws. Those without a warning count in worlds with "
         f"{_ENOUGH} or more of them.",
     )

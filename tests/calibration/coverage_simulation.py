@@ -330,9 +330,9 @@ def difference_truths() -> dict[str, float]:
 def covered(cells: pd.DataFrame, interval: str, score: str, n_responses: int) -> float:
     """Return the coverage at the number of responses of a warning.
 
-    Of scores that with responses of equal sizes or of unequal ones, the farther from 95 %, each the
-    mean over correlations, which a thousand data sets or so settle to within a hundredth. Of
-    differences, of which there are fewer data sets, the mean over all designs.
+    For scores, the coverage with responses of equal or of unequal sizes, whichever is farther from
+    95 %; each is a mean over correlations, which about a thousand data sets determine to within a
+    hundredth. For differences, which have fewer data sets, the mean over all designs.
     """
     asked = {"interval": interval, "score": score, "n_responses": n_responses}
     chosen = cells[(cells[[*asked]] == pd.Series(asked)).all(axis=1)]
@@ -342,7 +342,7 @@ def covered(cells: pd.DataFrame, interval: str, score: str, n_responses: int) ->
 
 
 def measured(cells: pd.DataFrame, interval: str) -> dict[str, tuple[float, ...]]:
-    """What `MEASURED` of `scores.coverage` should be, or that of differences."""
+    """Return the values of `MEASURED` in `scores.coverage`, or of the table of differences."""
     return {
         name: tuple(covered(cells, interval, name, n_responses) for n_responses in RESPONSES)
         for name in sorted(cells.loc[cells["interval"] == interval, "score"].unique())

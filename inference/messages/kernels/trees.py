@@ -32,7 +32,7 @@ def reparametrized(graph, messages, members):
     """Model of some factors, divided by their messages, with the beliefs as unaries.
 
     Tables are raised to the power 1 / weight before. With weights 1 and all factors, the product
-    of the model's tables is that of the graph's, whatever the messages.
+    of the model's tables equals the product of the graph's tables for any messages.
     """
     unary = messages.log_beliefs.copy()
     for i in range(len(unary)):

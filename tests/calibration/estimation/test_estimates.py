@@ -158,7 +158,7 @@ def test_an_error_is_no_less_than_what_predictions_leave_open() -> None:
 
 
 def test_unequal_influences_leave_fewer_degrees_of_freedom() -> None:
-    """As many responses of equal influence as say as much, less one: by size, and by residual."""
+    """The number of equally informative responses, minus one: by size, and by residual."""
     generator = np.random.default_rng(2)
     sizes = np.arange(20) % 5 + 1
     responses = np.repeat(np.arange(20), sizes)

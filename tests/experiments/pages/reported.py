@@ -128,7 +128,7 @@ class Element:
     text: str = ""
 
     def all(self, tag: str = "", **attributes: str) -> list[Element]:
-        """Return the elements within, by tag and attributes (`class_` stands for class)."""
+        """Return the elements within, by tag and attributes (`class_` for class)."""
         wanted = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
         elements = []
         for child in self.children:

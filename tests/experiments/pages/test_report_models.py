@@ -271,7 +271,7 @@ def test_without_the_store_it_says_what_was_not_kept(copied: Path) -> None:
 
 
 def test_files_that_the_manifest_does_not_list_are_not_shown(copied: Path) -> None:
-    """As after a run that was started over with --overwrite, and died."""
+    """The state after a run that was started over with --overwrite and died."""
     with closing(sqlite3.connect(copied / STORE)) as connection, connection:
         for kind in ("texts", "priors"):
             last = "SELECT max(rowid) FROM kept WHERE kind = ?"

@@ -48,6 +48,13 @@ def test_a_script_begins_with_its_question_and_calls_no_other(script: Path) -> N
     assert script.stem in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
+def test_the_list_of_scripts_has_every_script_with_its_question() -> None:
+    listed = (ROOT / "notebooks" / "README.md").read_text("utf-8")
+    for path in SCRIPTS:
+        question = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+        assert f"| [{path.stem}](questions/{path.name}) | {question} |\n" in listed
+
+
 def script(name: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a script as a command."""
     path = ROOT / "notebooks" / "questions" / name

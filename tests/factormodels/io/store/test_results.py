@@ -160,7 +160,7 @@ def test_answers_before_a_kill_are_kept(tmp_path: Path, n_written: int) -> None:
 
 
 def test_a_log_that_is_torn_loses_its_end_alone(path: Path) -> None:
-    """As after a loss of power."""
+    """The state after a loss of power."""
     log = path.with_name(f"{STORE}-wal")
     with open_store(path, MEND) as store:
         store.append("units", b"one more" * 1000)
