@@ -42,8 +42,8 @@ class MeanField(Backend):
 
     The loss is Pyro's `TraceEnum_ELBO`, which is exact here, so that quasi-Newton steps minimize it
     and the standard error of the bound is 0. The bound holds whether or not the ascent has
-    converged; its optimum is the optimum of 'cavi', which is faster. Zeros of tables are excluded as
-    there.
+    converged; its optimum is the optimum of 'cavi', which is faster. As there, zeros of tables are
+    excluded.
 
     Attributes:
         seed: seed of the starts, a whole number not below 0.

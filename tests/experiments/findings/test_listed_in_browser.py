@@ -131,7 +131,7 @@ def test_a_claim_shows_what_decides_and_its_posterior_without_it(
 def test_estimates_are_said_to_be_estimates(
     browser: Browser, graphs: list[FactGraph], tmp_path: Path
 ) -> None:
-    """Estimates as `assess` writes them for a graph too wide for tables, also with too few draws."""
+    """Estimates that `assess` writes for a graph too wide for tables, also with too few draws."""
     facts = copy.deepcopy(graphs[-1].metadata["assessment"])
     first, second = (facts["FR2"]["atoms"][name]["evidence"][0] for name in ("a<1>", "a2"))
     first["change_error"] = 0.0123
