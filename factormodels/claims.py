@@ -18,6 +18,19 @@ CONTEXT_PRIOR = 0.99
 """Default prior of a context: the knowledge source is reliable (FactReasoner, section 3.1)."""
 
 
+SAMPLE_PRIOR = 0.5
+"""Default prior of a sampled answer: nothing is known of the model that wrote it."""
+
+
+class ContextKind(StrEnum):
+    """The kind of a context."""
+
+    PASSAGE = "passage"
+    """A passage of a source, which was retrieved."""
+    SAMPLE = "sample"
+    """Another answer of a language model to the question of the response."""
+
+
 class ClaimLabel(StrEnum):
     """The human label of a claim."""
 
@@ -228,7 +241,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A passage of evidence that was retrieved for one or more atoms.
+    """A passage of evidence that was retrieved for one or more atoms, or a sampled answer.
 
     Attributes:
         id: name of the context, unique among the atoms and contexts of its graph.
@@ -239,8 +252,9 @@ class Context:
         snippet: extract shown by the search engine.
         retrieved_for: ids of the atoms it was retrieved for (its provenance), in order.
         key: identity of the passage; contexts with equal keys are duplicates. If None, contexts
-            with equal normalized texts are.
+            with equal normalized texts are, unless they are sampled answers, each of which counts.
         note: free-form remark, such as why the passage misleads.
+        kind: whether it is a passage or a sampled answer.
     """
 
     id: str
@@ -252,6 +266,7 @@ class Context:
     retrieved_for: tuple[str, ...] = ()
     key: str | None = None
     note: str = ""
+    kind: ContextKind = ContextKind.PASSAGE
 
     def __post_init__(self) -> None:
         validated_id(self.id, "a context")
@@ -260,6 +275,8 @@ class Context:
         if not _is_plain_probability(self.prior):
             prior = validated_probability(self.prior, f"prior of context {self.id!r}")
             object.__setattr__(self, "prior", prior)
+        if type(self.kind) is not ContextKind:
+            object.__setattr__(self, "kind", _context_kind(self.kind, self.id))
         if isinstance(self.retrieved_for, str):
             raise InputError(
                 f"context {self.id!r}: retrieved_for is the text {self.retrieved_for!r}; "
@@ -278,6 +295,15 @@ class Context:
         if not snippet or _plain(snippet.rstrip(" .\N{HORIZONTAL ELLIPSIS}")) in _plain(text):
             return self.text
         return f"{snippet}\n\n{text}" if text else snippet
+
+
+def _context_kind(value: str, context: str) -> ContextKind:
+    try:
+        return ContextKind(value)
+    except ValueError:
+        raise InputError(
+            unknown_name(f"context {context!r}: the kind {value!r}", value, ContextKind)
+        ) from None
 
 
 def _plain(text: str) -> str:

@@ -16,6 +16,7 @@ from factormodels.claims import (
     LEAST_PROBABILITY,
     Atom,
     Context,
+    ContextKind,
     Relation,
     RelationKind,
     likeliest_kind,
@@ -155,6 +156,18 @@ class FactGraph(Previewed):
     def context_ids(self) -> tuple[str, ...]:
         """Ids of the contexts, in order."""
         return tuple(self.column("contexts", "id"))
+
+    @cached_property
+    def sample_ids(self) -> frozenset[str]:
+        """Ids of the contexts that are sampled answers."""
+        kinds = self.column("contexts", "kind")
+        if ContextKind.SAMPLE not in kinds:
+            return frozenset()
+        return frozenset(
+            name
+            for name, kind in zip(self.context_ids, kinds, strict=True)
+            if kind is ContextKind.SAMPLE
+        )
 
     @cached_property
     def compiled(self) -> CompiledFacts:

@@ -1,7 +1,8 @@
 """Sources of passages and their priors: less reliable sources have smaller priors.
 
 A passage's domain is the host of its address, without "www."; its source is the name that the
-record of the response states for it (`SOURCES_KEY`), or else its domain.
+record of the response states for it (`SOURCES_KEY`), or else its domain; its kind is "passage".
+Whatever identifies sources, that of a sampled answer is "sample".
 
 Source: FactReasoner, section 3.1: the prior of a context is smaller the less reliable its source.
 """
@@ -14,11 +15,11 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-from factormodels.claims import Context
+from factormodels.claims import Context, ContextKind
 from factormodels.errors import InputError
 from factormodels.validation import validated_probability
 
-PassageKey = Literal["domain", "source"]
+PassageKey = Literal["domain", "source", "kind"]
 """Ways to identify the source of a passage."""
 
 SOURCES_KEY = "sources"
@@ -52,6 +53,8 @@ def source_of(context: Context, by: PassageKey, metadata: Mapping[str, Any], nam
         metadata: metadata of its response.
         name: id of the passage in the recorded response, if a view has renamed it.
     """
+    if by == "kind" or context.kind is ContextKind.SAMPLE:
+        return str(context.kind)
     stated = metadata.get(SOURCES_KEY) if by == "source" else None
     named = stated.get(context.id, stated.get(name)) if isinstance(stated, Mapping) else None
     if isinstance(named, str) and named.strip():

@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from factormodels.claims import Context, Relation, RelationKind, is_evidence
+from factormodels.claims import (
+    SAMPLE_PRIOR,
+    Context,
+    ContextKind,
+    Relation,
+    RelationKind,
+    is_evidence,
+)
 from factormodels.conventions import DEFAULT, DEFAULT_PRIORS, GraphConventions
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
@@ -56,7 +63,7 @@ def declared_prior(context: Context, graph: FactGraph, conventions: GraphConvent
         context: the passage, of the response or of a view of it.
         graph: the response.
         conventions: a prior for the passage's source takes precedence over the prior for all
-            passages.
+            passages; the latter does not apply to sampled answers.
     """
     if conventions.prior is not None:
         priors = parse_priors(conventions.prior)
@@ -65,7 +72,8 @@ def declared_prior(context: Context, graph: FactGraph, conventions: GraphConvent
         if name is not None:
             return priors[name]
     prior = conventions.context_prior
-    return context.prior if prior is None else prior
+    is_passage = context.kind is ContextKind.PASSAGE
+    return prior if is_passage and prior is not None else context.prior
 
 
 def passage_source(context: Context, graph: FactGraph, by: PassageKey) -> str:
@@ -76,6 +84,8 @@ def passage_source(context: Context, graph: FactGraph, by: PassageKey) -> str:
 
 def has_default_prior(context: Context) -> bool:
     """Return whether a context has a prior that tools write by default."""
+    if context.kind is ContextKind.SAMPLE:
+        return context.prior == SAMPLE_PRIOR
     return context.prior in DEFAULT_PRIORS
 
 
@@ -178,7 +188,8 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
     """Return the graph with duplicate contexts merged into the first of each kind.
 
     Contexts are duplicates if their keys are equal or, if neither has a key, if their normalized
-    texts are equal and not empty; a snippet replaces a missing text. The merged context keeps the
+    texts are equal and not empty; a snippet replaces a missing text. Sampled answers without a key
+    have no duplicates: how often a model gives an answer is evidence. The merged context keeps the
     first one's id and prior and is retrieved for all the atoms that any of them was retrieved for.
     Relations are redirected; if two then join the same pair, the more probable one is kept (the
     first if they are equal), and a relation between two duplicates is dropped.
@@ -248,7 +259,7 @@ def _retrieved_for(context: Context, atoms: tuple[str, ...]) -> Context:
 def _identity(context: Context) -> tuple[str, str] | None:
     if context.key is not None:
         return ("key", context.key)
-    if not context.text and not context.snippet:
+    if context.kind is ContextKind.SAMPLE or not (context.text or context.snippet):
         return None
     text = normalized_text(context.text) or normalized_text(context.snippet)
     return ("text", text) if text else None

@@ -27,7 +27,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels": (
         *(("selection",), ("datasets", "extraction"), ("aligned_claims", "io")),
         ("metadata",),
-        ("interchange", "synthetic", "variants"),
+        ("interchange", "samples", "synthetic", "variants"),
         *(("fact_graph",), ("compile", "conventions")),
         ("discourse", "encodings", "passage_sources", "words"),
         ("claims", "factor_graph"),

@@ -3,7 +3,7 @@
 A column is a function of a response's graph and does not depend on labels. Columns of evidence
 describe the relations of a claim: the probabilities that passages support or contradict it, by
 strength, and the share of the response's claims that its passages serve, which separates passages
-about the topic from unrelated ones.
+about the topic from unrelated ones. Sampled answers are no passages and have columns of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.text_match import has_text_match, text_match
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_match import FIGURES
+from factormodels.samples import samples_alone, without_samples
 from factormodels.variants import COPY_SEPARATOR, variant
 
 SENTENCE, RESPONSE = "sentence", "response"
@@ -106,6 +107,17 @@ PASSAGES: Mapping[str, str] = {
 """Columns of the passages' texts; 0 if none is recorded, and the mean over equally strong passages.
 Graphs record no retriever scores, and scores of different retrievers are not comparable."""
 
+SAMPLES: Mapping[str, str] = {
+    "mean support of samples": "mean log odds that a sampled answer entails the claim; "
+    f"{_ABSENT:g} where there is none",
+    "mean contradiction of samples": "mean of the logarithms of the probabilities that a sampled "
+    "answer contradicts the claim",
+    "samples": "number of sampled answers related to the claim",
+}
+"""Columns of sampled answers."""
+
+_OF_SAMPLES = ("mean support", "mean contradiction", "passages")
+
 TEXTS = FIGURES
 """Columns of text match: how much of the claim's statement on the topic occurs in the response's
 passages, from texts or from recorded figures (`factormodels.extraction.text_match`)."""
@@ -117,6 +129,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
     "others": OTHERS,
     "passages": PASSAGES,
     "texts": TEXTS,
+    "samples": SAMPLES,
 }
 """Families of columns by name, with a description of each column."""
 
@@ -215,6 +228,9 @@ def claim_table(
     responses = np.repeat(np.arange(len(graphs)), sizes)
     atoms = [atom for graph in graphs for atom in graph.atoms]
     groups = _groups(ids, atoms, causes, own)
+    if "samples" in families:
+        samples = np.concatenate([_evidence(variant(samples_alone(g), view)) for g in graphs])
+    graphs = [without_samples(graph) for graph in graphs]
     evidence = np.concatenate([_evidence(variant(graph, view)) for graph in graphs])
     parts = {"evidence": evidence}
     if "position" in families:
@@ -232,6 +248,8 @@ def claim_table(
         parts["others"] = np.concatenate([_others(graph, view) for graph in graphs])
     if "passages" in families:
         parts["passages"] = np.concatenate([_passages(variant(graph, view)) for graph in graphs])
+    if "samples" in families:
+        parts["samples"] = samples[:, [list(EVIDENCE).index(name) for name in _OF_SAMPLES]]
     if "texts" in families:
         parts["texts"] = np.concatenate([_texts(graph) for graph in graphs])
     names = [name for family in families for name in FAMILIES[family]]
@@ -379,7 +397,7 @@ def _texts(graph: FactGraph) -> Floats:
 
 def records_texts(graphs: Sequence[FactGraph]) -> bool:
     """Return whether every response records the data that the columns of texts need."""
-    return all(map(has_text_match, graphs))
+    return all(has_text_match(without_samples(graph)) for graph in graphs)
 
 
 def _words(text: str) -> set[str]:

@@ -19,7 +19,13 @@ from typing import Literal
 import numpy as np
 
 from calibration.scores.logistic import sigmoid
-from factormodels.claims import LEAST_PROBABILITY, Context, Relation, evidence_or_neutral
+from factormodels.claims import (
+    LEAST_PROBABILITY,
+    Context,
+    ContextKind,
+    Relation,
+    evidence_or_neutral,
+)
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
@@ -306,6 +312,19 @@ def source_class(by: PassageKey, named: Collection[str]) -> ContextClass:
         return source if source in named else OTHERS
 
     return name
+
+
+def kind_class(graph: FactGraph, relation: Relation) -> str:
+    """Return the kind of a relation after that of its context, such as "sample entailment".
+
+    With it as `Potentials.by`, relations of passages and of sampled answers have strengths of
+    their own. A relation between two claims is of its kind alone.
+    """
+    ends = {relation.source, relation.target}
+    if not ends.isdisjoint(graph.sample_ids):
+        return f"{ContextKind.SAMPLE} {relation.kind}"
+    between_claims = ends <= set(graph.atom_ids)
+    return str(relation.kind) if between_claims else f"{ContextKind.PASSAGE} {relation.kind}"
 
 
 def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:

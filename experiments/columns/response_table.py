@@ -16,6 +16,7 @@ from experiments.columns.roles import (
     ID,
     QUESTION,
     RESPONSE_TEXT,
+    SAMPLES,
     TOPIC,
     UNIQUE_IN_ROWS,
 )
@@ -23,12 +24,14 @@ from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import cell_name
+from factormodels.io.formats.cells import listed_texts
 from factormodels.io.formats.ragas import passages_of
 from factormodels.io.not_used import note_cells
 from factormodels.io.source.opening import exists
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.data_table import DataTable
 from factormodels.nouns import counted
+from factormodels.samples import with_samples
 
 COLUMNS_KEY = "columns"
 """Key of a response's metadata for the cells of its row without a role."""
@@ -36,7 +39,10 @@ COLUMNS_KEY = "columns"
 DOCUMENTS_KEY = "documents"
 """Metadata key of the path of a response's own documents."""
 
-_ROLES = {role.meaning: role for role in (RESPONSE_TEXT, QUESTION, ID, TOPIC, CONTEXTS, DOCUMENTS)}
+_ROLES = {
+    role.meaning: role
+    for role in (RESPONSE_TEXT, QUESTION, ID, TOPIC, CONTEXTS, DOCUMENTS, SAMPLES)
+}
 """Roles of the columns of a table of responses, by content."""
 
 _MOST_PLACES = 10
@@ -50,6 +56,7 @@ _OWN_NAMES = MappingProxyType(
         "topic": "topic",
         "contexts": "contexts",
         "documents": "documents",
+        "sampled answers": "sampled_responses",
     }
 )
 
@@ -196,7 +203,13 @@ def _response(
     kept = {name: value for name in others if _is_kept(value := table.rows[row].get(name))}
     contexts = chosen["contexts"]
     documents = _documents(table, row, chosen["documents"])
-    return FactGraph(
+    sampled = chosen["sampled answers"]
+    samples = (
+        []
+        if sampled is None
+        else listed_texts(table.rows[row].get(sampled), table.locate(row, sampled))
+    )
+    graph = FactGraph(
         name or record_id(table.source.replace(" ", "-"), line if several else None),
         (),
         ()
@@ -210,6 +223,7 @@ def _response(
             **({DOCUMENTS_KEY: documents} if documents else {}),
         },
     )
+    return with_samples(graph, samples)
 
 
 def _documents(table: DataTable, row: int, column: str | None) -> str:

@@ -173,6 +173,15 @@ CONTEXTS = Role(
 )
 DOCUMENTS = Role("documents", "--documents-of", ())
 """The folder or file of a response's own documents; no name tells that a column holds paths."""
+SAMPLES = Role(
+    "sampled answers",
+    "",
+    (
+        ("sampled responses", "sampled answers", "sample responses", "sample answers"),
+        ("sample passages", "gpt3 text samples"),
+    ),
+)
+"""Lists of further answers of a model to the question of a row."""
 UNIQUE_IN_ROWS = Role(
     "id",
     "--id-column",

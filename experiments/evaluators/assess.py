@@ -116,6 +116,15 @@ class ClaimSettings(Settings):
     the language model."""
 
 
+class SampledAnswerSettings(Settings):
+    """Sampled answers."""
+
+    samples: Annotated[int | None, Field(ge=1), Option("N", usual=True)] = None
+    """Let the language model answer each response's question again until there are N answers, as
+    evidence beside passages or alone. Sampled answers in the input count, and are evidence without
+    this option too."""
+
+
 class JudgementSettings(RelationSettings, AlgorithmSettings):
     """Relations and judgment."""
 
@@ -161,6 +170,7 @@ class AssessSettings(
     ClaimSettings,
     EvidenceSettings,
     WebSettings,
+    SampledAnswerSettings,
     JudgementSettings,
     CoreSettings,
     ClaimCoherenceSettings,
@@ -210,6 +220,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
             faithfulness=False)
         assess("demonstration", coherence=True, claim_window=8)
         assess("demonstration", few_calls=True)
+        assess("answers.jsonl", model="openai/NAME", samples=5)
         assess("answers.jsonl", model="openai/NAME", retriever="wikipedia", few_calls=True,
             max_calls=200)
 

@@ -35,7 +35,9 @@ from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.claim_relations import n_claim_pairs
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, relation_pairs
+from factormodels.extraction.stages.samples import samples_to_ask
 from factormodels.fact_graph import FactGraph
+from factormodels.samples import samples_alone, without_samples
 from factormodels.synthetic import fr1_forest, fr2, fr3
 from factormodels.variants import between_claims, merge_duplicate_contexts
 
@@ -181,6 +183,9 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
             rows += _embeddings(whole, extents)
     # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
+    sampled = wanted.samples is not None
+    if sampled:
+        rows.append(_row(table.SAMPLED_ANSWER, extents, True, plan))
     if wanted.summarize:
         rows.append(_row(table.SUMMARIZER, extents, exact, plan))
         exact = False  # how many passages turn out to be irrelevant is not known
@@ -223,18 +228,18 @@ def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEst
     return [_with_thoughts(StageEstimate(STAGE, number, False, questions, answers, cost), plan)]
 
 
-def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> int:
+def relation_calls(variant: str, extent: Extent) -> int:
     """The number of pairs that a variant asks about.
 
     Args:
         variant: FR1, FR2 or FR3.
-        atoms: n.
-        contexts: m, equal ones counted once.
-        retrieved: pairs of an atom and a context retrieved for it, kn where all k are found.
+        extent: of a response, with n atoms, m contexts, of which FR3 compares those that are no
+            samples, and kn pairs of an atom and a context retrieved for it where all k are found.
     """
     if variant == "FR1":
-        return retrieved
-    return atoms * contexts + (contexts * (contexts - 1) if variant == "FR3" else 0)
+        return extent.retrieved
+    passages = extent.contexts - extent.samples
+    return extent.atoms * extent.contexts + (passages * (passages - 1) if variant == "FR3" else 0)
 
 
 def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
@@ -250,7 +255,7 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
     n = len(atoms) if exact_atoms else round(CLAIMS_PER_SENTENCE * len(sentences))
     contexts: tuple[Context, ...] | None = None
     if plan.retriever == "given":
-        contexts = graph.contexts
+        contexts = without_samples(graph).contexts
     elif plan.retriever == "local" and exact_atoms and plan.searcher and not wanted.queries:
         # Searching documents on this disk costs nothing, and then the numbers are known.
         bare = FactGraph(graph.id, atoms, query=graph.query, topic=graph.topic)
@@ -272,6 +277,16 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
     else:
         m, retrieved = len(contexts), sum(len(c.retrieved_for) for c in contexts)
         length = sum(len(c.content) + len(c.title) for c in contexts) / max(1, m)
+    samples = samples_alone(graph).contexts
+    unasked = samples_to_ask(graph, wanted.samples or 0)
+    all_samples = len(samples) + unasked
+    if all_samples:
+        sampled = sum(len(c.content) for c in samples) + unasked * len(graph.response)
+        length = (m * length + sampled) / (m + all_samples)
+        m, retrieved = m + all_samples, retrieved + n * all_samples
+    if contexts is not None:
+        joined = tuple(replace(each, retrieved_for=graph.atom_ids) for each in samples)
+        contexts = None if unasked else (*contexts, *joined)
     extent = Extent(
         sentences=len(sentences),
         atoms=n,
@@ -284,6 +299,9 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
         else CLAIM_CHARACTERS,
         response_characters=len(graph.response) + len(graph.query),
         found_characters=SAFE_CHARACTERS * plan.top_k,
+        question_characters=len(graph.query),
+        samples=all_samples,
+        unasked_samples=unasked,
     )
     bare = FactGraph(
         graph.id, atoms, contexts or (), tuple(between_claims(graph)), query=graph.query
@@ -297,9 +315,7 @@ def _relations(
     extents = [
         replace(
             size.extent,
-            pairs=relation_calls(
-                variant, size.extent.atoms, size.extent.contexts, size.extent.retrieved
-            ),
+            pairs=relation_calls(variant, size.extent),
         )
         for size in sizes
     ]

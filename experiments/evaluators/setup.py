@@ -49,6 +49,7 @@ from factormodels.extraction.pipeline import (
     relation_stage,
     retrieval_stage,
     reviser_stage,
+    samples_stage,
     sentences_stage,
     stage_by_response,
     summary_stage,
@@ -240,6 +241,16 @@ def make_plan(
         stages.append(summary_stage(summarizing, log_probabilities=log_probabilities))
         # The records of earlier versions have this spelling.
         facts["summarise"] = True
+    if settings.samples is not None:
+        if not any(graph.query.strip() for graph in graphs):
+            raise InputError(
+                "--samples asks the question of each response again, and no response has one; give "
+                "--query, or --question-column of a table"
+            )
+        stages.append(samples_stage(_model(session, "--samples"), settings.samples))
+        facts["samples"] = settings.samples
+    elif any(graph.sample_ids for graph in graphs):
+        stages.append(samples_stage())
     model, chosen_facts = relation_model(
         judge,
         session.model,
@@ -427,9 +438,11 @@ def _atoms(
 
 def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms: str) -> str:
     """Source of evidence: the requested one or one that the input allows, checked against it."""
-    passages = any(graph.contexts for graph in graphs)
+    sampled = settings.samples is not None or any(graph.sample_ids for graph in graphs)
+    with_passages = [graph for graph in graphs if len(graph.sample_ids) < len(graph.contexts)]
+    passages = bool(with_passages)
     # Without claims in the input its passages belong to each response as a whole.
-    of_claims = any(graph.contexts and graph.atoms for graph in graphs)
+    of_claims = any(graph.atoms for graph in with_passages)
     name = settings.retriever
     if name is None:
         if settings.documents is not None or settings.documents_of is not None:
@@ -438,18 +451,20 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
             # Passages found for the input's own atoms fit no others; as documents they can be
             # searched.
             name = "local" if of_claims and atoms != "given" else "given"
+        elif sampled:
+            name = "given"
         else:
             raise InputError(
                 "there is no evidence: name a folder with --documents, or a source with "
-                "--retriever wikipedia or google"
+                "--retriever wikipedia or google, or ask for other answers with --samples 5"
             )
     if name not in (GIVEN, *RETRIEVERS):
         subject = f"--retriever {name!r}"
         raise InputError(unknown_name(subject, name, (GIVEN, *RETRIEVERS)))
-    if name == "given" and not passages:
+    if name == "given" and not (passages or sampled):
         raise InputError("--retriever given: the input holds no passages; name another source")
-    placed = any(context.retrieved_for for graph in graphs for context in graph.contexts)
-    if name == "given" and "FR1" in settings.variant and not placed:
+    placed = any(context.retrieved_for for graph in with_passages for context in graph.contexts)
+    if name == "given" and "FR1" in settings.variant and passages and not placed:
         raise InputError(
             "--variant FR1: the input does not say which claim a passage was retrieved for; use "
             "--variant FR2, or --retriever local to search the passages again"

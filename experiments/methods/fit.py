@@ -156,8 +156,9 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     """Families of columns: evidence, position, neighbors (means over sentence and response),
     others (passages not retrieved for the claim), passages (words of topic and claim in their
     texts), texts (the share of the claim's names in any passage of the response, and of its words
-    in one sentence; left out beside others where a response lacks texts). Alone source or domain:
-    learn a prior of each source of passages instead, for --prior."""
+    in one sentence; left out beside others where a response lacks texts), samples (relations of
+    sampled answers, which the others do not read). Alone source, domain or kind: learn a prior of
+    each source or kind of contexts instead, for --prior."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
@@ -256,7 +257,8 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
 
     With --columns domain (or source) it learns how reliable passages of each site are: a prior with
     its interval, and what priors by source are worth on responses that it has not seen, beside one
-    prior for all. --save P.csv writes them for --prior P.csv.
+    prior for all; with --columns kind how reliable passages and sampled answers are. --save P.csv
+    writes them for --prior P.csv.
 
     Examples::
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from experiments.methods.fit import FitSettings
     from experiments.settings.inputs import Responses
 
-KINDS = ("source", "domain")
+KINDS = ("source", "domain", "kind")
 """Words of --columns for which priors of sources are learned."""
 
 FEWEST = 20
@@ -135,8 +135,8 @@ def _check(settings: FitSettings) -> None:
     """
     if len(settings.columns) > 1:
         raise InputError(
-            f"--columns {','.join(settings.columns)}: source and domain learn priors and stand "
-            "alone; leave the others out"
+            f"--columns {','.join(settings.columns)}: source, domain and kind learn priors and "
+            "stand alone; leave the others out"
         )
     for name in sorted(settings.model_fields_set):
         if name not in _READ:

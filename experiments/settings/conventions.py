@@ -99,7 +99,8 @@ class SourcePriorSettings(GraphConventionSettings):
 
     prior_by: PassageKey | None = None
     """What names in --prior are: the domain of a passage's address (a name stands for those below
-    it too), or the source that its record states (else the domain)."""
+    it too), the source that its record states (else the domain), or the kind (passage). A sampled
+    answer is a sample in each of them."""
 
 
 class ScoreConventionSettings(NamedConventions):

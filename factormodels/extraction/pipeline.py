@@ -22,14 +22,17 @@ from factormodels.extraction.stages.duplicates import METADATA_KEY as DUPLICATES
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
 from factormodels.extraction.stages.relations import with_relations
 from factormodels.extraction.stages.retrieval import with_contexts
+from factormodels.extraction.stages.samples import ask_samples
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.metadata.stage_keys import (
     ATOMS_KEY,
     QUERIES_KEY,
     REVISION_KEY,
+    SAMPLES_KEY,
     SUMMARIES_KEY,
 )
+from factormodels.samples import is_sample, with_samples
 from factormodels.variants import merge_duplicate_contexts
 
 Stage = Callable[[FactGraph], FactGraph]
@@ -164,6 +167,25 @@ def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> St
     return stage
 
 
+def samples_stage(model: LanguageModel | None = None, wanted: int = 0) -> Stage:
+    """Return the stage that joins sampled answers to the claims, and asks for those that lack.
+
+    Args:
+        model: the language model that answers again; None asks for none.
+        wanted: the number of sampled answers of each response.
+    """
+
+    def stage(graph: FactGraph) -> FactGraph:
+        if model is None or not wanted:
+            return with_samples(graph)
+        asked = ask_samples(graph, model, wanted)
+        facts = _asked(model, table.SAMPLED_ANSWER, asked.calls, asked.failures)
+        sampled = with_samples(graph, asked.texts)
+        return replace(sampled, metadata={**sampled.metadata, SAMPLES_KEY: facts})
+
+    return stage
+
+
 def relation_stage(
     model: RelationModel,
     variant: str,
@@ -235,8 +257,13 @@ def _with_atoms(graph: FactGraph, atoms: tuple[Atom, ...], facts: dict[str, Any]
     metadata = {**graph.metadata, ATOMS_KEY: facts}
     for key in (DUPLICATES_KEY, ASSESSORS_KEY):
         metadata.pop(key, None)  # of the replaced atoms
-    # Passages belong to the former claims or, without any, to the response as a whole.
-    contexts = () if graph.atoms else graph.contexts
+    # Passages belong to the former claims or, without any, to the response as a whole, as samples
+    # always do.
+    contexts = tuple(
+        replace(context, retrieved_for=())
+        for context in graph.contexts
+        if is_sample(context) or not graph.atoms
+    )
     return replace(graph, atoms=atoms, contexts=contexts, relations=(), metadata=metadata)
 
 

@@ -18,6 +18,7 @@ from factormodels.claims import (
     CONTEXT_PRIOR,
     Atom,
     Context,
+    ContextKind,
     Relation,
     RelationKind,
     check_stated_kind,
@@ -25,7 +26,7 @@ from factormodels.claims import (
     validated_distribution,
 )
 from factormodels.decoded_values import as_object, as_text, list_field, located, shown, text_field
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json import check_keys, encode
 from factormodels.io.source.files import write_text
@@ -79,6 +80,7 @@ _ATOM: Mapping[str, Schema] = {
         "description": "sentence of the response it comes from, counted from 1",
     },
 }
+_CONTEXT_KINDS = {kind.value: kind for kind in ContextKind}
 _CONTEXT: Mapping[str, Schema] = {
     **_NODE,
     "title": _text("title of the page"),
@@ -91,6 +93,10 @@ _CONTEXT: Mapping[str, Schema] = {
     },
     "key": _text("identity: contexts with equal keys are duplicates"),
     "note": _text("a remark"),
+    "kind": {
+        "enum": [*_CONTEXT_KINDS, None],
+        "description": "a retrieved passage, as if absent, or a sampled answer to the question",
+    },
 }
 _CONTEXT_TEXTS = ("text", "title", "link", "snippet", "note")
 _KINDS = {kind.value: kind for kind in RelationKind}
@@ -211,6 +217,7 @@ def _context_objects(graph: FactGraph) -> list[dict[str, Any]]:
     _add(objects, graph, "contexts", ("retrieved_for",), (), list)
     _add(objects, graph, "contexts", ("key",), None)
     _add(objects, graph, "contexts", ("note",), "")
+    _add(objects, graph, "contexts", ("kind",), ContextKind.PASSAGE, str)
     return objects
 
 
@@ -325,9 +332,21 @@ def _context(node: Mapping[str, Any], where: str) -> Context:
     retrieved_for = tuple([as_text(atom, at) for atom in served])
     texts = {key: text_field(node, key, where, "") for key in _CONTEXT_TEXTS if key in node}
     key = _optional_text(node, "key", where)
+    kind_name = text_field(node, "kind", where, ContextKind.PASSAGE)
+    if kind_name not in _CONTEXT_KINDS:
+        subject = f"{where}: key 'kind': {shown(kind_name)}"
+        raise InputError(unknown_name(subject, kind_name, tuple(_CONTEXT_KINDS)))
+    kind = _CONTEXT_KINDS[kind_name]
     name, prior = _required(node, "id", where), _required(node, "probability", where)
     try:
-        return Context(name, prior=prior, retrieved_for=retrieved_for, key=key, **texts)
+        return Context(
+            name,
+            prior=prior,
+            retrieved_for=retrieved_for,
+            key=key,
+            kind=kind,
+            **texts,
+        )
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

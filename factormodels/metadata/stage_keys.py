@@ -8,8 +8,9 @@ ATOMS_KEY = "atoms"
 REVISION_KEY = "revision"
 QUERIES_KEY = "queries"
 SUMMARIES_KEY = "summaries"
+SAMPLES_KEY = "samples"
 
-STAGE_KEYS = (ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY, SUMMARIES_KEY)
+STAGE_KEYS = (*(ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY, SUMMARIES_KEY, SAMPLES_KEY),)
 """Keys of the stages' records, each of which has a list `failures`."""
 
 CONSUMPTION_KEY = "consumption"

@@ -46,6 +46,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.metadata.stage_keys import STAGE_KEYS
 from factormodels.nouns import counted
+from factormodels.samples import is_sample
 
 if TYPE_CHECKING:
     from inference.backend import Backend
@@ -249,7 +250,7 @@ def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterat
                 "claim_text": texts[atom],
                 **{name: item[name] for name in ("context", "relation", "probability", "change")},
                 "change_error": item.get("change_error"),
-                "title": context.title,
+                "title": context.title or ("sampled answer" if is_sample(context) else ""),
                 "text": context.content,
                 "of": shortened(f"{atom}: {texts[atom]}"),
                 **_uncorrected(before.get((context.id, atom))),
@@ -615,6 +616,12 @@ def stage_remarks(graph: FactGraph) -> list[str]:
             f"{summaries['model']}: {counted(len(summaries['passages']), 'passage')} summarized, "
             f"{len(summaries['dropped'])} dropped as irrelevant, "
             f"{counted(len(summaries['failures']), 'failure')}"
+        )
+    if "samples" in facts:
+        sampled = facts["samples"]
+        lines.append(
+            f"{sampled['model']}: {counted(sampled['calls'], 'answer')} sampled, "
+            f"{counted(len(sampled['failures']), 'failure')}"
         )
     if "relations" in facts:
         asked = facts["relations"]

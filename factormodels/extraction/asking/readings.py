@@ -57,6 +57,11 @@ def json_reading(
     return read
 
 
+def whole_text(answer: Completion, _prompt: PromptTemplate, _about: Any) -> str | Fault:
+    """Return the text of an answer, which may be anything but empty."""
+    return answer.text.strip() or Fault("it is empty")
+
+
 def text_at(key: str, *, or_empty: bool = False) -> Reader[str]:
     """Return a parser of an object with one text, in which white space becomes single spaces.
 

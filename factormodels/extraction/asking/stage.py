@@ -41,7 +41,7 @@ class Extent:
     Attributes:
         sentences: number of its sentences.
         atoms: number of its claims.
-        contexts: number of its distinct passages.
+        contexts: number of its distinct passages and its sampled answers.
         retrieved: number of pairs of a claim and a passage retrieved for it.
         pairs: number of pairs of texts that are related.
         windows: mean number of windows in which a pair is read.
@@ -51,6 +51,9 @@ class Extent:
         atom_characters: mean characters of a claim.
         response_characters: characters of the response and its question.
         found_characters: characters of the results of a search, as SAFE shows them.
+        question_characters: characters of the question.
+        samples: number of sampled answers among the contexts.
+        unasked_samples: number of these that are yet to be asked for.
     """
 
     sentences: int = 0
@@ -65,6 +68,9 @@ class Extent:
     atom_characters: float = CLAIM_CHARACTERS
     response_characters: int = 0
     found_characters: float = 0.0
+    question_characters: int = 0
+    samples: int = 0
+    unasked_samples: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from factormodels.extraction.asking.readings import (
     stated_label,
     text_at,
     texts_of,
+    whole_text,
 )
 from factormodels.extraction.asking.schemas import (
     FLAG,
@@ -105,9 +106,25 @@ SUMMARIZER = ModelStage(
     top_logprobs=1,
     usual_tokens=60,
     calls=lambda extent, _: Calls(
-        extent.contexts, extent.passage_characters + extent.atom_characters
+        extent.contexts - extent.samples, extent.passage_characters + extent.atom_characters
     ),
     schema=object_of(summary=TEXT_OR_NULL, confidence=NUMBER),
+)
+
+SAMPLED_ANSWER = ModelStage(
+    "sampled answers",
+    "sampled_answer",
+    whole_text,
+    tokens=2048,
+    # As in SelfCheckGPT, section 5: samples of the model's own distribution.
+    temperature=1.0,
+    usual_tokens=1,
+    calls=lambda extent, _: Calls(
+        extent.unasked_samples,
+        extent.question_characters,
+        # Another answer is about as long as the response; four characters are a token.
+        listed=round(extent.unasked_samples * extent.response_characters / 4),
+    ),
 )
 
 PRE_VERIFICATION = ModelStage(
@@ -364,7 +381,7 @@ STAGES: tuple[ModelStage[Any], ...] = (
     *(ATOMIZER, REVISER, QUERIES, SUMMARIZER, PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE),
     *(replace(RELATION, prompt=name) for name in RELATION_PROMPTS),
     *(STATED_RELATION, CLAIM_RELATION, CORRECTION, RELEVANCE, FACT_RELEVANCE),
-    *(CLAIM_FAILURES, MISSING_CLAIMS, REFUSAL, PADDING, CLAIM_AS_QUESTION),
+    *(CLAIM_FAILURES, MISSING_CLAIMS, REFUSAL, PADDING, CLAIM_AS_QUESTION, SAMPLED_ANSWER),
     *(setting.stage for setting in SELF_SETTINGS.values()),
     *(step.stage for assessor in ASSESSORS.values() for step in assessor.steps),
     *(assessor.verdict for assessor in ASSESSORS.values()),

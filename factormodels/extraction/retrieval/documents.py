@@ -20,6 +20,7 @@ from factormodels.io.source.files import read_text
 from factormodels.io.source.opening import exists, read_whole
 from factormodels.io.source.places import record_at
 from factormodels.nouns import counted
+from factormodels.samples import is_sample
 
 logger = logging.getLogger(__name__)
 
@@ -111,13 +112,13 @@ def _warn_of(root: Path, files: Sequence[Path], what: str) -> None:
 
 
 def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:
-    """Return the distinct passages of fact graphs as documents."""
+    """Return the distinct passages of fact graphs as documents, without sampled answers."""
     return tuple(
         dict.fromkeys(
             Document(context.title, context.link, context.content)
             for graph in graphs
             for context in graph.contexts
-            if context.content.strip()
+            if context.content.strip() and not is_sample(context)
         )
     )
 

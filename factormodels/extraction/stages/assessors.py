@@ -26,6 +26,7 @@ from factormodels.extraction.relation_models.base import counted_fallbacks
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.fact_graph import FactGraph
+from factormodels.samples import is_sample
 
 LABEL_ALONE = "label alone"
 """Origin of a verdict whose label has no probability."""
@@ -141,7 +142,10 @@ def assess(
             [
                 context
                 for context in graph.contexts
-                if not known.searches and (all_contexts or atom.id in context.retrieved_for)
+                if not known.searches
+                # An answer that a model invented must not be shown as a passage of a source.
+                and not is_sample(context)
+                and (all_contexts or atom.id in context.retrieved_for)
             ],
         )
         for atom in graph.atoms

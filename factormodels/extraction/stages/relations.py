@@ -27,6 +27,7 @@ from factormodels.extraction.relation_models.base import (
 )
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.evidence_source import RELATIONS_KEY
+from factormodels.samples import is_sample
 from factormodels.validation import validated_probability
 from factormodels.variants import between_claims, united
 
@@ -41,8 +42,9 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
     """Return the ordered pairs that a variant needs judged by a relation model.
 
     FR1: every atom with the contexts retrieved for it, at most kn pairs for n atoms and k contexts
-    each. FR2: every atom with every one of m contexts, nm pairs. FR3: also every two contexts in
-    both orders, m(m - 1) more. A premise is always a context, with its snippet and title.
+    each. FR2: every atom with every one of m contexts, nm pairs. FR3: also every two passages in
+    both orders, m(m - 1) more without sampled answers, which are not compared with contexts. A
+    premise is always a context, with its snippet and title.
 
     Args:
         graph: atoms and contexts, equal contexts merged.
@@ -64,7 +66,8 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
         if variant != "FR1" or atom.id in context.retrieved_for
     ]
     if variant == "FR3":
-        for context, other in combinations(graph.contexts, 2):
+        passages = (context for context in graph.contexts if not is_sample(context))
+        for context, other in combinations(passages, 2):
             pairs.append(_pair(context, other.content, other.id, graph.query))
             pairs.append(_pair(other, context.content, context.id, graph.query))
     return pairs

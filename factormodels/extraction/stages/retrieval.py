@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
 from factormodels.claims import Context
 from factormodels.errors import InputError
@@ -12,6 +13,7 @@ from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.evidence_source import RETRIEVAL_KEY
 from factormodels.nouns import counted
+from factormodels.samples import is_sample
 from factormodels.variants import merge_duplicate_contexts
 
 METADATA_KEY = RETRIEVAL_KEY
@@ -24,11 +26,12 @@ def with_contexts(
 
     Contexts are named c1, c2, ... in the order in which they were found. Equal texts become one
     context, named after the first and retrieved for all their atoms, so that some numbers may be
-    absent. Relations are dropped. `metadata["retrieval"]` holds the retriever's name, its number of
-    passages per query (`top_k`), if it has one, the numbers of queries, passages and contexts, and
-    the failures and the pages that were left out, as [atom, reason], where "" denotes the question.
-    If some searches were not answered at all, `unsearched` holds the reasons, and `refused` the
-    reasons that persist until the user fixes something, such as a key.
+    absent. Sampled answers stay. Relations are dropped.
+    `metadata["retrieval"]` holds the retriever's name, its number of passages per query (`top_k`),
+    if it has one, the numbers of queries, passages and contexts, and the failures and the pages
+    that were left out, as [atom, reason], where "" denotes the question. If some searches were not
+    answered at all, `unsearched` holds the reasons, and `refused` the reasons that persist until
+    the user fixes something, such as a key.
 
     Args:
         graph: the atoms.
@@ -50,6 +53,9 @@ def with_contexts(
     asked = [(atom.id, query) for atom, query in zip(graph.atoms, queries, strict=True)]
     asked += [("", question)] if question.strip() else []
     contexts: list[Context] = []
+    samples = tuple(filter(is_sample, graph.contexts))
+    taken = {context.id for context in samples}
+    names = (name for number in count(1) if (name := f"c{number}") not in taken)
     failures: list[list[str]] = []
     dropped: list[list[str]] = []
     answers = retriever.retrieve([query for _, query in asked])
@@ -62,7 +68,7 @@ def with_contexts(
         for passage in answer.passages:
             contexts.append(
                 Context(
-                    f"c{len(contexts) + 1}",
+                    next(names),
                     passage.text,
                     title=passage.title,
                     link=passage.link,
@@ -70,12 +76,13 @@ def with_contexts(
                     retrieved_for=(atom,) if atom else (),
                 )
             )
-    merged = merge_duplicate_contexts(replace(graph, contexts=tuple(contexts), relations=()))
+    found = replace(graph, contexts=(*contexts, *samples), relations=())
+    merged = merge_duplicate_contexts(found)
     counts: dict[str, object] = {
         "retriever": retriever.name,
         "queries": len(asked),
         "passages": len(contexts),
-        "contexts": len(merged.contexts),
+        "contexts": len(merged.contexts) - len(samples),
         "dropped": dropped,
         "failures": failures,
     }

@@ -17,6 +17,7 @@ from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import counted_fallbacks
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.stage_keys import SUMMARIES_KEY
+from factormodels.samples import is_sample
 from factormodels.variants import merge_duplicate_contexts
 
 METADATA_KEY = SUMMARIES_KEY
@@ -30,11 +31,11 @@ def summarize_contexts(
     A context is summarized for the claims that it was retrieved for, or for the question if it was
     retrieved for none, with one call per context. Its prior is multiplied by the confidence.
     Contexts without content on their claims are dropped, equal summaries are merged, and a context
-    whose summary failed is kept unchanged. Relations are dropped. `metadata["summaries"]` holds, by
-    id of context, the `confidence` of each summary and the original `passages`; the ids of
-    `dropped` contexts; the numbers of stated confidences by the reason why log-probabilities gave
-    none (`fallbacks`, as [origin, reason, number], if there are any); and the failures, as
-    [context, reason].
+    whose summary failed is kept unchanged, like sampled answers. Relations are dropped.
+    `metadata["summaries"]` holds, by id of context, the `confidence` of each summary and the
+    original `passages`; the ids of `dropped` contexts; the numbers of stated confidences by the
+    reason why log-probabilities gave none (`fallbacks`, as [origin, reason, number], if there are
+    any); and the failures, as [context, reason].
 
     Args:
         graph: atoms and contexts, equal contexts merged.
@@ -43,7 +44,9 @@ def summarize_contexts(
             answer's tokens, if they are usable; otherwise it is the confidence that the model
             states.
     """
-    read = [context for context in graph.contexts if context.content.strip()]
+    read = [
+        context for context in graph.contexts if context.content.strip() and not is_sample(context)
+    ]
     stage = table.SUMMARIZER
     if not log_probabilities:
         stage = replace(stage, read=stated_summary, top_logprobs=0)

@@ -9,7 +9,7 @@ import math
 import tokenize
 from typing import Any
 
-from factormodels.decoded_values import shown
+from factormodels.decoded_values import as_text, shown
 from factormodels.errors import InputError
 
 
@@ -30,6 +30,18 @@ def listed_cell(value: object, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise InputError(f"{where}: {shown(value)} is not a list; save the table as JSON Lines")
     return value
+
+
+def listed_texts(value: object, where: str) -> list[str]:
+    """Return the texts of the list in a cell.
+
+    Raises:
+        InputError: if the cell holds no list, or an entry is no text; the message names its place.
+    """
+    return [
+        as_text(entry, f"{where}[{number}]")
+        for number, entry in enumerate(listed_cell(value, where))
+    ]
 
 
 def _decoded(text: str) -> object:

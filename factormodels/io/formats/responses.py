@@ -1,8 +1,9 @@
-"""Questions with responses, the input of VeriScore and FaStfact.
+"""Questions with responses, the input of VeriScore and FaStfact, and sampled answers of UQLM.
 
 Sources: Yixiao-Song/VeriScore; Yingjia-Wan/FaStfact, README.md (`question`, `response`, `model`,
 `prompt_source`) and FaStfact-Bench/fastfact-bench_for_eval.jsonl (also `question_id`, `topic`,
-`cat`).
+`cat`); cvs-health/uqlm, whose rows without claims have `prompt`, `response` and
+`sampled_responses`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from factormodels.decoded_values import as_text
 from factormodels.fact_graph import FactGraph
+from factormodels.io.formats.cells import listed_texts
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import (
     ToolRecord,
@@ -22,6 +24,7 @@ from factormodels.io.formats.record import (
 )
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
+from factormodels.samples import with_samples
 
 _QUESTIONS = ("question", "prompt", "query", "user_input", "instruction")
 """Keys of the question; the first is the one used by the owners."""
@@ -45,6 +48,7 @@ class AnsweredQuestion(ToolRecord):
     prompt_source: Any = None
     model: Any = None
     cat: Any = None
+    sampled_responses: Any = None
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
@@ -53,12 +57,15 @@ def recognize(record: Mapping[str, Any]) -> bool:
 
 
 def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Return a question with its response, without atoms.
+    """Return a question with its response and sampled answers, without atoms.
 
     Raises:
         InputError: if the record is malformed.
     """
-    return answered_graph(record_of(AnsweredQuestion, obj, source, line), source, line)
+    record = record_of(AnsweredQuestion, obj, source, line)
+    where = f"{root_path(source, line)}.sampled_responses"
+    samples = listed_texts(record.sampled_responses, where)
+    return with_samples(answered_graph(record, source, line), samples)
 
 
 def answered_graph(record: AnsweredQuestion, source: Source, line: int | None = None) -> FactGraph:

@@ -1,4 +1,4 @@
-"""UQLM: claims of responses with scores of a model's confidence in each.
+"""UQLM: responses with sampled answers, and claims with scores of a model's confidence in each.
 
 Source: Bouchard and Chauhan 2025, "Uncertainty Quantification for Language Models: A Suite of
 Black-Box, White-Box, LLM Judge, and Ensemble Scorers", cvs-health/uqlm (Apache-2.0). Based on:
@@ -6,7 +6,10 @@ uqlm/scorers/long_form/longtext.py, graph.py and claimqa.py. `UQResult.to_dict` 
 the lists `prompts`, `responses` and `claims_data`, and `to_df` a row per response. `claims_data`
 has a list per response of objects with `claim` or `sentence`, `removed`, and a number under the
 name of each scorer; those of graph scorers state in `original_response` whether the response makes
-the claim.
+the claim. `sampled_responses` has a list per response of further answers to its prompt, which are
+contexts of the kind "sample"; scorers of whole responses write it without `claims_data`, and each
+of their scores is a number per response, which is not read. A row of such a result is of the format
+`responses`.
 
 A score is a confidence from 0 to 1, read as P(true). If any number of a scorer in the file is
 outside this range, all numbers of the scorer are skipped.
@@ -23,7 +26,7 @@ from factormodels.claims import Atom
 from factormodels.decoded_values import as_object, as_text
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.formats.cells import listed_cell
+from factormodels.io.formats.cells import listed_cell, listed_texts
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import assessor_metadata
 from factormodels.io.formats.record import (
@@ -37,11 +40,13 @@ from factormodels.io.formats.record import (
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
 from factormodels.metadata.recorded_verdicts import RecordedVerdict
+from factormodels.samples import with_samples
 
 UQLM = "uqlm"
 """Name of the assessor, followed by that of a scorer."""
 
 CLAIMS = "claims_data"
+SAMPLES = "sampled_responses"
 _TEXTS = ("claim", "sentence")
 
 
@@ -49,6 +54,7 @@ class UqlmColumns(ToolRecord):
     """A result, or a row of one; in a result each value is a list or an object of entries."""
 
     claims_data: Any = None
+    sampled_responses: Any = None
     prompts: Any = None
     prompt: Any = None
     responses: Any = None
@@ -81,7 +87,8 @@ class ScoredResponse:
 def recognize(record: Mapping[str, Any]) -> bool:
     """Return whether a record is a result of UQLM, or one response of it."""
     data = record.get("data")
-    return CLAIMS in record or (isinstance(data, dict) and CLAIMS in data)
+    columns = data if isinstance(data, dict) else record
+    return CLAIMS in columns or {SAMPLES, "responses"} <= columns.keys()
 
 
 def read(obj: object, source: Source, line: int | None = None) -> list[ScoredResponse]:
@@ -126,36 +133,40 @@ def _with_verdicts(response: ScoredResponse, beyond: set[str]) -> FactGraph:
     metadata = {**graph.metadata, **assessor_metadata(verdicts)}
     metadata |= {"scores_not_read": unread} if unread else {}
     return FactGraph(
-        graph.id, graph.atoms, query=graph.query, response=graph.response, metadata=metadata
+        graph.id,
+        graph.atoms,
+        graph.contexts,
+        query=graph.query,
+        response=graph.response,
+        metadata=metadata,
     )
 
 
 def _has_columns(record: UqlmColumns) -> bool:
     """Return whether values are columns, a list or an object with an entry per response."""
-    claims = record.claims_data
-    return isinstance(claims, dict) or (
-        isinstance(claims, list)
-        and bool(claims)
-        and all(isinstance(column, list) for column in claims)
+    entries = record.sampled_responses if record.claims_data is None else record.claims_data
+    return isinstance(entries, dict) or (
+        isinstance(entries, list)
+        and bool(entries)
+        and all(isinstance(column, list) for column in entries)
     )
 
 
 def _rows(record: UqlmColumns, where: str) -> Iterator[UqlmColumns]:
     columns: dict[str, Any] = {
         key: list(value.values()) if isinstance(value, dict) else value
-        for key in (CLAIMS, *_PROMPTS, *_RESPONSES)
+        for key in (CLAIMS, SAMPLES, *_PROMPTS, *_RESPONSES)
         if isinstance(value := getattr(record, key), dict | list)
     }
-    for keys in (_PROMPTS, _RESPONSES):
-        key = next((key for key in keys if key in columns), None)
-        if key is not None and len(columns[key]) != len(columns[CLAIMS]):
+    first = next(iter(columns))
+    for key, entries in columns.items():
+        if len(entries) != len(columns[first]):
             raise InputError(
-                f"{where}: {key!r} has {len(columns[key])} entries and {CLAIMS!r} "
-                f"{len(columns[CLAIMS])}; give one for each response"
+                f"{where}: {key!r} has {len(entries)} entries and {first!r} "
+                f"{len(columns[first])}; give one for each response"
             )
-    for number, claims in enumerate(columns[CLAIMS]):
-        texts = {key: columns[key][number] for key in (*_PROMPTS, *_RESPONSES) if key in columns}
-        yield UqlmColumns(**texts, claims_data=claims)
+    for number in range(len(columns[first])):
+        yield UqlmColumns(**{key: entries[number] for key, entries in columns.items()})
 
 
 def _response(record: UqlmColumns, name: str, top: str) -> ScoredResponse:
@@ -191,19 +202,20 @@ def _response(record: UqlmColumns, name: str, top: str) -> ScoredResponse:
         response=record.first_text(_RESPONSES, top),
         metadata=metadata,
     )
-    return ScoredResponse(graph, scores)
+    samples = listed_texts(record.sampled_responses, f"{top}.{SAMPLES}")
+    return ScoredResponse(with_samples(graph, samples), scores)
 
 
 FORMAT = Format(
     name="uqlm-output",
-    title="UQLM, scores of claims",
+    title="UQLM, scores of claims and sampled answers",
     owner="cvs-health/uqlm, Apache-2.0",
     holds="responses",
-    keys=(CLAIMS,),
+    keys=(CLAIMS, SAMPLES),
     recognize=recognize,
     read=read,
     record=UqlmColumns,
-    fields=("prompt", "response", CLAIMS),
-    also=("data.prompts", "data.responses", "data.claims_data"),
+    fields=("prompt", "response"),
+    also=("data.prompts", "data.responses", "data.claims_data", "data.sampled_responses"),
     gather=gather,
 )

@@ -20,6 +20,7 @@ from calibration.learned_potentials import (
 from calibration.learned_potentials.columns import FAMILIES, MEANINGS
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.errors import InputError
+from factormodels.samples import with_samples
 
 UNORDERED = tuple(name for name in FAMILIES if name != "position")
 """The place of a claim is what it says of itself; nothing else is a place."""
@@ -123,3 +124,28 @@ def test_a_judge_of_texts_has_another_for_responses_without(tmp_path: Path) -> N
     assert q == pytest.approx(p, abs=1e-9)
     with pytest.raises(InputError, match="response 'r0' lacks texts"):
         judge.table(silent)
+
+
+def test_columns_of_passages_do_not_read_samples() -> None:
+    graph = tied(0)
+    sampled = with_samples(graph, ["one", "two"])
+    stated = {("s1", "a0"): 0.9, ("s2", "a0"): 0.6, ("s1", "a1"): 0.2}
+    sampled = replace(
+        sampled,
+        relations=(
+            *sampled.relations,
+            *(Relation(s, a, RelationKind.ENTAILMENT, p) for (s, a), p in stated.items()),
+        ),
+    )
+    passages = tuple(name for name in FAMILIES if name != "samples")
+    values = claim_table([graph], passages).values
+    np.testing.assert_array_equal(claim_table([sampled], passages).values, values)
+    of_samples = claim_table([sampled], ("samples",))
+    odds = {p: np.log(p / (1 - p)) for p in (0.9, 0.6, 0.2)}
+    contradicted = {0.9: 0.05, 0.6: 0.2, 0.2: 0.2}
+    means = [np.mean([values[p] for p in (0.9, 0.6)]) for values in (
+        odds, {p: np.log(rest) for p, rest in contradicted.items()},
+    )]  # fmt: skip
+    np.testing.assert_allclose(of_samples.values[0], [*means, 2])
+    np.testing.assert_allclose(of_samples.values[1], [odds[0.2], np.log(contradicted[0.2]), 1])
+    np.testing.assert_allclose(of_samples.values[2], [-5.0, np.log(1e-4), 0])

@@ -33,10 +33,11 @@ def test_every_prompt_of_the_package_is_sound(name: str) -> None:
     assert prompt.identity.version >= 1
     assert re.fullmatch("[0-9a-f]{64}", prompt.identity.digest)
     messages = prompt.render(**{slot: f"[{slot}]" for slot in prompt.slots})
-    assert messages[0].role == "system"
-    assert [message.role for message in messages[1:]] == ["user", "assistant"] * len(
-        prompt.examples
-    ) + ["user"]
+    # A sampled answer is one to the question alone.
+    assert bool(prompt.system) == (name != "sampled_answer")
+    first = ["system"] if prompt.system else []
+    turns = ["user", "assistant"] * len(prompt.examples)
+    assert [message.role for message in messages] == [*first, *turns, "user"]
     for slot in prompt.slots:
         assert f"[{slot}]" in messages[-1].content
         assert prompt.slots[slot]

@@ -160,6 +160,34 @@ def test_sentences_of_selfcheck_have_labels_and_votes(tmp_path: Path) -> None:
     assert graph.metadata == {"sentences": 2, "votes": {"a1": "YNY", "a2": "NNN"}}
 
 
+def test_samples_of_selfcheck_concern_every_sentence(tmp_path: Path) -> None:
+    samples = ["She wrote.", " ", "She painted.", "She painted."]
+    owners = {
+        "gpt3_text": SELFCHECK["main_passage"],
+        "gpt3_sentences": SELFCHECK["main_sentences"],
+        "annotation": SELFCHECK["annotation"],
+        "wiki_bio_test_idx": 1,
+    }
+    rows = ({**SELFCHECK, "sample_passages": samples}, {**owners, "gpt3_text_samples": samples})
+    graphs = read_many(written(tmp_path, lines(*rows)))
+    for graph in graphs:
+        assert graph.atom_ids == ("a1", "a2")
+        assert [(c.id, c.text, c.prior, c.retrieved_for) for c in graph.contexts] == [
+            ("s1", "She wrote.", 0.5, ("a1", "a2")),
+            ("s2", "She painted.", 0.5, ("a1", "a2")),
+            ("s3", "She painted.", 0.5, ("a1", "a2")),
+        ]
+        assert graph.sample_ids == {"s1", "s2", "s3"}
+    assert [graph.response for graph in graphs] == [SELFCHECK["main_passage"]] * 2
+    assert "votes" not in graphs[1].metadata
+    bad = {**SELFCHECK, "sample_passages": ["She wrote.", 3]}
+    message = r"\$\.sample_passages\[1\]: 3 is not text"
+    refused(message, read_many, written(tmp_path, lines(bad)))
+    fewer = {**owners, "annotation": ["accurate"]}
+    message = "there are 2 sentences and 1 annotation; give each of every sentence"
+    refused(message, read_many, written(tmp_path, lines(fewer)))
+
+
 def test_claims_of_self_judged_answers_have_a_confidence(tmp_path: Path) -> None:
     # Space after a letter occurs; S is "subjective", and not right.
     many = {"data": [SELF_JUDGED, SELF_JUDGED]}

@@ -214,6 +214,34 @@ def test_scores_of_uqlm_in_every_form(tmp_path: Path) -> None:
         assert p_true(second) == {"uqlm: entailment": {"a1": 0.9}}
 
 
+def test_sampled_responses_of_uqlm_are_contexts_in_every_form(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": "Who?", "response": "She.", "sampled_responses": ["He.", "She."]},
+        {"prompt": "When?", "response": "Now.", "sampled_responses": ["Now.", "Now."]},
+    ]
+    nested = {
+        "data": {
+            "prompts": [row["prompt"] for row in rows],
+            "responses": [row["response"] for row in rows],
+            "sampled_responses": [row["sampled_responses"] for row in rows],
+            "semantic_negentropy": [0.5, 1.0],
+        },
+        "metadata": {},
+    }
+    texts = [{**row, "sampled_responses": repr(row["sampled_responses"])} for row in rows]
+    for text in (lines(*rows), json.dumps(nested), table(*texts)):
+        graphs = read_many(written(tmp_path, text))
+        for graph, row in zip(graphs, rows, strict=True):
+            assert (graph.query, graph.response) == (row["prompt"], row["response"])
+            assert [context.text for context in graph.contexts] == row["sampled_responses"]
+            assert graph.sample_ids == {"s1", "s2"}
+    scored = {**UQLM, "sampled_responses": ["She wrote."]}
+    (graph,) = read_lines(tmp_path, scored)
+    assert [(c.text, c.retrieved_for) for c in graph.contexts] == [("She wrote.", ("a1", "a2"))]
+    nested["data"]["sampled_responses"] = [["He."]]
+    refused("'prompts' has 2 entries and 'sampled_responses' 1", read_lines, tmp_path, nested)
+
+
 def test_a_scorer_beyond_probabilities_is_not_read(tmp_path: Path) -> None:
     graph_scores = [
         {"claim": "A.", "original_response": True, "page_rank": 0.5, "laplacian_centrality": 0.4},
