@@ -227,7 +227,7 @@ model:
 # Compiled ahead, so that the first run starts at once; again when a kernel has changed. What the
 # embedded comparison runs is compiled for `make run`, everything else for the tests. The core is
 # enough for that, so that with -j it is done while the optional libraries arrive.
-KERNELS := $(shell find inference -path '*/kernels/*.py')
+KERNELS := $(shell find inference calibration -path '*/kernels/*.py')
 
 $(VENV)/core-kernels: $(VENV)/core $(KERNELS)
 	$(VENV)/bin/python -m inference.compile_kernels exact lbp cavi
@@ -235,6 +235,7 @@ $(VENV)/core-kernels: $(VENV)/core $(KERNELS)
 
 $(VENV)/kernels: $(VENV)/core-kernels $(KERNELS)
 	$(VENV)/bin/python -m inference.compile_kernels
+	$(VENV)/bin/python -m calibration.compile_kernels
 	touch $@
 
 $(CORE)/installed: requirements-core.lock

@@ -22,6 +22,7 @@ from factormodels.synthetic import fr2
 from inference.exact.backend import Exact
 from inference.messages.frustration import frustration
 from inference.registry import backend_class, entries, get_backend
+from inference.sampling.annealing import AnnealedImportance
 from inference.tasks import (
     count_distribution,
     map_assignment,
@@ -127,10 +128,19 @@ def _compile_all(name: str) -> None:
             agree = [[0.6, 0.4], [0.4, 0.6]]
             pairs = [(pair, agree) for pair in combinations(range(20), 2)]
             backend.infer(FactorGraph.from_factors([2] * 20, pairs))
+            # Gradients of log Z.
+            graph = small_graph()
+            Exact().prepare_beliefs(graph)(graph.log_values)
+            # So long a loop that the order is found without a matrix of its variables.
+            loop = [((v, (v + 1) % 20_000), agree) for v in range(20_000)]
+            backend.infer(FactorGraph.from_factors([2] * 20_000, loop))
         if name == "lbp":
             # Without the factor of three variables, the graph is pairwise, as `diagnostics`
             # requires.
             frustration(small_graph().with_evidence({4: 0}))
+        if name == "wmb_is":
+            # Draws, which an exact proposal does without.
+            get_backend(name, i_bound=1).infer(small_graph())
 
 
 def _compile_tasks() -> None:
@@ -142,6 +152,7 @@ def _compile_tasks() -> None:
         count_distribution(graph, [0, 1, 3])
         pairwise_joints(graph, [0, 3])
         sample(graph, 2, 0)
+        without_variables(graph, [0], exact=Exact(memory_limit=1), otherwise=AnnealedImportance())
 
 
 def _report(done: int, total: int, names: str) -> None:

@@ -58,7 +58,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("backend",), ("evidence", "thread_team"), ("evidence_rows", "posterior", "settings")),
     ),
     "calibration": (
-        ("learned_potentials",),
+        ("compile_kernels", "learned_potentials"),
         ("scoring",),
         ("cells",),
         ("figures",),

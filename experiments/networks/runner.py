@@ -12,6 +12,7 @@ from typing import Any
 from experiments.networks.design import Measurement, NetworkDesign
 from experiments.networks.maxima import measure_maxima
 from experiments.networks.measure import ABSENT, FAILED, NUMBERS, Clocking, NetworkTask, measure
+from experiments.networks.memory import older_objects_kept
 from experiments.networks.output import NetworkResults, WritePage, write_networks
 from experiments.parallel_map import map_tasks, processes
 from experiments.progress import watcher
@@ -78,7 +79,8 @@ def run_networks(
 
 def measure_network(task: NetworkTask) -> list[dict[str, Any]]:
     """The rows of all measurements of a network."""
-    return [*measure(task), *measure_maxima(task)]
+    with older_objects_kept():
+        return [*measure(task), *measure_maxima(task)]
 
 
 def _measured(
