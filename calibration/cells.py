@@ -1,4 +1,4 @@
-"""Cells of a long frame, each the claims judged under one setting, and their comparison.
+"""Cells of a long frame, which are claims judged under one setting, and their comparison.
 
 A long frame has a row per claim and cell. Its columns are response, claim, p, label, and the
 columns whose values name the cell, such as dataset and backend.
@@ -47,8 +47,8 @@ class CellClaims:
         ids: texts (n_responses,), ids of the responses, in order.
         index: int64 (n,), the position in `ids` of every claim's response.
         atoms: texts (n,), ids of the claims; null for a response without claims.
-        p: float64 (n,), probabilities of being true; NaN where there is none.
-        label: float64 (n,), labels 1 and 0; NaN where there is none.
+        p: float64 (n,), probabilities of being true; NaN if missing.
+        label: float64 (n,), labels 1 and 0; NaN if missing.
     """
 
     named: Mapping[str, Any]
@@ -78,7 +78,7 @@ class CellClaims:
         return self.p[judged], self.label[judged], self.index[judged]
 
     def same_rows(self, other: CellClaims) -> tuple[Integers, Integers]:
-        """The claims that two cells have in common: int64 (n,), positions in each."""
+        """Positions in two cells of the claims that they have in common, int64 (n,) each."""
         if self.has_the_claims_of(other):
             # The usual case, two cells of one run, needs no matching.
             everything = np.arange(len(self.p))
@@ -121,7 +121,7 @@ def cells_of(
     response: str | None = None,
     claim: str | None = None,
 ) -> list[CellClaims]:
-    """The cells of a long frame, in order of first appearance.
+    """Cells of a long frame, in order of first appearance.
 
     Args:
         frame: a row per claim and cell.
@@ -212,7 +212,7 @@ def paired_claims(
 
     Args:
         first: one cell.
-        second: another of the same claims.
+        second: another cell of the same claims.
         unlabeled: treatment of claims without a label, as in `apply_policy`.
         k: choice of the K of F1@K, as in `choose_k`.
         folds: fold of each response, if probabilities are cross-fitted.

@@ -1,4 +1,4 @@
-"""Estimated numbers with their intervals, and the reason where a part is missing."""
+"""Estimated numbers with their intervals, and the reason if a part is missing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 ABOVE_INTERVAL = (
-    "An interval that lies below its number is of the whole population: chance alone raises the "
-    "number in so few responses."
+    "An interval below its number is for the whole population: with so few responses, chance alone "
+    "raises the number."
 )
 """Remark for scores above their intervals, which the inversion of tests can produce
 (`calibration.intervals.inversion`)."""
@@ -37,12 +37,12 @@ _REASONS = {
     ScoreStatus.INFINITE: "it has the logarithm of a probability of 0",
     ScoreStatus.ONE_CLASS: "all labels agree",
     ScoreStatus.CONSTANT_FORECAST: "all probabilities are the same",
-    ScoreStatus.SEPARATED: "a threshold on p parts true from false claims, so that no fit is the "
-    "most likely",
-    ScoreStatus.TOO_FEW_ATOMS: "a bin holds one claim",
+    ScoreStatus.SEPARATED: "a threshold on p separates true from false claims, so that no fit is "
+    "the most likely",
+    ScoreStatus.TOO_FEW_ATOMS: "a bin has only one claim",
     ScoreStatus.NO_LABELS: "no claim has a label",
-    ScoreStatus.NO_VARIATION: "every response differs alike: nothing measures chance",
-    ScoreStatus.TOO_FEW: "fewer than two responses bear on it",
+    ScoreStatus.NO_VARIATION: "every response has the same difference: chance cannot be measured",
+    ScoreStatus.TOO_FEW: "fewer than two responses contribute",
 }
 
 
@@ -93,7 +93,7 @@ class Estimate:
         # The value may still vary over redraws: with separated claims, discrimination equals the
         # uncertainty of the labels, which does. But separation leaves no distribution from which
         # an interval could be made.
-        return "its method finds no chance in these responses"
+        return "its method finds no variation among these responses"
 
 
 @dataclass(frozen=True)

@@ -565,7 +565,7 @@ def _stars_note(
 ) -> str:
     """Sentence that explains the stars."""
     if reference is None:
-        return "Models are not tested against each other, for no claim has a label."
+        return "Models are not tested against each other, because no claim has a label."
     if correction is None:
         return "P-values are not corrected, so that none is marked."
     side = "two-sided" if alternative == Alternative.TWO_SIDED else "one-sided"
@@ -776,8 +776,8 @@ def _objects(column: Any) -> NDArray[Any]:
 
 
 _UNEVEN = (
-    "Models are not tested against each other, for they have different numbers of claims; name the "
-    "column of claim ids."
+    "Models are not tested against each other, because they have different numbers of claims; name "
+    "the column of claim ids."
 )
 
 
@@ -791,15 +791,15 @@ def _paired(inputs: Mapping[str, _Given]) -> dict[str, _Given] | str:
     responses = [{response for response, _ in claim_keys} for claim_keys in keys.values()]
     if others and not set.intersection(*responses):
         return (
-            "Models are not tested against each other, for they have no response in common; name "
-            "the column of responses, if there is one."
+            "Models are not tested against each other, because they have no response in common; "
+            "name the column of responses, if there is one."
         )
     if nameless and any(set(claim_keys) != set(first) for claim_keys in others):
         return _UNEVEN
     of_others = [set(claim_keys) for claim_keys in others]
     shared = [key for key in first if all(key in claim_keys for claim_keys in of_others)]
     if not shared or not others:
-        return "Models are not tested against each other, for they have no claim in common."
+        return "Models are not tested against each other, because they have no claim in common."
     paired = {}
     for name, part in inputs.items():
         # Rows that are all shared and in this order need no second check.
@@ -810,8 +810,8 @@ def _paired(inputs: Mapping[str, _Given]) -> dict[str, _Given] | str:
     base, *rest = (part.y for part in paired.values())
     if base is not None and any(each.tolist() != base.tolist() for each in rest):
         return (
-            "Models are not tested against each other, for claims that should be the same have "
-            "different labels, or none under some of them."
+            "Models are not tested against each other, because claims that should be the same "
+            "have different labels, or labels in only some of them."
         )
     return paired
 

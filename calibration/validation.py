@@ -58,7 +58,7 @@ def label_array(y: Any, name: str = "y") -> Floats:
         name: name of the argument in errors.
 
     Raises:
-        InputError: if `y` is empty, not one-dimensional, or holds anything else.
+        InputError: if `y` is empty, not one-dimensional, or contains another value.
     """
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(np.float64), np.nan)
@@ -90,8 +90,8 @@ def number_array(values: ArrayLike, name: str, *, missing: bool = False) -> Floa
         missing: whether values may be missing, as None or nan.
 
     Raises:
-        InputError: if `values` is empty, not one-dimensional or not numeric, or holds an infinity,
-            or a missing value without `missing`.
+        InputError: if `values` is empty, not one-dimensional or not numeric, or contains an
+            infinity, or a missing value without `missing`.
     """
     array = _numbers(values, name, "numbers")
     usable = np.isfinite(array) | (np.isnan(array) & missing)
@@ -104,7 +104,7 @@ def number_array(values: ArrayLike, name: str, *, missing: bool = False) -> Floa
 def weight_array(weights: ArrayLike | None, n_atoms: int) -> Floats:
     """Weights as a float64 array of shape (n_atoms,); ones if None.
 
-    A weight says how many atoms an atom counts as: a weight of 2 is the atom given twice.
+    A weight is the number of atoms that an atom counts as: a weight of 2 is the atom given twice.
 
     Args:
         weights: numbers of at least 0, one per atom, or None.
@@ -112,7 +112,8 @@ def weight_array(weights: ArrayLike | None, n_atoms: int) -> Floats:
 
     Raises:
         InputError: if `weights` is not one-dimensional, not numeric, or not of length `n_atoms`,
-            holds a nan, an infinity or a negative number, or sums to at most 1 over several atoms.
+            contains a nan, an infinity or a negative number, or sums to at most 1 over several
+            atoms.
     """
     if weights is None:
         return np.ones(n_atoms)

@@ -171,8 +171,8 @@ def count_alignment(counts: ClaimCounts, human: ClaimCounts, gamma: float) -> Co
     """
     if counts.supported.shape != human.supported.shape or not counts.supported.size:
         raise InputError(
-            f"the method counts {len(counts.supported)} responses and people "
-            f"{len(human.supported)}; give the same, at least one"
+            f"there are counts of {len(counts.supported)} responses by the method and of "
+            f"{len(human.supported)} by people; give the same responses, at least one"
         )
     f1 = f1_at_k_prime(counts.supported, counts.unsupported, human.verifiable, gamma)
     human_f1 = f1_at_k_prime(human.supported, human.unsupported, human.verifiable, gamma)

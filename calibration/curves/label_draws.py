@@ -1,4 +1,4 @@
-"""Draws of labels of calibrated forecasts, with the data's correlation within responses."""
+"""Random labels of calibrated forecasts, with the data's correlation within responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expected calibration error from few labels: bins of all probabilities, labels of some."""
+"""Expected calibration error from few labels, with bins of all probabilities."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ _REPLICATES = 1000
 def ece(
     p: ArrayLike, y: Any, responses: Any, *, n_bins: int = 10, **given: Any
 ) -> CalibrationError:
-    """Expected calibration error over bins of equal width; other arguments as those of `share`.
+    """Expected calibration error over bins of equal width; other arguments as in `share`.
 
-    The number of claims in each bin is known. The error of the probabilities in a bin is the mean
-    of label minus probability there, so that probabilities have the weight 1. In a bin without a
-    label the error is unknown: the upper end of the interval assumes the largest possible error.
+    The number of claims in each bin is known. The error in a bin is the mean of label minus
+    probability over its labeled claims, so that predictions have the weight 1. In a bin without
+    labels, the error is unknown, and the upper end of the interval assumes the largest possible
+    error.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or a bad number of bins.
+        InputError: for bad arrays, different lengths, or a bad number of bins.
     """
     claims = given_claims(p, y, responses, **given)
     return CalibrationError(claims, claims.grouping, whole_number(n_bins, "n_bins", 1))
@@ -49,9 +50,9 @@ class CalibrationError(Inverted):
 
     Attributes:
         claims: the claims.
-        grouping: their responses.
+        grouping: grouping of the claims by response.
         n_bins: number of bins.
-        title: what it is called.
+        title: name of the quantity.
     """
 
     claims: GivenClaims
@@ -61,17 +62,17 @@ class CalibrationError(Inverted):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """True for labeled claims, bool (n,)."""
+        """Mask of the labeled claims, bool (n,)."""
         return self.claims.labeled
 
     @property
     def open_share(self) -> float:
-        """Share of the claims whose bin holds no labeled claim."""
+        """Share of the claims in bins without a labeled claim."""
         bins = equal_width_numbers(self.claims.p, self.n_bins)
         return float((~np.isin(bins, bins[self.labeled])).mean())
 
     def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
-        """The estimate, about responses like these whatever `finite` says; `power` may be 0."""
+        """Estimate for responses like these, even if `finite`; `power` 0 uses labels alone."""
         del finite
         known = self.labeled
         alone, interval = self._intervals(level)
@@ -85,7 +86,7 @@ class CalibrationError(Inverted):
             title=self.title,
             interval=interval,
             alone=alone,
-            # Probabilities say of themselves that they are calibrated.
+            # By the probabilities themselves, they are calibrated.
             predictions_value=0.0,
             power=best,
             n_items=known.size,
@@ -99,7 +100,9 @@ class CalibrationError(Inverted):
         )
 
     def _intervals(self, level: float) -> Iterator[EstimateInterval]:
-        """The interval with the bins of labeled claims, and that with those of all."""
+        """Yield the interval with the bins of labeled claims, and the interval with the bins of all
+        claims.
+        """
         claims, known = self.claims, self.labeled
         bins = equal_width_numbers(claims.p, self.n_bins)
         p, y, weights = claims.p[known], claims.y[known], claims.weights[known]
@@ -128,9 +131,9 @@ class CalibrationError(Inverted):
             draws = response_weights(points.n_responses, _REPLICATES, seed=0)
             lower, upper, error = inverted_intervals(scores, draws, level)
             if error <= NO_VARIATION * value:
-                # Every response is off by the same: that says nothing of others.
+                # All responses have the same error, which shows nothing about other responses.
                 lower = upper = error = np.nan
-            # Of Python's own, the greater of nan and 0 depends on their order.
+            # Not Python's max, whose result for nan and 0 depends on their order.
             ends = float(np.maximum(lower, 0.0)), float(np.minimum(upper + worst, 1.0))
             yield EstimateInterval(value, *ends, error, scores.effective - 1, np.empty(0), error)
 

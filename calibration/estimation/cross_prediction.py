@@ -1,4 +1,4 @@
-"""Predictions of judges that the labels themselves taught, in folds of responses.
+"""Predictions of judges that were trained on the labels, in folds of responses.
 
 Source: cross-prediction-powered inference, Zrnic and Candès 2024. Each labeled item is predicted by
 the judge of the folds without it. The judge's prediction for the item is compared with the same
@@ -22,33 +22,35 @@ from calibration.validation import Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class FoldJudges:
-    """Probabilities by judges that were taught without a fold each.
+    """Probabilities by judges, each of which was trained without one fold.
 
     Attributes:
         fold: int64 (n,), the fold of each claim; -1 for claims of responses without a label.
-        p: float64 (n_folds, n), P(true) of each claim by the judge that the other folds taught.
+        p: float64 (n_folds, n), P(true) of each claim by the judge trained on the other folds.
     """
 
     fold: Integers
     p: Floats
 
     def of(self, claims: ArrayLike) -> FoldJudges:
-        """Return those of some claims, given by their positions."""
+        """Return the probabilities of some claims, given by their positions."""
         positions = np.asarray(claims)
         return FoldJudges(self.fold[positions], self.p[:, positions])
 
     def unseen(self) -> Floats:
-        """Return P(true) of each claim by the judge of its fold; without one, the mean, (n,)."""
+        """Return P(true) of each claim by the judge of its fold, or the mean over judges without a
+        fold, (n,).
+        """
         p: Floats = self.p.mean(axis=0)
         kept = np.flatnonzero(self.fold >= 0)
         p[kept] = self.p[self.fold[kept], kept]
         return p
 
     def on_one_scale(self) -> Floats:
-        """Return the same, each judge's probabilities mapped to quantiles of the mean, (n,).
+        """Return `unseen` with each judge's probabilities mapped to quantiles of the mean, (n,).
 
-        A claim keeps its place among all claims under the judge of its fold. Claims of different
-        folds are then ranked by places, not by the levels of their judges.
+        A claim keeps its rank among all claims under the judge of its fold, so that claims of
+        different folds are ranked regardless of the levels of their judges.
         """
         p: Floats = self.p.mean(axis=0)
         quantiles = np.sort(p)
@@ -64,11 +66,11 @@ def cross_predicted(
     """Return a quantity whose predictions have the same mean under each judge.
 
     With f_k the predictions of judge k, and m_k their mean over all items, an item of fold k is
-    predicted to be f_k - m_k + m. Here m is the mean of the predictions of items without a fold,
-    or the mean of m_k, where every item has one.
+    predicted to be f_k - m_k + m. Here m is the mean prediction of the items without a fold, or the
+    mean of m_k if every item has a fold.
 
     Args:
-        quantity: the quantity of given probabilities, (n,).
+        quantity: function from probabilities, (n,), to the quantity.
         judges: the judges of its claims.
         responses: response ids of the claims, (n,).
     """

@@ -2,13 +2,13 @@
 
 Source: prediction-powered inference, Angelopoulos, Duchi and Zrnic 2023 (PPI++), for ratios and
 clusters; the regression estimator of survey sampling (Särndal, Swensson and Wretman 1992, chapter
-6) is the same thing. With S and F the labeled and predicted ratio of the labeled items, and F*
-the predicted one of all, the estimate is S - w (F - F*). The weight w is the least-squares
-coefficient of labels on predictions. It costs a degree of freedom and its leverage, and is 0,
-labels alone, if predictions would not narrow the interval. Degrees of freedom come from the
-influences of responses, by which a long response counts for more than one (`_freedom`). The
-variance is at least the variance that the predictions themselves leave open: ten labels without a
-surprise do not show that there is none.
+6) is equivalent. Let S be the ratio by labels of the labeled items, F their predicted ratio, and F*
+the predicted ratio of all items. The estimate is S - w (F - F*). The weight w is the least-squares
+coefficient of labels on predictions. It costs a degree of freedom and its leverage. It is 0, so
+that labels alone are used, if predictions would not narrow the interval. Degrees of freedom depend
+on the influences of responses, so that a long response counts more than a short one (`_freedom`).
+The variance is at least the variance that the predictions leave open, because ten labels that agree
+with predictions do not show that all would.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ from calibration.validation import Floats, open_interval
 from factormodels.errors import InputError
 
 _ALIKE = 1e-12
-"""Residuals below this share of the range are none: labels that are all the same."""
+"""Residuals below this share of the range count as 0, since all labels are the same."""
 
 _SAME = 1e-14
-"""A variance of a difference below this share of those of the two is rounding."""
+"""A variance of a difference below this share of the sum of both variances is due to rounding."""
 
 _ROUNDING = 1e-9
-"""Degrees of freedom of no more are none."""
+"""Degrees of freedom up to this count as 0."""
 
 _LEVERAGE = 0.9
-"""The largest leverage: what one unit alone decides has no residual to enlarge."""
+"""Maximum leverage: a value that one unit determines has no residual."""
 
 
 RARE_KIND = 0.05
-"""Labels that may lack a kind of response of a larger share leave the coverage of an interval open.
+"""If labels may lack a kind of response with a larger share, the coverage of the interval is
+uncertain.
 
-In simulations, `notebooks/questions/skewed_responses.py`, intervals of labels that exclude such a
-kind hold as often as their level.
+In simulations (`notebooks/questions/skewed_responses.py`), intervals have their nominal coverage if
+the number of labels excludes such a kind.
 """
 
 _WORTH = 0.95
-"""Of losses and fits, predictions must make the interval so much narrower than labels alone do.
+"""For losses and fits, maximum width of the interval relative to labels alone at which predictions
+are used.
 
-A weight fitted to few labels narrows it by chance, and the narrower of two holds less often.
+A weight fitted to few labels narrows the interval by chance, and the narrower of two intervals has
+a lower coverage.
 """
 
 
@@ -60,14 +63,14 @@ class EstimateInterval:
 
     Attributes:
         value: the value.
-        lower: lower end; nan where there are too few labeled responses, or where nothing varies
-            in labels and that says nothing of what might.
+        lower: lower end; nan if there are too few labeled responses, or if labels do not vary and
+            the range of values is infinite.
         upper: upper end.
         error: standard error.
         freedom: degrees of freedom of Student's t.
-        influences: float64 (n_responses,), what each response of the quantity's grouping adds to
-            the value, for differences; empty of a difference.
-        left_out_error: standard error by residuals of responses left out: the jackknife's.
+        influences: float64 (n_responses,), contribution of each response of the quantity's grouping
+            to the value, for differences; empty for a difference.
+        left_out_error: standard error from residuals of left-out responses (jackknife).
     """
 
     value: float
@@ -80,7 +83,7 @@ class EstimateInterval:
 
     @property
     def width(self) -> float:
-        """Upper less lower end."""
+        """Upper minus lower end."""
         return self.upper - self.lower
 
 
@@ -88,7 +91,7 @@ class Inverted(ABC):
     """A quantity whose interval consists of the values that a test does not reject.
 
     Attributes:
-        title: what it is called.
+        title: name of the quantity.
         grouping: the response of every item.
     """
 
@@ -98,30 +101,31 @@ class Inverted(ABC):
     @property
     @abstractmethod
     def labeled(self) -> NDArray[np.bool_]:
-        """True for labeled items, bool (n,)."""
+        """Mask of the labeled items, bool (n,)."""
 
     @abstractmethod
     def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
-        """The estimate; arguments as those of `estimate`."""
+        """Estimate of the quantity; arguments as in `estimate`."""
 
 
 @dataclass(frozen=True, eq=False)
 class PoweredEstimate:
-    """An estimate with its interval, and what labels alone give.
+    """An estimate with its interval, and the estimate from labels alone.
 
     Attributes:
-        title: what is estimated.
+        title: name of the quantity.
         interval: the estimate, with its interval.
         alone: the estimate from labels alone.
-        predictions_value: what the predictions alone say.
-        power: weight of the predictions; 0: labels alone.
+        predictions_value: value from predictions alone.
+        power: weight of the predictions; 0 if only labels are used.
         n_items: number of items.
-        n_labeled: number of labeled ones.
+        n_labeled: number of labeled items.
         n_responses: number of responses with a labeled item.
-        effective: number of responses of equal size that say as much; see `effective_responses`.
-        grouping: the quantity's.
-        lowest: the least value there can be.
-        highest: the largest.
+        effective: number of responses of equal size with the same information; see
+            `effective_responses`.
+        grouping: grouping of the quantity.
+        lowest: smallest possible value.
+        highest: largest possible value.
         level: nominal coverage.
     """
 
@@ -141,12 +145,12 @@ class PoweredEstimate:
 
     @property
     def value(self) -> float:
-        """The estimate."""
+        """Value of the estimate."""
         return self.interval.value
 
     @property
     def lower(self) -> float:
-        """Lower end of its interval; nan where there are too few labeled responses."""
+        """Lower end of its interval; nan as in `EstimateInterval`."""
         return self.interval.lower
 
     @property
@@ -156,7 +160,7 @@ class PoweredEstimate:
 
     @property
     def error(self) -> float:
-        """Its standard error."""
+        """Standard error."""
         return self.interval.error
 
     @property
@@ -166,27 +170,26 @@ class PoweredEstimate:
 
     @property
     def unseen_share(self) -> float:
-        """Share of all responses of which the labeled may lack a kind altogether.
+        """Largest share of a kind of response that may be absent from the labeled ones.
 
-        A kind of response with a larger share would be absent from n independent responses with a
-        probability below 1 minus the level: 1 - (1 - level)^(1/n), n the effective number of
-        responses.
+        It is 1 - (1 - level)^(1/n), with n the effective number of responses: a kind with a larger
+        share is absent from n independent responses with a probability below 1 minus the level.
         """
         return -math.expm1(math.log1p(-self.level) / self.effective)
 
     @property
     def may_lack_kinds(self) -> bool:
-        """True if that exceeds `RARE_KIND`, so that the interval may not cover."""
+        """Whether `unseen_share` exceeds `RARE_KIND`, so that the coverage is uncertain."""
         return self.unseen_share > RARE_KIND
 
     @property
     def labels_value(self) -> float:
-        """The estimate from labels alone."""
+        """Estimate from labels alone."""
         return self.alone.value
 
     @property
     def labels_lower(self) -> float:
-        """Lower end of its interval."""
+        """Lower end of the interval from labels alone."""
         return self.alone.lower
 
     @property
@@ -209,18 +212,18 @@ def estimate(
     finite: bool = False,
     power: float | None = None,
 ) -> PoweredEstimate:
-    """PoweredEstimate of a quantity from its labeled items and the predictions of all.
+    """Estimate a quantity from its labeled items and the predictions of all items.
 
     The labeled items must be a random sample of items or of whole responses, or a sample whose
     selection probabilities the weights correct. Predictions may be arbitrary: poor ones only widen
     the interval to the width from labels alone.
 
     Args:
-        quantity: what is estimated.
+        quantity: the quantity.
         level: nominal coverage, in (0, 1).
-        finite: whether it is about these responses alone; by default it is about responses like
-            these, of which these are a sample.
-        power: weight of the predictions, at least 0; None: the one that suits the labels best.
+        finite: whether to estimate the value for these responses only. By default, they are a
+            sample, and the value is for all responses like them.
+        power: weight of the predictions, at least 0; None chooses the best one for the labels.
 
     Raises:
         InputError: if no item is labeled, or for a level or weight out of range.
@@ -239,7 +242,7 @@ def estimate(
     chosen = alone
     if best:
         sums = _linearized(quantity, best)
-        # A weight that was learned from the labels costs one more of them.
+        # A weight that was learned from the labels costs a degree of freedom.
         chosen = _interval(sums, best, power is None, level, finite, quantity)
     worth = _WORTH if quantity.by_left_out else 1.0
     if power is None and not chosen.width < worth * alone.width:
@@ -262,16 +265,15 @@ def estimate(
 
 
 def effective_responses(shares: Floats, sizes: Floats | None) -> float:
-    """Number of labeled responses of equal size that say as much, by design (Kish 1965).
+    """Number of labeled responses of equal size with the same information, by design (Kish 1965).
 
-    Labels have no part in it: a sample in which nothing stands out may lack what does. Nor has
-    chance in which long responses were drawn, where whole ones are labeled: it is no more than
-    the number of as many responses of all in the mean.
+    The number does not depend on the labels, because a sample with similar labels may lack
+    different ones. If whole responses are labeled, it also does not exceed the expected number for
+    as many random responses, so that it does not depend on which long responses were drawn.
 
     Args:
-        shares: float64 (n_responses,), the part of the value that each response decides, summing
-            to 1.
-        sizes: size of each response, labeled or not, (n_responses,); None where single claims are
+        shares: float64 (n_responses,), share of each response in the value, summing to 1.
+        sizes: size of each response, labeled or not, (n_responses,); None if single claims are
             labeled.
     """
     effective = float(1 / (shares @ shares))
@@ -282,27 +284,27 @@ def effective_responses(shares: Floats, sizes: Floats | None) -> float:
 
 
 def effective_of(quantity: Linearized) -> float:
-    """Number of labeled responses of equal size that say as much of a quantity."""
+    """`effective_responses` of the labels of a quantity."""
     return _linearized(quantity).effective
 
 
 def best_power(quantity: Linearized) -> float:
-    """The weight of the predictions that suits the labels best."""
+    """Best weight of the predictions for the labels."""
     return _linearized(quantity).best_power()
 
 
 def intervals_of(
     quantity: Linearized, level: float, *, finite: bool
 ) -> Callable[[float, bool], EstimateInterval]:
-    """The interval of a quantity by the weight of the predictions, and whether it was learned.
+    """Function from the weight of the predictions, and whether it was fitted, to an interval.
 
-    Degrees of freedom are by design alone: of a share near 0 or 1 most residuals are 0, whatever
-    its labels are.
+    Degrees of freedom are by design alone, because most residuals of a share near 0 or 1 are 0 for
+    any labels.
 
     Args:
-        quantity: the quantity, to which all adds linearly.
+        quantity: the quantity.
         level: nominal coverage.
-        finite: whether it is about these responses alone.
+        finite: as in `estimate`.
     """
     sums = _linearized(quantity)
 
@@ -313,11 +315,11 @@ def intervals_of(
 
 
 def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstimate:
-    """An estimate less another, of models whose responses have some ids in common, or none.
+    """Difference of two estimates, for models whose responses may have ids in common.
 
     Contributions of the same response to both are paired, for labels alone and for the estimates.
     Labels alone are used if their interval is narrower, as when two judges err on the same claims.
-    Degrees of freedom are the fewer of the two if responses are shared, otherwise Welch's.
+    Degrees of freedom are the smaller of the two if responses are shared, otherwise Welch's.
 
     Raises:
         InputError: if their levels differ.
@@ -330,9 +332,9 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
          if name in number_of],
         dtype=np.int64,
     ).reshape(-1, 2)  # fmt: skip
-    # A difference of two shares is no less than -1: what lies beyond is no value of it.
+    # A difference of two shares is between -1 and 1.
     ends = first.lowest - second.highest, first.highest - second.lowest
-    # Judges that say the same of all claims, not only of labeled ones.
+    # Judges with the same predictions for all claims, not only for labeled ones.
     same = first.predictions_value == second.predictions_value
     interval, alone = (
         _less(*two, shared, first.level, ends, same)
@@ -365,10 +367,11 @@ def _less(
 ) -> EstimateInterval:
     """Difference of two intervals, whose common responses are the rows of `shared`.
 
-    Where `same` is false, and labeled claims do not differ, others may.
+    If `same` is false, unlabeled claims may differ even if labeled claims do not.
 
-    Errors are those of responses left out, which no scale makes up for here, as the logit does for
-    a share: with ten or twenty labels the others held differences in 92.5 % of draws.
+    Standard errors are the jackknife's, because a difference has no scale such as the logit of a
+    share: with ten or twenty labels, intervals with the other standard errors contained the
+    difference in 92.5% of draws.
     """
     first_error, second_error = first.left_out_error, second.left_out_error
     norm = float(np.linalg.norm(first.influences) * np.linalg.norm(second.influences))
@@ -384,7 +387,7 @@ def _less(
     if freedom > 0:
         reach = float(student_quantile(level, np.asarray(freedom))) * math.sqrt(variance)
         if max(first_error, second_error) <= _ALIKE:
-            # Nothing varies in either: as far as both could be alike by chance.
+            # Neither varies: use the widths that account for labels being the same by chance.
             reach = math.hypot(first.width, second.width) / 2
         elif not same and variance <= _SAME * (first_error**2 + second_error**2):
             reach = _reach_of_none(freedom + 1, level, ends)
@@ -401,16 +404,18 @@ class _Linearized:
     """First-order contributions of each response, and of each sampled unit, to a quantity.
 
     Attributes:
-        items: the quantity, and what each item adds to it.
-        labels: float64 (n_responses,), what each response's labels add to the value of the labels.
-        predictions: contribution of its labeled items' predictions to the predicted quantity of
+        items: the quantity, with the contribution of each item.
+        labels: float64 (n_responses,), contribution of each response's labels to the value from
+            labels.
+        predictions: contribution of the predictions of its labeled items to the predicted value of
             these items.
-        everywhere: contribution of its predictions to the predicted quantity of all items.
+        everywhere: contribution of its predictions to the predicted value of all items.
         touched: bool (n_responses,), whether a response has a labeled item.
-        shares: float64 (n_responses,), the part of the labels' value that its labels decide.
-        units: contributions of labels and of predictions by sampled unit, the unit's part of the
-            value, and the share of unsampled units that it represents: four arrays (n_units,).
-        effective: number of labeled responses of equal size that say as much.
+        shares: float64 (n_responses,), share of its labels in the value from labels.
+        units: four arrays (n_units,) by sampled unit: contributions of labels and of predictions,
+            its share in the value, and the share of unsampled units among the units that it
+            represents.
+        effective: as returned by `effective_responses`.
     """
 
     items: Linear
@@ -427,7 +432,7 @@ class _Linearized:
         return int(self.touched.sum())
 
     def best_power(self) -> float:
-        """The weight of least squares, of labels on predictions of the same responses."""
+        """Least-squares coefficient of labels on predictions of the same responses."""
         spread = float(self.predictions @ self.predictions)
         if spread <= 0:
             return 0.0
@@ -439,7 +444,7 @@ def _linearized(quantity: Linearized, power: float = 0.0) -> _Linearized:
     grouping, labeled = quantity.grouping, quantity.labeled
     items = quantity.linear(power)
     touched = grouping.sums(labeled) > 0
-    # Where only whole responses are labeled, responses are what was drawn.
+    # If all labeled responses are fully labeled, responses are the sampled units.
     whole = bool((grouping.sums(labeled)[touched] == grouping.sizes[touched]).all())
     shares = grouping.sums(items.shares)
     return _Linearized(
@@ -468,7 +473,7 @@ def _units(
         stands = quantity.weights[labeled]
         labels, predictions, shares = (each[labeled] for each in parts)
         n_units = labeled.size
-    # Weights sum to the number of units; those of a plain random sample may be of any size.
+    # Normalize weights to sum to the number of units; equal weights may have any size.
     stands = stands * (n_units / stands.sum())
     return labels, predictions, shares, 1 - 1 / np.maximum(stands, 1.0)
 
@@ -491,7 +496,7 @@ def _interval(
         return EstimateInterval(value, math.nan, math.nan, math.nan, 0.0, residuals, math.nan)
     fit = sums.predictions if fitted else None
     least = sums.items.open_variance if power else 0.0
-    # About these responses alone, what the predictions of all add is no chance.
+    # For these responses only, the predictions of all items do not vary.
     beyond = 0.0 if finite else power * sums.everywhere
     influences, left_out = (each + beyond for each in _freed(residuals, sums.shares, fit))
     squares = [float(each @ each) for each in (influences, left_out)]
@@ -503,7 +508,7 @@ def _interval(
     error, left_out_error = (math.sqrt(max(variance, least)) for variance in squares)
     if quantity.by_left_out:
         error = left_out_error
-    # Where everything is labeled and asked about, there is no chance.
+    # If all items of interest are labeled, nothing varies.
     alike = error <= sums.items.rounding and not (finite and bool(quantity.labeled.all()))
     lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity, alike)
     if math.isnan(lower):
@@ -512,17 +517,18 @@ def _interval(
 
 
 def _freedom(shares: Floats, residuals: Floats | None, fitted: bool) -> float:
-    """Degrees of freedom of the variance of an estimate; 0 or less where there are none.
+    """Degrees of freedom of the variance of an estimate; 0 or less if there are none.
 
-    They are the fewer of two numbers. By design: 1/Σ h², h the part of the value that each response
-    decides (Kish 1965), less one, and less one for a fitted weight. By residuals r: 3 (Σ r²)²/Σ r⁴
-    - 2, Satterthwaite's 2 (E v)²/Var v of the variance v = Σ r², where Var v is 2/3 of the expected
-    Σ r⁴ for normal r and E v² exceeds (E v)² by as much (Pan and Wall 2002). A few responses that
-    hold most of the variance leave hardly more than one.
+    They are the smaller of two numbers. By design, the number is 1/Σ h², with h the share of each
+    response in the value (Kish 1965), minus one, and minus one for a fitted weight. By residuals r,
+    it is 3 (Σ r²)²/Σ r⁴ - 2, which is Satterthwaite's 2 (E v)²/Var v of the variance v = Σ r²,
+    where Var v is 2/3 of the expected Σ r⁴ for normal r, and E v² exceeds (E v)² by the same amount
+    (Pan and Wall 2002). If a few responses have most of the variance, this is hardly more than one.
 
     Args:
-        shares: float64 (n_responses,), the part of the value that each response decides.
-        residuals: what each adds to the estimate, (n_responses,); None: they do not count.
+        shares: float64 (n_responses,), share of each response in the value.
+        residuals: contribution of each response to the estimate, (n_responses,); None uses only the
+            design.
         fitted: whether the weight of predictions was fitted.
     """
     by_design = float(1 / (shares @ shares)) - 1.0 - fitted
@@ -536,13 +542,15 @@ def _freedom(shares: Floats, residuals: Floats | None, fitted: bool) -> float:
 
 
 def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tuple[Floats, Floats]:
-    """Residuals before an estimate and a weight are fitted to them, and those of left-out units.
+    """Residuals corrected for the fit of the estimate and its weight, and residuals of left-out
+    units.
 
-    A unit that is a large part of the estimate draws it near, so that its residual is too small:
-    it is divided by the root of 1 less its leverage, which has the right variance where all are
-    alike. Where a weight was fitted too, its part in the fit is leverage, and the residual is
-    divided by 1 less that: what it would be if the unit were left out (Bell and McCaffrey 2002,
-    their corrections CR2 and CR3, of which the second is the jackknife).
+    A unit with a large share pulls the estimate towards itself, so that its residual is too small.
+    The first correction divides it by the square root of 1 minus its leverage, which gives the
+    right variance for equal units (CR2 of Bell and McCaffrey 2002). The second divides by 1 minus
+    the leverage, which gives the residual if the unit is left out (their CR3, the jackknife). If a
+    weight was fitted too, its part in the fit is added to the leverage, and the second correction
+    is used for both.
     """
     if predictions is None or not predictions.any():
         kept = 1 - np.minimum(shares, _LEVERAGE)
@@ -561,14 +569,14 @@ def _ends(
     quantity: Linearized,
     alike: bool,
 ) -> tuple[float, float]:
-    """Ends of an interval: symmetric in the logit between 0 and 1, as those of other scores.
+    """Ends of an interval, symmetric in the logit for values in [0, 1].
 
     Args:
-        value, error, freedom: what the interval is of.
-        n_responses: how many responses there are labels of.
+        value, error, freedom: the value, its standard error and degrees of freedom.
+        n_responses: number of responses with labels.
         level: nominal coverage.
-        quantity: what is estimated.
-        alike: whether nothing varies, though it might.
+        quantity: the quantity.
+        alike: whether labels do not vary, although unlabeled items may.
     """
     low, high = quantity.lowest, quantity.highest
     if (low, high) != (0.0, 1.0):
@@ -577,7 +585,7 @@ def _ends(
             reach = _reach_of_none(n_responses, level, (low, high))
         return max(value - reach, low), min(value + reach, high)
     if error <= _ALIKE or not 0.0 < value < 1.0:
-        # Nothing varies: as far as so many responses could be alike by chance.
+        # Nothing varies: allow for as many responses that are equal by chance.
         ends = wilson_interval(np.asarray([value]), np.asarray([float(n_responses)]), level)
     else:
         ends = delta_interval(
@@ -588,9 +596,9 @@ def _ends(
 
 
 def _reach_of_none(n_responses: float, level: float, ends: tuple[float, float]) -> float:
-    """Possible error of a value if no response differs, as far as chance allows for their number.
+    """Possible error of a value if no response differs, by Wilson's bound for their number.
 
-    It is nan of what has no ends, of which a response that differs may change as much as it likes.
+    It is nan if the range of values is infinite, so that a different response may have any effect.
     """
     half = (ends[1] - ends[0]) / 2
     if not math.isfinite(half):

@@ -1,4 +1,4 @@
-"""Interface of a quantity: its values, and the contributions of labeled and predicted items."""
+"""Interface of quantities, with the contributions of labeled and predicted items."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from calibration.validation import Floats
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """A quantity of labels and of predictions, and what each item adds to it to first order.
+    """Values of a quantity by labels and by predictions, and first-order contributions of the
+    items.
 
     Attributes:
-        observed: the value of the labels, of labeled items.
-        sampled: value of the predictions of the same items.
-        predicted: value of the predictions of all items.
-        labels: float64 (n,), what the label of each item adds to `observed`; sums to 0.
-        predictions: what its prediction adds to `sampled`.
-        everywhere: what its prediction adds to `predicted`.
-        shares: float64 (n,), the part of `observed` that each label decides; sums to 1.
-        open_variance: variance of `observed` if labels are drawn as predicted.
-        solved: the value, where it is no difference of the other three but a solution of its own.
-        most_power: the largest weight of predictions that there can be.
-        rounding: a standard error of no more is none: labels do not vary, or are fitted exactly.
+        observed: value from the labels of the labeled items.
+        sampled: value from the predictions of the same items.
+        predicted: value from the predictions of all items.
+        labels: float64 (n,), contribution of each item's label to `observed`; sums to 0.
+        predictions: contribution of its prediction to `sampled`.
+        everywhere: contribution of its prediction to `predicted`.
+        shares: float64 (n,), share of each label in `observed`; sums to 1.
+        open_variance: variance of `observed` if labels are drawn with the predicted probabilities.
+        solved: the value, if it is the solution of an equation and not a combination of the other
+            three; else nan.
+        most_power: largest possible weight of the predictions.
+        rounding: largest standard error that counts as 0, since labels do not vary or are fitted
+            exactly.
     """
 
     observed: float
@@ -44,25 +47,25 @@ class Linear:
     rounding: float = 1e-12
 
     def value(self, power: float) -> float:
-        """The estimate with a weight of the predictions."""
+        """Estimate with a weight of the predictions."""
         if not math.isnan(self.solved):
             return self.solved
         return self.observed - power * (self.sampled - self.predicted)
 
 
 class Linearized(ABC):
-    """A quantity to which labels and predictions add nearly linearly.
+    """A quantity that is approximately linear in labels and predictions.
 
     Attributes:
-        title: what it is called.
+        title: name of the quantity.
         grouping: the response of every item.
         weights: float64 (n,), number of items that each labeled one represents, up to a factor if
             all are equal; weights of unlabeled items are ignored.
-        lowest: the least value there can be.
-        highest: the largest.
-        by_left_out: whether its error is estimated by leaving responses out: for a mean of losses,
-            most of them small and a few large, so that few labels often include no large one, and
-            for a fit.
+        lowest: smallest possible value.
+        highest: largest possible value.
+        by_left_out: whether its standard error is the jackknife's. This applies to fits, and to
+            means of losses, since a small sample of labels often includes none of the few large
+            losses.
     """
 
     title: str
@@ -75,24 +78,24 @@ class Linearized(ABC):
     @property
     @abstractmethod
     def labeled(self) -> NDArray[np.bool_]:
-        """True for labeled items, bool (n,)."""
+        """Mask of the labeled items, bool (n,)."""
 
     @property
     def sizes(self) -> Floats:
-        """Contribution of each item to the size of its response, labeled or not, float64 (n,)."""
+        """Contribution of each item, labeled or not, to the size of its response, float64 (n,)."""
         return np.ones(self.labeled.size)
 
     @abstractmethod
     def linear(self, power: float) -> Linear:
-        """Contribution of each item, at a weight of the predictions.
+        """Contributions of the items, given the weight of the predictions.
 
         Raises:
-            InputError: if the labels leave it undefined.
+            InputError: if the labels do not determine the quantity.
         """
 
 
 def placed(labeled: NDArray[np.bool_], values: Floats) -> Floats:
-    """Values of the labeled items in the places of all items, (n,), 0 elsewhere."""
+    """Values of the labeled items in an array over all items, (n,), 0 elsewhere."""
     of_all = np.zeros(labeled.size)
     of_all[labeled] = values
     return of_all

@@ -1,8 +1,9 @@
-"""Quantiles from few labels: of numbers, or of the shares of true claims of responses.
+"""Quantiles from few labels, of numbers or of the shares of true claims of responses.
 
-Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023). The share of items whose value is at most t is
-estimated as any other share; the quantile is where it is q, and its interval holds the values t at
-which q is in the interval of that share, as in `ppi_quantile_ci` of ppi-python.
+Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023). The share of items with a value of at most t is
+estimated like any other share. The quantile is the t at which this share is q, and its interval
+contains the values t for which q is in the interval of the share, as in `ppi_quantile_ci` of
+ppi-python.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from calibration.validation import Floats, check_lengths, number_array, open_int
 _NEXT_TO = 1e-6
 
 _MOST_VALUES = 400
-"""Values at which the share is estimated; of more, as many that are evenly spread in rank."""
+"""Maximum number of values at which the share is estimated, evenly spread in rank."""
 
 
 def quantile(
@@ -42,16 +43,16 @@ def quantile(
     weights: ArrayLike | None = None,
     exact: bool = False,
 ) -> Quantile:
-    """The value that a share `q` of the numbers does not exceed.
+    """Value that a share `q` of the numbers does not exceed.
 
     Args:
         p: predicted numbers (n,), of any size.
-        y: the numbers (n,) that labels tell; None or nan where there is no label.
+        y: labels (n,), the numbers; None or nan where unlabeled.
         responses: response ids (n,).
         q: the share, in (0, 1).
         weights: number of items that each labeled one represents, (n,), or None for one each.
-        exact: whether every number may be the quantile or an end of its interval; otherwise, among
-            more than four hundred, only four hundred that are evenly spread in rank.
+        exact: whether to try every number as the quantile and as an end of its interval; otherwise,
+            of more than 400 numbers, only 400 that are evenly spread in rank.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or a share out of range.
@@ -67,9 +68,9 @@ def quantile(
 def share_quantile(
     p: ArrayLike, y: Any, responses: Any, *, q: float = 0.5, **given: Any
 ) -> Quantile:
-    """The share of true claims that a share `q` of the responses does not exceed.
+    """Share of true claims that a share `q` of the responses does not exceed.
 
-    Only responses all of whose claims are labeled count as labeled. Other arguments as those of
+    Only fully labeled responses count as labeled. Other arguments are as in
     `calibration.estimation.share`.
 
     Raises:
@@ -101,14 +102,14 @@ class Quantile(Inverted):
     """A quantile of numbers.
 
     Attributes:
-        title: what it is called.
+        title: name of the quantity.
         grouping: the response of every item.
         predicted: float64 (n,), the predicted numbers.
-        observed: float64 (n,), numbers from labels; nan without one.
+        observed: float64 (n,), numbers from labels; nan without a label.
         weights: float64 (n,), number of items that each labeled one represents.
-        q: the share of items that it is not exceeded by.
-        lowest: the least value there can be.
-        highest: the largest.
+        q: share of items that do not exceed the quantile.
+        lowest: smallest possible value.
+        highest: largest possible value.
         exact: whether all values are tried.
     """
 
@@ -124,13 +125,13 @@ class Quantile(Inverted):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """True for labeled items, bool (n,)."""
+        """Mask of the labeled items, bool (n,)."""
         return ~np.isnan(self.observed)
 
     def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
-        """The estimate; one weight of the predictions is used at all values.
+        """Estimate, with the same weight of the predictions at all values.
 
-        It is the best for the share at the quantile of the labels.
+        By default, the weight is the best one for the share at the quantile of the labels.
         """
         known = self.labeled
         values = np.unique(np.concatenate([self.observed[known], self.predicted]))
@@ -165,7 +166,7 @@ class Quantile(Inverted):
         )
 
     def _share_up_to(self, value: float) -> Quantity:
-        """The share of items of at most a value."""
+        """Share of items that do not exceed a value."""
         ones = np.ones_like(self.predicted)
         below = (self.observed <= value).astype(np.float64)
         return Quantity(
@@ -182,12 +183,12 @@ class Quantile(Inverted):
     def _inverted(
         self, values: Floats, shares: list[EstimateInterval], level: float
     ) -> EstimateInterval:
-        """The quantile, given the share of items of at most each value, ascending.
+        """Quantile, given the intervals of the shares of items up to each value, ascending.
 
-        A value t is a quantile if no more than q is below it and no less than q up to it.
+        A value t is a quantile if a share of at most q is below t, and at least q is at most t.
         """
         reached = np.array([each.value for each in shares])
-        # The share need not ascend: near where it is q, the first value at which it is reached.
+        # The shares may not be monotone: take the first value with share q near the closest one.
         index = int(np.argmin(np.abs(reached - self.q)))
         index += int(np.argmax(np.append(reached[index:] >= self.q, True)))
         index = min(index, values.size - 1)
@@ -198,7 +199,7 @@ class Quantile(Inverted):
         ends = [_ends(each, self.q, level) for each in shares]
         first = next((k for k, (_, upper) in enumerate(ends) if upper >= self.q), index)
         last = max((k for k, (lower, _) in enumerate(ends) if lower <= self.q), default=-1) + 1
-        # Below the least value there is nothing, and above the largest there may be anything.
+        # No value is known below the smallest or above the largest.
         lower = float(values[min(first, index)]) if first else self.lowest
         upper = float(values[max(last, index)]) if last < values.size else self.highest
         error = (upper - lower) / 2 / float(student_quantile(level, np.asarray(freedom)))
@@ -206,18 +207,20 @@ class Quantile(Inverted):
 
 
 def _ends(share: EstimateInterval, q: float, level: float) -> tuple[float, float]:
-    """Ends of the interval of a share in its logit, with the slope between its own and that at q.
+    """Ends of the interval of a share, symmetric in the logit, with a slope between its own and
+    q's.
 
-    Labels alone are then as uncertain as they are if the share is q. By its own slope a share that
-    is nearly 0 or 1 could be anything, since what predictions leave open is not nearly nothing.
+    The uncertainty from labels alone is then that of a share q. With its own slope, the interval of
+    a share near 0 or 1 would be arbitrarily wide, since the variance that predictions leave open is
+    not small.
     """
     if not 0.0 < share.value < 1.0 or not share.error > 0.0:
         return share.lower, share.upper
-    # Next to 0 and 1 there is only rounding.
+    # Differences this close to 0 or 1 are due to rounding.
     value = min(max(share.value, _NEXT_TO), 1 - _NEXT_TO)
     quantile = float(student_quantile(level, np.asarray(share.freedom)))
     reach = quantile * share.error / math.sqrt(q * (1 - q) * value * (1 - value))
-    # Beyond these bounds the logistic function is 0 and 1 in any case.
+    # Beyond these bounds, the logistic function rounds to 0 or 1.
     ends = (max(min(_logit(value) + way * reach, 700.0), -700.0) for way in (-1, 1))
     lower, upper = (1 / (1 + math.exp(-end)) for end in ends)
     return lower, upper

@@ -1,7 +1,7 @@
-"""Estimated quantities: ratios of sums over claims, a few labeled and all predicted.
+"""Quantities that are ratios of sums over claims, of which some are labeled and all predicted.
 
-A share of true claims is a sum over claims divided by another. Labels tell the parts of some
-claims, probabilities predict those of all.
+A share of true claims is a sum over claims divided by another sum. Labels determine the terms of
+some claims, and probabilities predict the terms of all.
 """
 
 from __future__ import annotations
@@ -31,22 +31,20 @@ class Quantity(Linearized):
     """A ratio of sums over items, which are claims or, for F1@K, responses.
 
     Attributes:
-        title: what it is called.
+        title: name of the quantity.
         grouping: the response of every item.
-        observed: float64 (n,), the numerator of each item as its label tells it; nan without one.
-        size: float64 (n,), the denominator of each; 0 where a label says that it does not count.
-        predicted: float64 (n,), the numerator that is expected of each.
-        variance: float64 (n,), the variance of that numerator, if probabilities mean what they say.
-        predicted_size: float64 (n,), the denominator, as if every item counted.
+        observed: float64 (n,), numerator of each item by its label; nan without a label.
+        size: float64 (n,), denominator of each item; 0 if its label excludes it.
+        predicted: float64 (n,), expected numerator of each item.
+        variance: float64 (n,), variance of that numerator if probabilities are calibrated.
+        predicted_size: float64 (n,), denominator if no item is excluded.
         weights: float64 (n,), number of items that each labeled one represents, up to a factor if
             all are equal; weights of unlabeled items are ignored.
-        lowest: the least value there can be.
-        highest: the largest.
-        by_left_out: whether its error is estimated by leaving responses out: for a mean of losses,
-            most of them small and a few large, so that few labels often include no large one, and
-            for a fit.
-        numerators: two float64 (n,), the numerator of each claim that is true, and of one that is
-            false; None of items that are no claims.
+        lowest: smallest possible value.
+        highest: largest possible value.
+        by_left_out: as in `Linearized`.
+        numerators: numerators of each claim if it is true, and if it is false, float64 (n,) each;
+            None if items are not claims.
     """
 
     title: str
@@ -64,19 +62,19 @@ class Quantity(Linearized):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """True for labeled items, bool (n,)."""
+        """Mask of the labeled items, bool (n,)."""
         return ~np.isnan(self.observed)
 
     @property
     def sizes(self) -> Floats:
-        """The denominators, as if every item counted."""
+        """Denominators if no item is excluded."""
         return self.predicted_size
 
     def linear(self, power: float) -> Linear:
-        """Contribution of each item, at any weight of the predictions.
+        """Contributions of the items, which do not depend on `power`.
 
         Raises:
-            InputError: if every label says that a claim does not count.
+            InputError: if all labeled claims are excluded.
         """
         del power
         weights = np.where(self.labeled, self.weights, 0.0)
@@ -109,8 +107,8 @@ def share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
         p: probabilities (n,) that claims are true.
         y: labels (n,), True or False, None where unlabeled.
         responses: response ids (n,).
-        given: `irrelevant`, bool (n,): claims that their label excludes; and `weights`, (n,),
-            number of claims that each labeled one represents, as `batch_weights` gives them.
+        given: `irrelevant`, bool (n,), claims that their label excludes; and `weights`, (n,),
+            number of claims that each labeled one represents, as returned by `batch_weights`.
 
     Raises:
         InputError: for bad arrays, or lengths that differ.
@@ -120,7 +118,7 @@ def share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
 
 
 def mean_share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
-    """Share of true claims of a response, mean over responses; arguments as `share`."""
+    """Mean over responses of the share of true claims; arguments as in `share`."""
     claims = given_claims(p, y, responses, **given)
     counted = claims.grouping.sums(~claims.irrelevant)
     part = 1.0 / np.maximum(counted, 1.0)[claims.grouping.index]
@@ -128,7 +126,7 @@ def mean_share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
 
 
 def brier(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
-    """Brier score, the mean of (p - y)² over all claims; arguments as `share`."""
+    """Brier score, the mean of (p - y)² over all claims; arguments as in `share`."""
     claims = given_claims(p, y, responses, **given)
     if_true, if_false = brier_losses(claims.p)
     score = _of_claims("Brier", claims, np.ones_like(claims.p), (if_true, if_false))
@@ -136,7 +134,7 @@ def brier(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
 
 
 def accuracy(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
-    """Share of claims that are judged as their label says, P > 1/2 being true; as `share`."""
+    """Share of claims whose verdict, true if P > 1/2, agrees with their label; as in `share`."""
     claims = given_claims(p, y, responses, **given)
     right = (verdicts(claims.p) > 0).astype(np.float64)
     return _of_claims("accuracy", claims, np.ones_like(claims.p), (right, 1.0 - right))
@@ -145,17 +143,17 @@ def accuracy(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
 def kept_precision(
     p: ArrayLike, y: Any, responses: Any, *, threshold: float = 0.5, **given: Any
 ) -> Quantity:
-    """Share of true claims among those of at least a probability; arguments as `share`.
+    """Share of true claims among the claims with p of at least a threshold; as in `share`.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, a threshold that is no probability, or if
-            no claim is kept.
+        InputError: for bad arrays, lengths that differ, a threshold that is not a probability, or
+            if no claim is kept.
     """
     claims = given_claims(p, y, responses, **given)
     kept = claims.p >= _threshold(threshold)
     if not kept.any():
         raise InputError(
-            f"threshold is {threshold:g}, and no claim has a probability of as much; give a lower "
+            f"threshold is {threshold:g}, but no claim has a probability that high; give a lower "
             "one"
         )
     kept_claims = GivenClaims(
@@ -175,10 +173,10 @@ def _threshold(threshold: float) -> float:
 def f1_at_k(
     p: ArrayLike, y: Any, responses: Any, *, k: str | float = "median", **given: Any
 ) -> Quantity:
-    """F1@K of the true claims of a response, mean over responses.
+    """Mean over responses of F1@K of the true claims.
 
-    It is not linear in the claims, so that only responses all of whose claims are labeled count
-    as labeled. K is `calibration.scores.measures.choose_k`'s; other arguments as `share`.
+    It is not linear in the claims, so that only fully labeled responses count as labeled. K is as
+    in `calibration.scores.measures.choose_k`; other arguments as in `share`.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or an unknown K.
@@ -194,7 +192,7 @@ def f1_at_k(
     has_score = whole & (counted > 0)
     observed = np.full(n, np.nan)
     observed[has_score] = f1_of_counts(true[has_score], counted[has_score], ks[has_score])
-    # A response none of whose claims count has no F1@K, and is labeled all the same.
+    # A response whose claims are all excluded has no F1@K, but counts as labeled.
     observed[whole & ~has_score] = 0.0
     return Quantity(
         title="F1@K",
@@ -209,10 +207,10 @@ def f1_at_k(
 
 
 def minus(quantity: Quantity, other: Quantity) -> Quantity:
-    """A quantity less another of the same items, such as the Brier scores of two judges.
+    """Difference of two quantities of the same items, such as the Brier scores of two judges.
 
     Raises:
-        InputError: if their items differ, or what each counts as.
+        InputError: if their items or denominators differ.
     """
     sames = (
         (quantity.grouping.index, other.grouping.index),
@@ -220,14 +218,14 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
         (quantity.labeled, other.labeled),
     )
     if not all(np.array_equal(first, second) for first, second in sames):
-        raise InputError("the two quantities are not of the same claims; give those of one table")
+        raise InputError("the two quantities have different claims; give quantities of one table")
     ends = quantity.lowest - other.highest, quantity.highest - other.lowest
     numerators = None
     if quantity.numerators is not None and other.numerators is not None:
         if_true, if_false = zip(quantity.numerators, other.numerators, strict=True)
         numerators = if_true[0] - if_true[1], if_false[0] - if_false[1]
         if not any(each.any() for each in numerators):
-            # Whatever the labels are.
+            # The difference is 0 for any labels.
             ends = 0.0, 0.0
     return replace(
         quantity,
@@ -242,13 +240,13 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class GivenClaims:
-    """Claims as they are given, checked.
+    """Validated arrays of claims.
 
     Attributes:
         p: float64 (n,), probabilities of being true.
-        y: float64 (n,), labels; nan where there is none that counts.
-        irrelevant: bool (n,), whether a label says that a claim does not count.
-        grouping: their responses.
+        y: float64 (n,), labels; nan for unlabeled and excluded claims.
+        irrelevant: bool (n,), whether a label excludes the claim.
+        grouping: grouping of the claims by response.
         weights: float64 (n,), number of claims that each labeled one represents.
     """
 
@@ -260,11 +258,11 @@ class GivenClaims:
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """True for claims with a label that counts, bool (n,)."""
+        """Mask of the claims with a label that are not excluded, bool (n,)."""
         return ~np.isnan(self.y)
 
     def shares(self, part: Floats | float = 1.0) -> tuple[Floats, Floats]:
-        """Numerators of a claim that is true, and of one that is false, of a share."""
+        """Numerators of a share for each claim if it is true, and if it is false."""
         return np.ones_like(self.p) * part, np.zeros_like(self.p)
 
 
@@ -276,7 +274,7 @@ def given_claims(
     irrelevant: ArrayLike | None = None,
     weights: ArrayLike | None = None,
 ) -> GivenClaims:
-    """Claims, checked; arguments as those of `share`.
+    """Validate claims; arguments as in `share`.
 
     Raises:
         InputError: for bad arrays, or lengths that differ.
@@ -303,7 +301,7 @@ def _of_claims(
     return Quantity(
         title=title,
         grouping=claims.grouping,
-        # What does not count is labeled: its parts are known to be 0.
+        # Excluded claims are labeled: their terms are known to be 0.
         observed=np.where(claims.irrelevant, 0.0, np.where(np.isnan(claims.y), np.nan, by_label)),
         size=np.where(claims.irrelevant, 0.0, size),
         predicted=claims.p * if_true + (1 - claims.p) * if_false,

@@ -1,4 +1,4 @@
-"""AUROC from few labels: how well all probabilities tell true claims from false ones."""
+"""AUROC from few labels: how well all probabilities separate true from false claims."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from factormodels.errors import InputError
 
 
 def auroc(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Auroc:
-    """Area under the ROC curve of all claims; arguments as those of `share`.
+    """Area under the ROC curve of all claims; arguments as in `share`.
 
-    Its predicted value is the area if each claim were true with its probability.
+    Its predicted value is the area if each claim is true with its probability.
     """
     claims = given_claims(p, y, responses, **given)
     return Auroc(claims, claims.grouping, claims.weights)
@@ -30,9 +30,9 @@ class Auroc(Linearized):
     """An area under the ROC curve.
 
     Attributes:
-        claims: the claims that count.
-        grouping: their responses.
-        weights: float64 (n,), as those of `Linearized`.
+        claims: the claims.
+        grouping: grouping of the claims by response.
+        weights: float64 (n,), as in `Linearized`.
     """
 
     claims: GivenClaims
@@ -45,19 +45,19 @@ class Auroc(Linearized):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """True for labeled claims, bool (n,)."""
+        """Mask of the labeled claims, bool (n,)."""
         return self.claims.labeled
 
     def linear(self, power: float) -> Linear:
-        """Contribution of each claim, at any weight of the predictions (Obuchowski 1997).
+        """Contributions of the claims, which do not depend on `power` (Obuchowski 1997).
 
         Raises:
-            InputError: if the labels are all the same.
+            InputError: if all labels are the same.
         """
         del power
         known, claims = self.labeled, self.claims
         p, y, weights = claims.p[known], claims.y[known], self.weights[known]
-        # Of sums alone rounding could make a difference.
+        # Not compared by sums, which rounding could make different.
         if not ((weights * y).any() and (weights * (1 - y)).any()):
             raise InputError(
                 f"{self.title}: all labels that count are the same; label more, as --choose says"
@@ -79,16 +79,16 @@ class Auroc(Linearized):
 
 
 def soft_auroc(p: Floats, truth: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
-    """AUROC of claims that are true in part, as if each were true with a probability.
+    """AUROC of claims that are each true with a probability, and its first-order contributions.
 
     Args:
-        p: what ranks them, (n,); what is tied counts as half.
-        truth: how true each is, (n,), in [0, 1].
-        weights: how many claims each counts as, (n,).
+        p: probabilities that rank the claims, (n,); ties count half.
+        truth: probability that each is true, (n,), in [0, 1].
+        weights: number of claims that each counts as, (n,).
 
     Returns:
-        The area; what each claim adds to it, (n,), which sums to 0; and its derivatives by `truth`.
-        If `truth` is p, and all are 0 or all are 1, all are tied and the area is a half.
+        The area; the contribution of each claim, (n,), summing to 0; and the derivatives with
+        respect to `truth`. The area is 1/2 if all claims are true, or all are false.
     """
     tied = with_ties(p)
     order = np.argsort(tied, kind="stable")

@@ -1,4 +1,4 @@
-"""Quantities that can be estimated, by their names in commands."""
+"""Registry of the quantities that can be estimated, by their names in commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RATIOS: Mapping[str, Callable[..., Quantity]] = MappingProxyType(
         "kept-precision": kept_precision,
     }
 )
-"""Ratios of sums over claims, or responses."""
+"""Ratios of sums over claims or responses."""
 
 QUANTITIES: Mapping[str, Callable[..., Linearized | Inverted]] = MappingProxyType(
     {**RATIOS, "auroc": auroc, "ece": ece, "quantile": share_quantile}
@@ -43,30 +43,30 @@ QUANTITIES: Mapping[str, Callable[..., Linearized | Inverted]] = MappingProxyTyp
 REGRESSIONS: Mapping[str, Callable[..., list[Coefficient]]] = MappingProxyType(
     {"ols": ols, "logistic": logistic}
 )
-"""Regressions of labels on columns, which are several quantities each."""
+"""Regressions of labels on columns, each with several quantities."""
 
 OF_NUMBERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {"mean": mean, "quantile": quantile, "ols": ols}
 )
-"""Those that labels may be numbers of any size for; means and quantiles are then of the numbers."""
+"""Quantities for which labels may be any numbers; means and quantiles are then of the numbers."""
 
 OF_LABELS = ("share", "mean-share", "f1-at-k", "quantile", *REGRESSIONS)
-"""Those that depend on labels alone: they are the same of all models of the same claims."""
+"""Quantities of labels alone, which are the same for all models of the same claims."""
 
 
 def quantity_by_judges(
     name: str, judges: FoldJudges, labels: Any, responses: Any, **options: Any
 ) -> Linearized | Inverted:
-    """Return a quantity of `QUANTITIES` by the judges of folds, so that no label counts twice.
+    """Return a quantity of `QUANTITIES` from judges of folds, so that no label counts twice.
 
-    Judges of folds differ in their levels. `cross_predicted` separates the levels from surprises
-    about claims, and the AUROC uses one scale. In the ECE and in the claims that a threshold keeps,
-    levels count.
+    Judges of different folds have different levels. `cross_predicted` separates levels from
+    residuals of claims, and the AUROC uses a common scale. The ECE, and the claims that a threshold
+    keeps, depend on the levels.
 
     Args:
         name: name of the quantity.
         judges: the judges of its claims.
-        labels: labels (n,), as `share` takes them.
+        labels: labels (n,), as in `share`.
         responses: response ids (n,).
         options: further arguments of the quantity.
     """

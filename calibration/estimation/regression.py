@@ -1,13 +1,14 @@
-"""Regression coefficients from few labels: of truth, or of a number, on columns of all claims.
+"""Regression coefficients from few labels, of truth or a number on columns of all claims.
 
-Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023), sections 3 and 4. The columns and predictions f
-are known for all claims, the labels y for some. With S(t; b) the mean over claims of x (t - m(x
-b)), m the identity or the logistic function, the coefficients solve
+Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023), sections 3 and 4. The columns x and predictions
+f are known for all claims, the labels y for some. Let S(t; b) be the mean over labeled claims of x
+(t - m(x b)), with m the identity or the logistic function, and S* the mean over all claims. The
+coefficients b solve
 
     S(y; b) - w (S(f; b) - S*(f; b)) = 0,
 
-S of labeled claims and S* of all; with m the identity, what solves it for each of the three is
-added up, as `ppi_ols_pointestimate` of ppi-python does. Errors are clustered by response.
+with w the weight of the predictions. If m is the identity, the solutions for the three terms are
+combined, as in `ppi_ols_pointestimate` of ppi-python. Standard errors are clustered by response.
 """
 
 from __future__ import annotations
@@ -28,27 +29,28 @@ from calibration.validation import Floats, check_lengths, number_array, weight_a
 from factormodels.errors import InputError
 
 _STEPS = 50
-"""Newton's steps at most; where labels are not separated a handful is enough."""
+"""Maximum number of Newton steps; a few suffice if labels are not separated."""
 
 _EXACT = 1e-9
-"""Errors below this share of what the labels alone would add are those of labels fitted exactly."""
+"""Standard errors below this share of the labels' contributions are due to labels that are fitted
+exactly."""
 
 _FAR = 30.0
-"""Log odds beyond which labels are separated: no finite coefficient fits them best."""
+"""Log odds beyond which labels are separated, so that no finite coefficients are optimal."""
 
 Columns = Mapping[str, ArrayLike]
-"""Columns that a regression is on, by name."""
+"""Columns of a regression, by name."""
 
 
 def ols(columns: Columns, p: ArrayLike, y: Any, responses: Any, **given: Any) -> list[Coefficient]:
     """Coefficients of the linear regression of labels on columns, the intercept first.
 
     Args:
-        columns: numbers (n,) of every claim, by name; the intercept is not among them.
-        p: what is predicted of every claim, (n,): a probability, or any number.
+        columns: numbers (n,) of all claims, by name, without an intercept.
+        p: predictions (n,) for all claims: probabilities, or any numbers.
         y: labels (n,), True or False, or any numbers; None or nan where unlabeled.
         responses: response ids (n,).
-        given: `irrelevant` and `weights`, as those of `share`.
+        given: `irrelevant` and `weights`, as in `share`.
 
     Raises:
         InputError: for bad arrays, or lengths that differ.
@@ -59,11 +61,11 @@ def ols(columns: Columns, p: ArrayLike, y: Any, responses: Any, **given: Any) ->
 def mean(
     p: ArrayLike, y: ArrayLike, responses: Any, *, weights: ArrayLike | None = None
 ) -> Coefficient:
-    """Mean of numbers over all items: the linear regression on nothing but its intercept.
+    """Mean of numbers over all items, a linear regression with only an intercept.
 
     Args:
         p: predicted numbers (n,), of any size.
-        y: the numbers (n,) that labels tell; None or nan where there is no label.
+        y: labels (n,), the numbers; None or nan where unlabeled.
         responses: response ids (n,).
         weights: number of items that each labeled one represents, (n,), or None for one each.
 
@@ -77,7 +79,7 @@ def mean(
 def logistic(
     columns: Columns, p: ArrayLike, y: Any, responses: Any, **given: Any
 ) -> list[Coefficient]:
-    """Coefficients of the logistic regression of truth on columns, in log odds; as `ols`."""
+    """Coefficients of the logistic regression of truth on columns, in log odds; as in `ols`."""
     claims = given_claims(p, y, responses, **given)
     outcome = _Outcome(claims.p, claims.y, claims.grouping, claims.weights)
     return _coefficients("logistic", columns, outcome)
@@ -85,7 +87,7 @@ def logistic(
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """Predictions of every claim, and labels of some, (n,) each."""
+    """Predictions for all claims, and labels of some, (n,) each."""
 
     predicted: Floats
     observed: Floats
@@ -129,13 +131,13 @@ def _coefficients(kind: str, columns: Columns, outcome: _Outcome) -> list[Coeffi
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A regression, of which some claims have labels.
+    """A regression in which some claims have labels.
 
     Attributes:
         kind: ``linear`` or ``logistic``.
-        design: float64 (n, d), a one and the columns of every claim.
-        predicted: float64 (n,), what is predicted of every claim.
-        observed: float64 (n,), what labels say; nan without one.
+        design: float64 (n, d), ones, and the columns of all claims.
+        predicted: float64 (n,), predictions for all claims.
+        observed: float64 (n,), labels; nan where unlabeled.
         weights: float64 (n,), number of claims that each labeled one represents.
     """
 
@@ -147,12 +149,12 @@ class Regression:
 
     @cached_property
     def labeled(self) -> NDArray[np.bool_]:
-        """True for labeled claims, bool (n,)."""
+        """Mask of the labeled claims, bool (n,)."""
         return ~np.isnan(self.observed)
 
     @cached_property
     def some(self) -> _Part:
-        """The labeled claims.
+        """Rows of the labeled claims.
 
         Raises:
             InputError: if they are too few.
@@ -168,13 +170,13 @@ class Regression:
 
     @cached_property
     def every(self) -> _Part:
-        """All claims."""
+        """Rows of all claims."""
         n = self.labeled.size
         return _Part(self.design, np.full(n, 1 / n))
 
     @cached_property
     def outcomes(self) -> tuple[tuple[_Part, Floats], ...]:
-        """Labels, predictions of the same claims, and predictions of all."""
+        """Labels, predictions for the same claims, and predictions for all, with their rows."""
         known = self.labeled
         return (
             (self.some, self.observed[known]),
@@ -188,7 +190,7 @@ class Regression:
         return [self._solved([(1.0, *each)]) for each in self.outcomes]
 
     def solution(self, power: float) -> Floats:
-        """Coefficients that solve the equations at a weight of the predictions, (d,)."""
+        """Coefficients that solve the equation for a weight of the predictions, (d,)."""
         if not power:
             return self.fits[0]
         return self._solved(
@@ -215,7 +217,7 @@ class Regression:
         return np.asarray(1 / (1 + np.exp(-np.clip(linear, -700, 700))))
 
     def _solved(self, parts: list[tuple[float, _Part, Floats]]) -> Floats:
-        """Coefficients at which the gradients of parts, each times its factor, sum to 0."""
+        """Coefficients at which the gradients of the parts, times their factors, sum to 0."""
         solution = np.zeros(self.design.shape[1])
         for _ in range(_STEPS):
             gradient, hessian = np.zeros_like(solution), np.zeros((solution.size, solution.size))
@@ -257,7 +259,7 @@ class Coefficient(Linearized):
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
-        """True for labeled claims, bool (n,)."""
+        """Mask of the labeled claims, bool (n,)."""
         return self.regression.labeled
 
     def linear(self, power: float) -> Linear:

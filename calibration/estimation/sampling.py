@@ -1,12 +1,12 @@
 """Choice of claims or responses to label next, and the weights of their labels.
 
-Source: active statistical inference, Zrnic and Candès 2024. Probabilities of being drawn are in
-proportion to what a label is expected to tell, the residual's standard deviation, by the root of
-what it costs (Neyman's allocation); every unit keeps a chance, so that weights 1/probability leave
-no bias. Labels come in batches, each drawn from what is not labeled yet, with probabilities that
-may depend on the labels before: the batches' estimates, averaged by their sizes, are those of a
-martingale, so that the interval holds after the last batch. To stop at whichever batch pleases
-voids it, unless the level was shared out over the looks.
+Source: active statistical inference, Zrnic and Candès 2024. Inclusion probabilities are
+proportional to the expected standard deviation of a label's residual, divided by the square root of
+its cost (Neyman's allocation). Every unit has a positive probability, so that weights 1/probability
+are unbiased. Labels come in batches, each drawn from the unlabeled units, with probabilities that
+may depend on earlier labels. The estimates of the batches, averaged by their sizes, form a
+martingale, so that the interval is valid after the last batch. It is not valid if the number of
+batches depends on the estimates, unless the level is divided among all looks.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class Unit(StrEnum):
 
 
 EXPLORED = 0.5
-"""Share of a unit's expected squared residual that is taken to be everybody's mean: how far
-probabilities are trusted to know where they err."""
+"""Weight of the mean over all units in the expected squared residual of each unit, since
+probabilities do not know exactly where they err."""
 
 ALIKE = 0.1
-"""Correlation of residuals of two claims of one response, where none was estimated."""
+"""Default correlation of the residuals of two claims of a response."""
 
 
 def spread(p: Floats, grouping: Grouping, unit: Unit, alike: float = ALIKE) -> Floats:
-    """Expected squared residual of every unit, (n_units,), if probabilities mean what they say.
+    """Expected squared residual of every unit, (n_units,), if probabilities are calibrated.
 
     Args:
         p: probabilities (n,) that claims are true.
-        grouping: their responses.
+        grouping: grouping of the claims by response.
         unit: claims, (n,), or responses, (n_responses,).
         alike: correlation of the residuals of two claims of a response.
     """
@@ -61,26 +61,26 @@ def spread(p: Floats, grouping: Grouping, unit: Unit, alike: float = ALIKE) -> F
 def inclusion_probabilities(
     expected: Floats, minutes: Floats, n: int, available: NDArray[np.bool_]
 ) -> Floats:
-    """Probability of being drawn of every unit, (n_units,), summing to `n`; none above 1.
+    """Inclusion probability of every unit, (n_units,), at most 1 each, summing to `n`.
 
     Args:
-        expected: expected squared residual of each, as `spread` gives it.
-        minutes: what a label of each costs, above 0.
-        n: how many are drawn.
-        available: which are not labeled yet, bool (n_units,).
+        expected: expected squared residual of each unit, as returned by `spread`.
+        minutes: cost of a label of each unit, above 0.
+        n: number of units to draw.
+        available: mask of the unlabeled units, bool (n_units,).
 
     Raises:
-        InputError: if there are fewer than `n`.
+        InputError: if fewer than `n` are unlabeled.
     """
     n = whole_number(n, "n", 1)
     if n > available.sum():
         raise InputError(
-            f"{n} are to be chosen, but {int(available.sum())} have no label; choose fewer"
+            f"{n} are to be chosen, but only {int(available.sum())} have no label; choose fewer"
         )
     wanted = np.where(available, np.sqrt(np.maximum(expected, 1e-12) / minutes), 0.0)
     probabilities = np.zeros_like(wanted)
     certain = np.zeros(wanted.size, dtype=np.bool_)
-    # What would be drawn more than surely is drawn surely, and the others share the rest.
+    # Probabilities above 1 are set to 1, and the others share the remainder.
     while True:
         rest = available & ~certain
         left = n - int(certain.sum())
@@ -104,21 +104,21 @@ def planned_error(
     *,
     at_hand: NDArray[np.bool_] | None = None,
 ) -> float:
-    """Standard error of a share of true claims that labels so drawn will give.
+    """Expected standard error of a share of true claims from labels drawn with given probabilities.
 
-    It supposes that probabilities mean what they say. Responses are a sample of others like them.
-    Labels of all claims leave the same, whether they were drawn one by one or by response.
+    Probabilities are assumed to be calibrated, and responses to be a sample of responses like them.
+    If all claims are labeled, the result is the same for draws of claims and of responses.
 
-    With m labels at hand, the estimate is the mean of two batches by their sizes m and n, as in
-    `batch_weights`. The variance of the first is that of m units in proportion to the root of
-    `expected`; the second knows the labels of the first.
+    With m existing labels, the estimate is the mean of two batches weighted by their sizes m and n,
+    as in `batch_weights`. The first batch is assumed to be m units drawn in proportion to the square
+    root of `expected`; the second uses the labels of the first.
 
     Args:
-        expected: expected squared residual of every unit, as `spread` gives it.
-        probabilities: of being drawn, above 0 for each unit without a label.
+        expected: expected squared residual of every unit, as returned by `spread`.
+        probabilities: inclusion probability of every unit, above 0 for units without a label.
         p: probabilities (n,) that claims are true.
-        grouping: their responses.
-        alike: correlation of the residuals of two claims of a response, as `spread` took it.
+        grouping: grouping of the claims by response.
+        alike: correlation of the residuals of two claims of a response, as in `spread`.
         at_hand: mask of the units that have a label and are not drawn again, (n_units,).
     """
     if at_hand is None or not at_hand.any():
@@ -132,11 +132,11 @@ def planned_error(
         second = float(
             np.where(at_hand, expected, expected / np.where(at_hand, 1, probabilities)).sum()
         )
-        # A label at hand counts in both batches, once with weight 1.
+        # An existing label counts in both batches, with weight 1 in the second.
         both = float(expected.sum())
         labels = (m**2 * first + n**2 * second + 2 * m * n * both) / (m + n) ** 2
     if expected.size == p.size:
-        # Single claims: what residuals of a response have in common, other responses do not share.
+        # For draws of claims, add the covariances of residuals within responses.
         together = grouping.sums(np.sqrt(expected)) ** 2
         labels += alike * float((together - grouping.sums(expected)).sum())
     predictions = float((grouping.sums(p - p.mean()) ** 2).sum())
@@ -144,11 +144,11 @@ def planned_error(
 
 
 def planned_freedom(probabilities: Floats, grouping: Grouping) -> float:
-    """Degrees of freedom that an interval of labels so drawn has: labeled responses less two.
+    """Expected degrees of freedom of an interval: the number of labeled responses minus two.
 
     Args:
-        probabilities: of being drawn, of every claim (n,) or of every response.
-        grouping: responses of the claims.
+        probabilities: inclusion probability of every claim, (n,), or of every response.
+        grouping: grouping of the claims by response.
     """
     responses = probabilities
     if probabilities.size == grouping.index.size:
@@ -160,19 +160,19 @@ def planned_freedom(probabilities: Floats, grouping: Grouping) -> float:
 def draw(probabilities: Floats, seed: int, order: Integers | None = None) -> NDArray[np.bool_]:
     """Draw units, bool (n_units,), as many as the probabilities sum to.
 
-    Systematic sampling: each unit has exactly its probability, in any order.
+    Sampling is systematic: each unit has exactly its probability, in any order.
 
     Args:
-        probabilities: of being drawn, (n_units,).
+        probabilities: inclusion probabilities, (n_units,).
         seed: seed of the draw.
-        order: the units in the order in which they are passed, (n_units,), as `stratified_order`
-            gives it; None for a random order.
+        order: order of the units in the systematic sample, (n_units,), such as `stratified_order`;
+            None for a random order.
     """
     generator = np.random.default_rng(seed)
     if order is None:
         order = generator.permutation(probabilities.size)
     ends = np.cumsum(probabilities[order])
-    # Rounding must not lose or win a unit at the end.
+    # Rounding must not drop or add a unit at the end.
     ends *= round(ends[-1]) / ends[-1]
     start = generator.random()
     hits = np.floor(ends - start)
@@ -183,16 +183,16 @@ def draw(probabilities: Floats, seed: int, order: Integers | None = None) -> NDA
 
 
 def stratified_order(sizes: Floats, p: Floats, n: int) -> Integers:
-    """Order of units by size, and by probability within √n strata of size, up and down in turn.
+    """Order of units by size, and within √n strata of size by probability, alternately up and down.
 
-    A systematic sample of n units in this order has its share of short and long responses, and of
-    probable and improbable ones among each (implicit stratification; Särndal, Swensson and Wretman
-    1992, section 3.4). Variances that take its units for independent are too large, if anything.
+    A systematic sample of n units in this order contains short and long responses in proportion,
+    and probable and improbable ones among each (implicit stratification; Särndal, Swensson and
+    Wretman 1992, section 3.4). Variances that assume independent units are conservative.
 
     Args:
         sizes: number of claims of each response, (n_units,), or of the response of each claim.
         p: mean probability of each, (n_units,).
-        n: number of units to be drawn.
+        n: number of units to draw.
     """
     strata = np.array_split(np.lexsort((p, sizes)), max(1, round(math.sqrt(n))))
     ordered = [stratum[np.argsort(p[stratum], kind="stable")] for stratum in strata]
@@ -206,7 +206,8 @@ class Balance(NamedTuple):
         labeled: mean of the labeled units.
         overall: mean of all units.
         p_value: probability of a difference at least as large in a random sample, by the normal
-            law; nan where fewer than two units are labeled, all are, or all are the same.
+            approximation; nan if fewer than two units are labeled, all are labeled, or all values
+            are equal.
     """
 
     labeled: float
@@ -215,11 +216,11 @@ class Balance(NamedTuple):
 
 
 def balance(values: Floats, labeled: NDArray[np.bool_]) -> Balance:
-    """Compare the mean of labeled units with that of all, as if a random sample were labeled.
+    """Compare the mean of the labeled units with the mean of all units, under random sampling.
 
     Args:
-        values: number of each unit, such as the size of a response, (n_units,).
-        labeled: which units are labeled, (n_units,).
+        values: value of each unit, such as the size of a response, (n_units,).
+        labeled: mask of the labeled units, (n_units,).
     """
     n, of_labeled, overall = int(labeled.sum()), math.nan, float(values.mean())
     if n:
@@ -232,15 +233,16 @@ def balance(values: Floats, labeled: NDArray[np.bool_]) -> Balance:
 
 
 def batch_weights(probabilities: Floats, batch: Sequence[int] | NDArray[np.int64]) -> Floats:
-    """Number of units that each labeled one represents, (n,).
+    """Number of units that each labeled unit represents, (n,).
 
-    A batch gives an unbiased estimate: labels of earlier batches as they are, its own divided by
-    their probabilities. The average of these, by the number of labels, is what the weights make.
+    A batch gives an unbiased estimate from the labels of earlier batches and its own labels divided
+    by their probabilities. The weights correspond to the average of these estimates, weighted by
+    the number of labels.
 
     Args:
-        probabilities: with which each labeled unit was drawn in its batch, from what was not
-            labeled before, (n,), in (0, 1].
-        batch: the number of the batch of each, (n,), in the order of the batches.
+        probabilities: inclusion probability of each labeled unit in its batch, among the units
+            unlabeled before, (n,), in (0, 1].
+        batch: number of the batch of each unit, (n,), ascending in the order of drawing.
 
     Raises:
         InputError: for a probability out of range.
@@ -248,7 +250,9 @@ def batch_weights(probabilities: Floats, batch: Sequence[int] | NDArray[np.int64
     inside = (probabilities > 0) & (probabilities <= 1)
     if not inside.all():
         bad = probabilities[int(np.argmin(inside))]
-        raise InputError(f"a probability of being drawn is {bad:g}; it is above 0 and at most 1")
+        raise InputError(
+            f"a probability of being drawn is {bad:g}; give numbers above 0, at most 1"
+        )
     numbers = np.asarray(batch)
     _, batch_number, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
     parts = sizes / sizes.sum()

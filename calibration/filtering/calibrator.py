@@ -44,7 +44,7 @@ Group = tuple[str, ...]
 """Values of the columns that make groups; empty without groups."""
 
 FEWEST = 2
-"""Fewest labeled responses for choosing scores, and for calibrating them."""
+"""Minimum number of labeled responses for choosing scores, and for calibrating them."""
 
 _FILE = LearnedFormat(
     "factormodels keep",
@@ -77,7 +77,7 @@ class ScoredClaims:
     )
 
     def of(self, kept: NDArray[np.bool_]) -> ScoredClaims:
-        """Claims of a mask, (n,), that holds whole responses."""
+        """Claims in a mask, (n,), that contains whole responses."""
         positions = np.flatnonzero(kept).tolist()
         return ScoredClaims(
             self.values[kept],
@@ -269,7 +269,7 @@ def fit_calibrator(
 def _choosing(
     claims: ScoredClaims, labeled: NDArray[np.bool_], share: float, seed: int
 ) -> NDArray[np.bool_]:
-    """Mask of the claims of responses that choose the score: a random part of each group."""
+    """Mask of the claims of responses for choosing the score, a random part of each group."""
     grouping = group_by_response(claims.responses)
     generator = np.random.default_rng((seed, 1))
     chosen: list[int] = []
@@ -388,7 +388,7 @@ def _combination_from(content: Fields) -> Combination:
     if len(weights) != (len(names) if len(names) > 1 else 0):
         content.refuse("weights", "a weight for each of several names, and none for one")
     if not weights and constant:
-        content.refuse("constant", "0, where a score is used as given")
+        content.refuse("constant", "0 if a score is used as given")
     return Combination(names, tuple(weights), constant)
 
 

@@ -1,4 +1,4 @@
-"""Several scores of the same claims as one, chosen or learned on responses of their own."""
+"""Combination of several scores of the same claims, chosen or learned on separate responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True)
 class Combination:
-    """A score of claims, made of one or several given scores.
+    """A score of claims, made from one or several given scores.
 
     Attributes:
         names: names of the given scores.
@@ -109,7 +109,7 @@ def choose_scores(
             adjusted[known], y[known], grouping.of(known), _at(groups, known), promise
         )
         judged.append(Candidate(combination, kept, _auroc(adjusted[known], y[known])))
-    # A sort is stable: among equals the score that was named first.
+    # The sort is stable: among equal scores, the first name wins.
     return tuple(sorted(judged, key=lambda each: (-each.kept, -np.nan_to_num(each.auroc))))
 
 

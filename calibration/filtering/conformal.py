@@ -103,7 +103,7 @@ class Promise:
 
     @property
     def fewest_responses(self) -> int:
-        """Fewest calibration responses with which any claim can be kept."""
+        """Minimum number of calibration responses with which any claim can be kept."""
         if self.guarantee is Guarantee.MEAN:
             # The added loss of 1 must not exceed the allowed loss.
             return max(1, math.ceil((1 / (1 - self.precision)) * (1 - _SLACK)) - 1)
@@ -337,7 +337,7 @@ def held_out(
 def _tried(
     p: Floats, y: Floats, grouping: Grouping, first: NDArray[np.bool_], promise: Promise
 ) -> tuple[float, ...]:
-    """Outcomes on the responses outside the first part of a filter calibrated on that part."""
+    """Outcomes of a filter calibrated on the first part, on the responses outside that part."""
     chosen = filter_of(p[first], y[first], grouping.of(first), promise)
     keep = (p[~first] > chosen.threshold).astype(np.float64)
     precisions, sizes = _precisions(keep, y[~first], grouping.of(~first))

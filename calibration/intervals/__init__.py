@@ -1,10 +1,9 @@
-"""Intervals over responses: responses are redrawn, or their sums linearized, in this room alone.
+"""Intervals over responses. Only this package redraws responses or linearizes their sums.
 
-    replicates          a statistic of redrawn responses: how weights are drawn
-    methods             from replicates or a standard error to an interval
-    inversion           intervals of scores that chance alone raises, from tests of populations
-    estimands           ratios of sums over responses and functions of them, of known influences
-    estimand_intervals  their intervals, many at once
+    replicates          weights of redrawn responses, and values of statistics under them methods
+    intervals from replicates or a standard error inversion           intervals by inverting tests,
+    for scores that chance alone raises estimands           ratios of sums over responses, and
+    functions of them, with influences estimand_intervals  intervals of many estimands at once
 
 `calibration.scores.registry` assigns each score its method.
 """

@@ -26,13 +26,13 @@ from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.errors import InputError
 
 SumMethod = Literal["bootstrap", "delta"]
-"""Names of the methods of intervals of estimands, which are functions of sums over responses."""
+"""Names of the interval methods of estimands, which are functions of sums over responses."""
 
 SUM_METHODS = tuple(IntervalMethod(name) for name in get_args(SumMethod))
-"""The methods of these names."""
+"""The methods with these names."""
 
 _ROUNDING = 1e-12
-"""Relative: a standard error below this is the rounding of one that is 0."""
+"""Largest standard error, relative to the estimate, that is due to rounding of 0."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,10 @@ class IntervalSettings:
 
     Attributes:
         method: ``bootstrap`` for percentiles of replicates that redraw whole responses, expanded
-            for few responses as Hesterberg 2015 (American Statistician 69) has it; ``delta`` for
-            the linearized standard error clustered by response, with Student's t and, for
-            probabilities, symmetric in the logit. Under 60 responses delta covers better.
+            for few responses as in Hesterberg 2015 (American Statistician 69); ``delta`` for the
+            linearized standard error clustered by response, with Student's t and, for
+            probabilities, symmetric in the logit. With fewer than 60 responses, ``delta`` has
+            better coverage.
         n_bootstrap: number of replicates.
         seed: seed of the bootstrap.
         level: nominal coverage, between 0 and 1.
@@ -72,17 +73,17 @@ class Estimates(Tabular):
     """An estimand in every cell, with intervals.
 
     Attributes:
-        name: what was estimated.
-        estimate: float64 (n_cells,), nan where it is not defined.
-        lower: float64 (n_cells,), lower end of the interval, nan where there is none.
-        upper: float64 (n_cells,), its upper end.
-        standard_error: float64 (n_cells,), linearized and clustered by response; nan if fewer
-            than two responses bear on the estimate.
-        n_responses: int64 (n_cells,), number of responses that the estimate rests on.
+        name: name of the estimand.
+        estimate: float64 (n_cells,), the estimate; nan if it is not defined.
+        lower: float64 (n_cells,), lower end of the interval; nan without one.
+        upper: float64 (n_cells,), upper end.
+        standard_error: float64 (n_cells,), linearized and clustered by response; nan if fewer than
+            two responses contribute to the estimate.
+        n_responses: int64 (n_cells,), number of responses that contribute to the estimate.
         n_undefined: int64 (n_cells,), number of bootstrap replicates in which it is not defined;
             0 if there was no bootstrap.
         level: nominal coverage of the intervals.
-        method: how they were made.
+        method: method of the intervals.
     """
 
     columns: ClassVar = (
@@ -102,17 +103,17 @@ class Estimates(Tabular):
 
 
 def estimate_all(estimands: Sequence[Estimand], settings: IntervalSettings) -> list[Estimates]:
-    """Estimands with their intervals; replicates draw the same responses for all.
+    """Estimates with intervals; replicates draw the same responses for all estimands.
 
-    An interval is nan where the estimate is not defined or fewer than two responses bear on it,
-    and where a function of shares lies on the edge of its range. A share that no redraw of the
-    responses can move (every response has the same) gets Wilson's interval, each response
-    counting as one observation, as in `reliability_bins`. No other leaves what redrawn responses
-    can reach.
+    An interval is nan if the estimate is not defined, if fewer than two responses contribute to it,
+    or if a function of shares is at the end of its range. If every response has the same share, so
+    that redrawing cannot change it, the interval is Wilson's, with each response as one
+    observation, as in `reliability_bins`. All other intervals are within the range of redrawn
+    responses.
 
     Args:
-        estimands: what to estimate, over the same responses in the same order.
-        settings: how intervals are made.
+        estimands: the estimands, over the same responses in the same order.
+        settings: settings of the intervals.
     """
     if settings.method == IntervalMethod.DELTA or not estimands:
         return [_estimated(each, None, settings) for each in estimands]
@@ -128,10 +129,10 @@ def estimate_all(estimands: Sequence[Estimand], settings: IntervalSettings) -> l
 
 
 def redrawn_interval(statistic: Statistic, n_responses: int, settings: IntervalSettings) -> Ends:
-    """Percentile intervals of a statistic of redrawn responses (Efron 1979), (k,) each end.
+    """Percentile intervals of a statistic over redrawn responses (Efron 1979), (k,) for each end.
 
     Args:
-        statistic: the values, of response weights.
+        statistic: function from response weights to values.
         n_responses: number of responses.
         settings: replicates, seed and level.
     """
@@ -142,15 +143,15 @@ def redrawn_interval(statistic: Statistic, n_responses: int, settings: IntervalS
 def mean_interval(
     values: ArrayLike, level: float = 0.95, scale: Scale = Scale.UNIT
 ) -> tuple[float, float, float]:
-    """Mean over responses of a number of each, such as F1@K', with its interval: by delta.
+    """Mean over responses of a number per response, such as F1@K', with its ``delta`` interval.
 
     Args:
-        values: the number of each response, (n_responses,), nan where it has none.
+        values: the number of each response, (n_responses,); nan if missing.
         level: nominal coverage.
-        scale: what values it can take.
+        scale: range of the number.
 
     Returns:
-        Mean, lower end and upper end; nan where they are not defined.
+        Mean, lower end and upper end; nan if not defined.
     """
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)][:, np.newaxis]
@@ -173,7 +174,7 @@ def _estimated(estimand: Estimand, drawn: Floats | None, settings: IntervalSetti
     else:
         lower, upper = expanded_percentile_interval(drawn, touching, level)
         undefined = np.isnan(drawn).sum(axis=0)
-    # Without spread the interval would be a point, which claims what the data cannot tell.
+    # Without variation the interval would be a point, a certainty that the data do not support.
     void = np.isnan(estimate) | (touching < 2) | (error <= _ROUNDING * np.abs(estimate))
     lower, upper = np.where(void, np.nan, lower), np.where(void, np.nan, upper)
     share = estimand.still_share()

@@ -1,8 +1,8 @@
 """Estimands: smooth functions of ratios of sums over responses.
 
-A share of claims is a sum over responses divided by another. Claims of one response are dependent,
-so the sums of a response are what varies independently: the linearized sums (influences) give
-standard errors, and redrawn responses give bootstrap replicates.
+A share of claims is a sum over responses divided by another sum. Claims of one response are
+dependent, so the sums of responses are the independent units: their linearized contributions
+(influences) give standard errors, and redrawn responses give bootstrap replicates.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from calibration.validation import Floats, Integers
 
 
 class Estimand(ABC):
-    """Interface of an estimand for intervals, in every cell.
+    """Interface of an estimand for intervals, with a value in each of n_cells cells.
 
     Attributes:
-        name: what it is called.
-        scale: what values it can take.
+        name: name of the estimand.
+        scale: range of its values.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Estimand(ABC):
 
     @abstractmethod
     def estimate(self) -> Floats:
-        """Estimate, (n_cells,), nan where it is not defined."""
+        """Estimate, (n_cells,); nan if it is not defined."""
 
     @abstractmethod
     def influence(self) -> Floats:
@@ -40,22 +40,22 @@ class Estimand(ABC):
 
     @abstractmethod
     def replicates(self, weights: Floats) -> Floats:
-        """Estimate in each replicate, (n_replicates, n_cells), of response weights."""
+        """Estimate in each replicate of response weights, (n_replicates, n_cells)."""
 
     @abstractmethod
     def touching(self) -> Integers:
-        """Number of responses that the estimate rests on, (n_cells,)."""
+        """Number of responses that contribute to the estimate, (n_cells,)."""
 
     @abstractmethod
     def effective(self) -> Floats:
-        """Number of responses of equal size that say as much as these, (n_cells,)."""
+        """Number of responses of equal size with the same information, (n_cells,)."""
 
     def still_share(self) -> Floats:
-        """Estimate where it is a share no redraw can move, else nan, (n_cells,)."""
+        """Estimate if it is a share that redrawing cannot change, else nan, (n_cells,)."""
         return np.full(self.touching().size, np.nan)
 
     def reach(self, wanted: Ends) -> Ends:
-        """Least and largest estimate of redrawn responses, as far as wanted, (n_cells,) each."""
+        """Smallest and largest estimate of redrawn responses, (n_cells,) each, as in `reach`."""
         return reach(self.replicates, self.influence(), wanted)
 
 
@@ -66,8 +66,8 @@ class RatioSums(Estimand):
     Attributes:
         numerator: float64 (n_responses, n_cells), the sum over each response.
         denominator: float64 (n_responses, n_cells), not negative.
-        name: what the estimand is called.
-        scale: what values it can take.
+        name: name of the estimand.
+        scale: range of its values.
     """
 
     numerator: Floats
@@ -76,11 +76,11 @@ class RatioSums(Estimand):
     scale: Scale = Scale.PROBABILITY
 
     def named(self, name: str, scale: Scale = Scale.PROBABILITY) -> RatioSums:
-        """The same under a name, with what values it can take."""
+        """Return this ratio with a name and a range of values."""
         return replace(self, name=name, scale=scale)
 
     def estimate(self) -> Floats:
-        """Ratio of the totals, (n_cells,), nan where the denominator is 0."""
+        """Ratio of the totals, (n_cells,); nan if the denominator is 0."""
         return _divided(self.numerator.sum(axis=0), self.denominator.sum(axis=0))
 
     def influence(self) -> Floats:
@@ -98,7 +98,7 @@ class RatioSums(Estimand):
         return effective_number(self.denominator)
 
     def reach(self, wanted: Ends | None = None) -> Ends:  # noqa: ARG002
-        """Least and largest ratio of one response, (n_cells,) each; resamples lie between."""
+        """Smallest and largest ratio of a response, (n_cells,) each; resamples are between them."""
         ratios = _divided(self.numerator, self.denominator)
         defined = self.denominator > 0
         return (
@@ -107,7 +107,7 @@ class RatioSums(Estimand):
         )
 
     def is_still(self) -> NDArray[np.bool_]:
-        """Say in which cells redrawing responses cannot move the ratio, (n_cells,)."""
+        """Mask of the cells in which redrawing responses cannot change the ratio, (n_cells,)."""
         lowest, highest = self.reach()
         return np.asarray(lowest >= highest)
 
@@ -121,11 +121,11 @@ class Smooth(Estimand):
     """A differentiable function of ratios.
 
     Attributes:
-        name: what the estimand is called.
+        name: name of the estimand.
         parts: the ratios.
-        value: the function of their values, elementwise; nan where it is not defined.
-        slopes: its partial derivatives in each ratio, elementwise.
-        scale: what values it can take.
+        value: the function of their values, elementwise; nan if it is not defined.
+        slopes: its partial derivatives with respect to the ratios, elementwise.
+        scale: range of its values.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Smooth(Estimand):
 
 
 class PairedDifference(Estimand):
-    """The second estimand less the first, both over the same responses in the same order."""
+    """The second estimand minus the first, over the same responses in the same order."""
 
     scale = Scale.NUMBER
 

@@ -1,7 +1,7 @@
-"""Methods of intervals: from an estimate, its replicates or its standard error to two ends.
+"""Methods of intervals, which use an estimate with its replicates or its standard error.
 
-Every function works column by column: k estimates with replicates (b, k) get two arrays (k,), nan
-where there is no interval.
+Every function works column by column: for k estimates with replicates (b, k), it returns two arrays
+(k,), nan without an interval.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class Scale(StrEnum):
     """Range of an estimand, which determines the scale on which its interval is symmetric."""
 
     PROBABILITY = "probability"
-    """Shares of what is counted: symmetric in the logit, Wilson's where no redraw moves them."""
+    """Shares of counted items: symmetric in the logit; Wilson's if redraws do not vary."""
     UNIT = "unit"
     """Other numbers in [0, 1]: symmetric in the logit."""
     POSITIVE = "positive"
-    """Numbers of at least 0, whatever their size: symmetric in the logarithm."""
+    """Nonnegative numbers: symmetric in the logarithm."""
     NUMBER = "number"
-    """Any other numbers: symmetric as they are."""
+    """All other numbers: symmetric around the estimate."""
 
 
 class IntervalMethod(StrEnum):
@@ -37,16 +37,16 @@ class IntervalMethod(StrEnum):
     BOOTSTRAP = "bootstrap"
     """Percentiles of replicates, expanded for few responses (`expanded_percentile_interval`)."""
     JACKKNIFE = "jackknife"
-    """The standard error of leaving out one response after another, and Student's t."""
+    """The jackknife standard error over responses, and Student's t."""
     OBUCHOWSKI = "obuchowski"
     """Obuchowski's standard error of an AUROC of clustered atoms, and Student's t in the logit."""
     BASE_RATE = "base_rate"
-    """What a function of the base rate is over the interval of the base rate."""
+    """The values of a function of the base rate over the interval of the base rate."""
     INVERSION = "inversion"
-    """Populations that bootstrap tests do not refuse (`calibration.intervals.inversion`)."""
+    """Populations that bootstrap tests do not reject (`calibration.intervals.inversion`)."""
     REDRAWN = "redrawn"
-    """Of differences of scores with such intervals: the standard deviation of what recentered
-    redraws of both add to them, and Student's t."""
+    """For differences of scores with such intervals: the standard deviation of recentered redraws
+    of both scores, and Student's t."""
 
 
 def percentile_interval(replicates: Floats, level: float) -> Ends:
@@ -64,7 +64,7 @@ def expanded_percentile_interval(replicates: Floats, touching: Integers, level: 
 
     Args:
         replicates: (b, k).
-        touching: (k,), number of responses that bear on each estimate; under 2 there is no
+        touching: (k,), number of responses that contribute to each estimate; below 2 there is no
             interval.
         level: nominal coverage.
     """
@@ -76,7 +76,7 @@ def expanded_tail(touching: Any, level: float) -> Floats:
     """Share of replicates beyond either end of `expanded_percentile_interval`, elementwise."""
     from scipy.special import ndtr
 
-    # Percentiles are too narrow by the factor that Student's t and R - 1 mend in a mean of R.
+    # For a mean of R numbers, percentiles lack the factors of Student's t and of R/(R - 1).
     count = np.asarray(touching, dtype=np.float64)
     factor = np.sqrt(count / np.maximum(count - 1, 1))
     return np.asarray(ndtr(-student_quantile(level, count - 1) * factor))
@@ -89,11 +89,11 @@ def delta_interval(
 
     Args:
         estimate: (k,).
-        error: (k,), the standard errors, as `clustered_standard_error` gives them.
+        error: (k,), the standard errors, as `clustered_standard_error` returns them.
         effective: (k,), number of responses of equal size with the same information as the
-            responses behind each estimate, as `effective_number` gives it.
+            responses behind each estimate, as `effective_number` returns it.
         level: nominal coverage.
-        scale: what values the estimates can take.
+        scale: range of the estimates.
     """
     reach = student_quantile(level, effective - 1) * error
     if scale is Scale.NUMBER:
@@ -125,11 +125,11 @@ def wilson_interval(share: Any, trials: Any, level: float) -> Ends:
 
 
 def clustered_standard_error(influence: Floats, touching: Integers) -> Floats:
-    """Square root of R/(R-1) times the sum of psi^2, (k,), over R responses; nan where R < 2.
+    """Square root of R/(R-1) times the sum of psi^2, (k,), over R responses; nan if R < 2.
 
     Args:
         influence: (n_responses, k), linearized contributions psi that sum to 0.
-        touching: (k,), the number R of responses that bear on each estimate.
+        touching: (k,), the number R of responses that contribute to each estimate.
     """
     count = touching.astype(np.float64)
     factor = np.where(count > 1, count / np.maximum(count - 1, 1), np.nan)
@@ -137,7 +137,7 @@ def clustered_standard_error(influence: Floats, touching: Integers) -> Floats:
 
 
 def effective_number(weight: Floats) -> Floats:
-    """Number of responses of equal size that say as much as these do, (k,) (Kish 1965).
+    """Number of responses of equal size with the same information as these, (k,) (Kish 1965).
 
     Args:
         weight: size of each response, (n_responses, k), at least 0.
@@ -155,7 +155,9 @@ def student_quantile(level: float, degrees: Any) -> Floats:
 
 
 def _quantiles(replicates: Floats, lower: ArrayLike, upper: ArrayLike) -> Ends:
-    """Two quantiles of the finite replicates of each column, nan where none is or a share is."""
+    """Two quantiles of the finite replicates of each column; nan if there are none, or a share is
+    nan.
+    """
     ends = np.full((2, replicates.shape[1]), np.nan)
     shares = np.stack(np.broadcast_arrays(lower, upper, ends[0])[:2])
     for column in np.flatnonzero(~np.isnan(shares).any(axis=0)):

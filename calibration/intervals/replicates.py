@@ -1,10 +1,10 @@
-"""Replicates: a statistic of responses that are redrawn whole, since their atoms are dependent.
+"""Replicates of a statistic; whole responses are redrawn, since their atoms are dependent.
 
     replicates(statistic, response_weights(n_responses, n_bootstrap=1000, seed=0))
 
-A statistic takes how often each response counts, (b, n_responses), and returns one row for each of
-the b replicates: `RatioSums.replicates` for sums over responses, `of_samples` for scores of
-forecasts, or a function of one's own.
+A statistic is a function from weights of responses, (b, n_responses), to a row of values for each
+of the b replicates: `RatioSums.replicates` for sums over responses, `of_samples` for scores of
+forecasts, or any other function.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from calibration.forecasts import Forecasts, Sample
 from calibration.validation import Floats
 
 Statistic = Callable[[Floats], Floats]
-"""Response weights, (b, n_responses), to values of b replicates, (b, k), nan where undefined."""
+"""Function from response weights, (b, n_responses), to values, (b, k), nan if undefined."""
 
 Ends = tuple[Floats, Floats]
 """Least and largest values, float64 (k,) each."""
 
 JACKKNIFE_GROUPS = 100
-"""The jackknife of BCa leaves out responses in at most so many groups.
+"""Maximum number of groups of responses that the jackknife leaves out.
 
-Sums over groups have the skewness of sums over responses, so that the acceleration is the same in
-the mean; its standard error is about 0.4 / groups.
+Sums over groups have the same expected skewness as sums over responses.
 """
 
 _DRAWS_AT_ONCE = 4_000_000
@@ -56,8 +55,8 @@ def response_weights(n_responses: int, n_bootstrap: int, seed: int) -> Iterator[
 def jackknife_weights(n_responses: int, seed: int) -> Iterator[Floats]:
     """Yield samples that each lack one group of responses: 0 for its responses, 1 for the others.
 
-    Groups are single responses where there are no more than `JACKKNIFE_GROUPS`, else about equal
-    numbers of them at random.
+    Groups are single responses if there are at most `JACKKNIFE_GROUPS`, otherwise random groups of
+    about equal numbers of responses.
 
     Args:
         n_responses: number of responses.
@@ -76,7 +75,7 @@ def jackknife_weights(n_responses: int, seed: int) -> Iterator[Floats]:
 
 
 def jackknife_error(left_out: Floats) -> Floats:
-    """Standard errors from the values of the jackknife's samples that are finite, (k,).
+    """Standard errors from the finite values of the jackknife's samples, (k,).
 
     Args:
         left_out: values of the samples of `jackknife_weights`, (n_groups, k).
@@ -92,17 +91,17 @@ def jackknife_error(left_out: Floats) -> Floats:
 def jackknife(
     statistic: Statistic, values: Floats, n_responses: int, seed: int
 ) -> tuple[Floats, Floats, int]:
-    """Standard errors of values, how each response moves them, and the number of groups left out.
+    """Standard errors of values, influence of each response, and number of groups left out.
 
     Args:
         statistic: the values, of response weights.
-        values: those of the data, (k,).
+        values: values in the data, (k,).
         n_responses: number of responses.
-        seed: of the groups, as `jackknife_weights` makes them.
+        seed: seed of the groups of `jackknife_weights`.
 
     Returns:
-        float64 (k,), and (n_responses, k), as `reach` takes it: a response moves a value as the
-        group does that it is left out with.
+        Standard errors, float64 (k,); influences, float64 (n_responses, k), in which a response has
+        the influence of its group; and the number of groups.
     """
     weights = np.concatenate(list(jackknife_weights(n_responses, seed)))
     without = replicates(statistic, [weights])
@@ -111,16 +110,17 @@ def jackknife(
 
 
 def reach(statistic: Statistic, influence: Floats, wanted: Ends) -> Ends:
-    """Least and largest values of resamples, as far as wanted, (k,) each; infinite without any.
+    """Smallest and largest values of resamples, searched as far as `wanted`, (k,) each; infinite if
+    there are none.
 
-    Resamples of only those responses that pull a value farthest up, or down, come first: half of
-    them, a quarter, and so on down to one. Where they do not reach what is wanted, random ones
-    follow.
+    The first resamples consist of the responses with the largest influence, or the smallest: half
+    of all responses, a quarter, and so on down to one. If these do not reach the wanted ends,
+    random resamples follow.
 
     Args:
         statistic: the values, of response weights.
-        influence: how each response moves each value, up to a factor, (n_responses, k).
-        wanted: how far resamples are to be sought: lower and upper ends, (k,) each.
+        influence: influence of each response on each value, up to a factor, (n_responses, k).
+        wanted: lower and upper ends at which the search may stop, (k,) each.
     """
     n_responses, n_values = influence.shape
     if n_responses < 2:
@@ -137,9 +137,9 @@ def reach(statistic: Statistic, influence: Floats, wanted: Ends) -> Ends:
             rows.append(weights)
     lowest, highest = _finite_range(statistic(np.array(rows)))
     if (wanted[0] < lowest).any() or (wanted[1] > highest).any():
-        # Drawn for responses in the order of their influence, so that theirs in the data is no
-        # matter, and in the reverse order, so that a difference the other way round is the same
-        # but for its sign. Rounding must not decide between equals.
+        # Draw for responses in the order of their influence, so that their order in the data has no
+        # effect, and in the reverse order, so that the opposite difference has the opposite result.
+        # Rounding must not order equal influences.
         influences = np.round(np.nan_to_num(influence), 12).T
         for way in (influences, -influences):
             places = np.argsort(np.lexsort(way))
@@ -152,7 +152,7 @@ def reach(statistic: Statistic, influence: Floats, wanted: Ends) -> Ends:
 
 
 def _finite_range(values: Floats) -> Ends:
-    """Least and largest finite value of each column, (k,) each."""
+    """Smallest and largest finite value of each column, (k,) each."""
     finite = np.isfinite(values)
     return (
         np.where(finite, values, np.inf).min(axis=0),
@@ -164,8 +164,8 @@ def replicates(statistic: Statistic, weights: Iterable[Floats]) -> Floats:
     """Values of a statistic in every replicate, (n_replicates, k).
 
     Args:
-        statistic: what to compute.
-        weights: blocks of response weights, as `response_weights` and `jackknife_weights` yield.
+        statistic: the statistic.
+        weights: blocks of response weights, as from `response_weights` and `jackknife_weights`.
     """
     return np.concatenate([statistic(block) for block in weights])
 

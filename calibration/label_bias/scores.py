@@ -118,7 +118,7 @@ def estimate_label_scores(
 
 
 def beats_constant(correct: int, n: int, chance: float, *, level: float = 0.95) -> bool:
-    """Return whether an accuracy is significantly above that of the best constant answer.
+    """Return whether an accuracy is significantly above the accuracy of the best constant answer.
 
     The criterion is that the exact one-sided lower bound of the accuracy (Clopper and Pearson 1934)
     is above `chance`. Equivalently, at least `correct` correct answers have a probability of at

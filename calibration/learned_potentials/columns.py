@@ -39,18 +39,18 @@ _WIDEST = "the strongest passage (of equally strong ones the widest)"
 EVIDENCE: Mapping[str, str] = {
     "support 1": f"log odds that {_WIDEST} entails the claim; {_ABSENT:g} where there is none",
     **{
-        f"support {rank}": f"the same of the passage that is number {rank} in strength"
+        f"support {rank}": f"the same for the passage with rank {rank} by strength"
         for rank in range(2, _RANKS + 1)
     },
     "mean support": "mean of these log odds over all of the claim's passages",
     "passages": "number of the claim's passages",
     "largest contradiction": "logarithm of the largest probability that a passage contradicts it",
     "mean contradiction": "mean of the logarithms of these probabilities",
-    "support 1 above -2": "what of support 1 is above -2, else 0",
-    "support 1 above 0": "what of support 1 is above 0, else 0",
-    "mean support above -2": "what of the mean support is above -2, else 0",
+    "support 1 above -2": "excess of support 1 over -2, or 0",
+    "support 1 above 0": "excess of support 1 over 0, or 0",
+    "mean support above -2": "excess of the mean support over -2, or 0",
     "largest reach": "the largest reach of its passages: the share of the response's claims that "
-    "a passage serves, which tells those about the topic from strays",
+    "a passage serves, large for passages about the topic",
     "mean reach": "the mean reach of its passages",
     "reach of support 1": f"the reach of {_WIDEST}",
     "reached support": "mean over its passages of reach times log odds",
@@ -76,8 +76,8 @@ COLUMN_GROUPS: Mapping[str, tuple[str, ...]] = {
 """Groups of related columns of evidence, position and texts."""
 
 POSITION: Mapping[str, str] = {
-    "position": "place among the response's claims, from 0 to 1",
-    "log position": "logarithm of the place, counted from 1",
+    "position": "position among the response's claims, from 0 to 1",
+    "log position": "logarithm of the position, counted from 1",
 }
 """Columns of the order of claims."""
 
@@ -99,9 +99,9 @@ OTHERS: Mapping[str, str] = {
 """Columns of recorded relations with passages that were not retrieved for the claim."""
 
 PASSAGES: Mapping[str, str] = {
-    "topic match": "share of the topic's words that the strongest passage's title or text holds",
+    "topic match": "share of the topic's words in the strongest passage's title or text",
     "mean topic match": "the same, mean of all of the claim's passages",
-    "word match": "share of the claim's words that the strongest passage's title or text holds",
+    "word match": "share of the claim's words in the strongest passage's title or text",
     "mean word match": "the same, mean of all of the claim's passages",
 }
 """Columns of the passages' texts; 0 if none is recorded, and the mean over equally strong passages.

@@ -292,7 +292,7 @@ def fit_fields(
 def _check(table: ClaimTable, part: Integers) -> None:
     labels = table.labels[part]
     if not len(labels):
-        raise InputError("no claim to learn from has a label; give labeled responses")
+        raise InputError("no training claim has a label; give labeled responses")
     if labels.min() == labels.max():
         word = "true" if labels[0] else "false"
         raise InputError(

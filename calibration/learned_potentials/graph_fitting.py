@@ -85,7 +85,7 @@ class LearnedValue:
         lower: lower end of its interval; nan without one.
         upper: upper end.
         standard_error: clustered by response, by the delta method; nan without one.
-        start: where the search started.
+        start: initial value of the search.
         status: whether the labels determine it.
     """
 
@@ -363,19 +363,22 @@ def _uncertainty(
 
 def _warn(learned: LearnedPotentials) -> None:
     remarks = (
-        ("no label bears on %s: it stays at its start; fix it or drop it", learned.untouched),
         (
-            "the labels cannot tell %s apart: other values suit them as well; fix one of them, "
+            "no label depends on %s: it keeps its initial value; fix it or drop it",
+            learned.untouched,
+        ),
+        (
+            "the labels cannot distinguish %s: other values fit equally well; fix one of them, "
             "share it, or give a penalty",
             [" and ".join(names) for names in learned.confounded if len(names) > 1],
         ),
         (
-            "the labels do not determine %s: other values suit them as well; fix it or give a "
+            "the labels do not determine %s: other values fit equally well; fix it or give a "
             "penalty",
             [name for name, *others in learned.confounded if not others],
         ),
         (
-            "%s stands at the end of its range: the labels have no optimum inside; fix it or give "
+            "%s is at the end of its range: there is no optimum inside it; fix it or give "
             "a penalty",
             learned.boundary,
         ),
@@ -384,7 +387,7 @@ def _warn(learned: LearnedPotentials) -> None:
         for name in names:
             logger.warning(message, name)
     if learned.status is FitStatus.ONE_LABEL:
-        logger.warning("all labels are alike, so that priors and reliabilities have no optimum")
+        logger.warning("all labels are equal, so that priors and reliabilities have no optimum")
     elif learned.status is FitStatus.NOT_CONVERGED:
         logger.warning(
             "the search did not converge: the largest gradient per label is %.1e after %d "

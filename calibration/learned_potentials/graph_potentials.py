@@ -214,7 +214,7 @@ def weights_of(potentials: Potentials, graphs: Sequence[FactGraph]) -> tuple[Wei
             if item.weight:
                 items.setdefault(item.weight, []).append(item)
     if not items:
-        raise InputError("the graphs hold nothing that the potentials make free; check both")
+        raise InputError("the graphs contain nothing that the potentials learn; check both")
     return tuple(_weight(name, items[name]) for name in sorted(items))
 
 
@@ -301,7 +301,7 @@ def source_class(by: PassageKey, named: Collection[str]) -> ContextClass:
     A context with a prior of its own, which no tool writes by default, has no class.
 
     Args:
-        by: what identifies the source.
+        by: how the source of a context is identified.
         named: sources with a class of their own.
     """
 

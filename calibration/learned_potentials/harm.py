@@ -58,7 +58,7 @@ class Harm(NamedTuple):
 
     @property
     def largest_rise(self) -> float:
-        """Largest possible excess of the Brier score over that of calibrated posteriors."""
+        """Largest possible excess of the Brier score over `brier`."""
         return self.brier_upper - self.brier
 
     @property
@@ -70,9 +70,9 @@ class Harm(NamedTuple):
     def n_to_label(self) -> int:
         """Number of responses to label for an estimate of the Brier score to within `TOLERANCE`.
 
-        The variance of losses over responses is assumed equal to that of the training responses.
-        The number is at least `FEWEST`, which a variance needs, and at most the number of new
-        responses.
+        The variance of losses over responses is assumed to be the same as in the training
+        responses. The number is at least `FEWEST`, which a variance needs, and at most the number
+        of new responses.
         """
         wanted = math.ceil((_NORMAL * self.deviation / TOLERANCE) ** 2) + 1
         return min(max(wanted, FEWEST), self.n_responses)

@@ -67,7 +67,7 @@ _FILE = LearnedFormat(
 )
 
 LINEAR, CUSTOM = "linear", "custom"
-_OWN_COLUMN = "a column of one's own"
+_OWN_COLUMN = "a column of the user"
 _SCALE = ("lower", "upper", "mean", "spread")
 
 _MOST_WEIGHT = 1e4
@@ -137,7 +137,7 @@ class Judge:
         if have[0] != self.own_columns or not {*self.own_groups} <= {*have[1]}:
             needs = ", ".join((*self.own_columns, *self.own_groups)) or "none"
             raise InputError(
-                f"the judge reads these columns of one's own: {needs}; those given are "
+                f"the judge reads these columns of the user: {needs}; those given are "
                 f"{', '.join((*have[0], *have[1])) or 'none'}"
             )
         table = claim_table(graphs, self.families, self.field.causes, view=self.view, own=own)
@@ -156,13 +156,14 @@ class Judge:
         if not differences:
             return ""
         return (
-            f"the evidence here was made otherwise than that learned from: {'; '.join(differences)}"
+            "the evidence here was made differently from the training evidence: "
+            f"{'; '.join(differences)}"
         )
 
     def unrecorded(self, graphs: Sequence[FactGraph]) -> str:
         """Sentence on evidence whose sources are not recorded; empty if all are."""
         made = {
-            "the evidence learned from": self.sources,
+            "the training evidence": self.sources,
             "the evidence here": evidence_sources(graphs),
         }
         lacking = [
@@ -173,8 +174,8 @@ class Judge:
         if not lacking:
             return ""
         return (
-            f"What made {' and '.join(lacking)} is not all recorded: whether both were made in the "
-            "same way is not known"
+            f"Not all sources of {' and '.join(lacking)} are recorded: whether both were made in "
+            "the same way is unknown"
         )
 
     def shift(self, table: ClaimTable, *, n_bootstrap: int = 1000, seed: int = 0) -> Shift:
@@ -500,7 +501,7 @@ def _field_from(
     """Read the field of a judge with these columns."""
     if potential == CUSTOM and module is None:
         raise InputError(
-            f"{fields.where}: the judge's potential is a module of one's own; read it in Python "
+            f"{fields.where}: the judge's potential is a user-defined module; read it in Python "
             "with read_judge(path, module=...)"
         )
     linear = potential == LINEAR

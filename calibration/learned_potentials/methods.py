@@ -46,7 +46,7 @@ Learner = Callable[[ClaimTable, Sequence[Integers]], list[Predict]]
 _INNER_FOLDS = 3
 
 EDGES = (0.15, 0.3, 0.45, 0.6, 0.8)
-"""Upper ends of the classes of P(entailment)."""
+"""Upper bounds of the classes of P(entailment)."""
 
 PENALTY = 3.0
 """Standard deviation of the normal prior on learned numbers. It keeps classes with few labels near
@@ -261,7 +261,7 @@ class GraphMethod:
     def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
         """Return the cross-fitted probability of each claim, (n,)."""
         if parts is not None:
-            raise InputError("graphs are learned from all other folds; take a method of columns")
+            raise InputError("graphs are learned from all other folds; choose a method of columns")
         graphs = taught_classes(task, self.view, DEFAULT_ENCODING)
         return claim_posteriors(graphs, DEFAULT_ENCODING, _backend_of(self.view))
 

@@ -12,7 +12,7 @@ from calibration.scores.logistic import fit_logistic, sigmoid
 from calibration.validation import Floats
 from factormodels.errors import InputError
 
-_PARTED = "a threshold on p parts true from false atoms, so that no map is the most likely; {}"
+_PARTED = "a threshold on p separates true from false atoms, so that no map is the most likely; {}"
 
 
 class PlattRecalibrator(Recalibrator):

@@ -1,4 +1,4 @@
-"""Simulated coverage of the intervals of scores, and warnings where it is not the nominal level."""
+"""Simulated coverage of the intervals of scores, and warnings if it is not the nominal level."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ MEASURED_DIFFERENCES: Mapping[str, tuple[float, ...]] = MappingProxyType(
 
 
 COVERS = (
-    "Coverage: how often intervals of so many responses held the truth in simulations, where that "
-    "is not their level."
+    "Coverage: how often intervals for this number of responses contained the truth in "
+    "simulations, if that differs from their level."
 )
 """Remark that explains the column ``coverage``."""
 
@@ -104,8 +104,8 @@ def coverage_warning(
 ) -> float:
     """Coverage of a score's interval if it is outside `COVERAGE_GOAL`, else nan.
 
-    The coverage is that of the largest simulated number of responses up to `n_responses`; nan if
-    there is none, or if `level` was not simulated.
+    The coverage is taken at the largest simulated number of responses up to `n_responses`. It is
+    nan if there is none, or if `level` was not simulated.
 
     Args:
         score: name of the score.

@@ -159,7 +159,7 @@ class ScoreDefinition:
         sums = self.ratio(judged)
         if not np.isfinite(sums.numerator).all():
             raise InputError(
-                f"a claim has a probability of 0 for what its label says: {self.name} is infinite "
+                f"a claim's label has a probability of 0: {self.name} is infinite "
                 f"and cannot be compared; leave {self.name} out, or keep p off 0 and 1"
             )
         return sums
@@ -188,7 +188,7 @@ class ScoreDefinition:
             InputError: if the score is defined by response and not for samples.
         """
         if self.of_sample is None:
-            raise InputError(f"{self.name} is no score of a sample of forecasts")
+            raise InputError(f"{self.name} is not a score of a sample of forecasts")
         return next(each for each in self.of_sample(sample, settings) if each.name == self.name)
 
 

@@ -36,7 +36,7 @@ _JUDGEMENT_CODES: Mapping[ModelJudgement | None, int] = {
 }
 
 _MOST_SENTENCES = 10**9
-"""Of a response: sentences are numbered through all responses."""
+"""Maximum number of sentences of a response; sentences are numbered over all responses."""
 
 
 class Neither(StrEnum):

@@ -66,7 +66,7 @@ def compare_conditions(
         n_positions: number of bins.
         label_average: average of the shares of kinds of claims, as in `label_positions`.
         judgement_average: average of SK, SU and so on, as in `self_knowledge`.
-        neither: what the judgment "neither" counts as.
+        neither: treatment of the judgment "neither", as in `self_knowledge`.
         intervals: settings of the intervals.
 
     Raises:
@@ -127,7 +127,7 @@ def _paired(
     alone += sorted(others - set(order))
     if alone and unpaired == "error":
         raise InputError(
-            f"response {alone[0]!r} is in one condition alone, as are {len(alone)} in all; give "
+            f"response {alone[0]!r} is in only one condition, as are {len(alone)} in all; give "
             "both conditions the same responses, or set unpaired to 'drop'"
         )
     shared = [response for response in order if response in others]

@@ -46,7 +46,7 @@ MARGIN = 0.05
 """Difference of shares that counts as equal, where the paper says equal, similar or almost none."""
 
 _FEWEST_CELLS = 3
-"""Cells of positions below which a correlation over cells says nothing."""
+"""Minimum number of cells of positions for a correlation over cells."""
 
 _STEP = 1e-5
 """Step of derivatives of statistics in their ratios; errors are about its square."""
@@ -137,16 +137,16 @@ def paper_claims(
         records: the claims.
         setting: setting in which the model was asked, for claims about SK, SU and sigma.
         n_positions: number of bins of positions, over which SK and SU are correlated with F.
-        neither: treatment of the judgement "neither", as in `self_knowledge`.
+        neither: treatment of the judgment "neither", as in `self_knowledge`.
         has_positions: whether the sentences of the claims are known.
-        n_splits: number of splits in halves of the prediction out of sample.
+        n_splits: number of splits in halves for the prediction out of sample.
         intervals: settings of the intervals over responses.
 
     Returns:
         The claims in the order of the paper. Intervals hold for each claim by itself.
 
     Raises:
-        InputError: for no records, no judgement in the setting, or unknown settings.
+        InputError: for no records, no judgment in the setting, or unknown settings.
     """
     claims, chosen = as_claims(records), setting_named(setting)
     asked = [
@@ -219,7 +219,7 @@ def _overall(claims: Claims, numerator: Floats, denominator: Floats) -> RatioSum
 def _cell(sums: Estimand, at: int = -1) -> RatioSums:
     """Return one cell of a ratio."""
     if not isinstance(sums, RatioSums):
-        raise TypeError(f"{sums.name} is no ratio")
+        raise TypeError(f"{sums.name} is not a ratio")
     chosen = slice(at, None) if at == -1 else slice(at, at + 1)
     return RatioSums(sums.numerator[:, chosen], sums.denominator[:, chosen], sums.name)
 
@@ -248,7 +248,7 @@ def _smooth(name: str, parts: Sequence[RatioSums], value: Callable[..., Floats])
 def _trend(
     responses: np.ndarray, n_responses: int, x: Floats, y: Floats, kept: np.ndarray
 ) -> Estimand:
-    """Slope of the least-squares line of y on x over what is kept: the change from 0 to 1."""
+    """Slope of the least-squares line of y on x over the kept items: the change from 0 to 1."""
     index, x, y = responses[kept], x[kept], y[kept]
 
     def summed(values: Floats) -> Floats:
@@ -296,7 +296,7 @@ _BOTH_SETTINGS = "the model was not asked in both settings"
 
 
 def _of_positions(claims: Claims, *, has_positions: bool) -> list[_Asked]:
-    """Claims on labels by position (section 2.1)."""
+    """Claims about labels by position (section 2.1)."""
     relevant = claims.label != IRRELEVANT
     supported = (claims.label == SUPPORTED).astype(np.float64)
     unsupported = (claims.label == UNSUPPORTED).astype(np.float64)
@@ -327,7 +327,7 @@ def _of_positions(claims: Claims, *, has_positions: bool) -> list[_Asked]:
 def _known_and_unknown(
     claims: Claims, setting: Setting, neither: str
 ) -> tuple[RatioSums, RatioSums] | None:
-    """SK and SU in a setting; None where it was not asked."""
+    """SK and SU in a setting; None if the model was not asked in it."""
     correct, present = claims.judged_correct(setting, neither)
     supported = (present & (claims.label == SUPPORTED)).astype(np.float64)
     unsupported = (present & (claims.label == UNSUPPORTED)).astype(np.float64)
@@ -340,7 +340,7 @@ def _known_and_unknown(
 
 
 def _of_settings(claims: Claims, neither: str) -> list[_Asked]:
-    """Claims on the three ways to ask (section 3)."""
+    """Claims about the three settings (section 3)."""
     direct, question, none_of = (
         _known_and_unknown(claims, setting, neither)
         for setting in (
@@ -377,7 +377,7 @@ def _of_settings(claims: Claims, neither: str) -> list[_Asked]:
 
 
 def _of_flips(claims: Claims, neither: str, *, has_positions: bool) -> list[_Asked]:
-    """Claims on flips from setting (b) to setting (c) (section 3, figure 2d)."""
+    """Claims about flips from setting (b) to setting (c) (section 3, figure 2d)."""
     before, after = Setting.QUESTION_ANSWERING, Setting.NONE_OF_THE_ABOVE
     correct_before, present_before = claims.judged_correct(before, neither)
     correct_after, present_after = claims.judged_correct(after, neither)
@@ -420,7 +420,7 @@ def _of_flips(claims: Claims, neither: str, *, has_positions: bool) -> list[_Ask
 def _of_judgements(
     claims: Claims, setting: Setting, n_positions: int, neither: str, *, has_positions: bool
 ) -> list[_Asked]:
-    """Claims on SK and SU (abstract, sections 3 and 5.2.2)."""
+    """Claims about SK and SU (abstract, sections 3 and 5.2.2)."""
     factuality, _, known, unknown, *_ = judgement_estimands(
         claims, setting, n_positions, Average.CLAIM, neither
     )
@@ -503,7 +503,7 @@ def _defined(estimands: Sequence[Estimand], at: int) -> bool:
 def _of_formula(
     claims: Claims, setting: Setting, neither: str, n_splits: int, intervals: IntervalSettings
 ) -> list[PaperClaim]:
-    """Claims on equation 3 and its derivation (section 4, section 5.2.2)."""
+    """Claims about equation 3 and its derivation (section 4, section 5.2.2)."""
     correct, present = claims.judged_correct(setting, neither)
     judged = (present & (claims.label != IRRELEVANT)).astype(np.float64)
     true = _overall(claims, judged * (claims.label == SUPPORTED), judged)
@@ -559,7 +559,7 @@ def _of_formula(
             f"σ at SK = 1, SU = {unknown:.3f}",
             *(float(sigma(1.0, unknown)), math.nan, math.nan, n_responses),
             ClaimVerdict.FALSE,
-            "equation 3 is 1 for SK = 1 and any SU below 1",
+            "equation 3 gives 1 for SK = 1 and any SU below 1",
         )
     )
     return rows
@@ -568,9 +568,8 @@ def _of_formula(
 def _ends(estimates: Estimates) -> tuple[float, float, float]:
     """Estimate and interval of the only cell.
 
-    Where a difference is 0 in all of n responses, redraws say nothing of its spread. Then at most
-    the upper end of Wilson's interval of 0 of n is the share of responses that differ, each by 1 at
-    the most.
+    If a difference is 0 in all n responses, resampling does not show its spread. The interval is
+    then Wilson's upper bound on the share of responses that differ, 0 of n, each by at most 1.
     """
     value, lower, upper = (
         float(each[0]) for each in (estimates.estimate, estimates.lower, estimates.upper)

@@ -268,7 +268,7 @@ def test_no_interval_of_perfectly_separated_claims_is_a_point(
         assert not each.upper - each.lower < 1e-9, each
         without = math.isfinite(each.value) and math.isnan(each.lower)
         assert bool(each.no_interval) == without, each
-        n_reasons += each.no_interval == "its method finds no chance in these responses"
+        n_reasons += each.no_interval == "its method finds no variation among these responses"
     # All but those of the base rate, which has Wilson's, and what is not defined.
     assert n_reasons >= 8
 
@@ -281,7 +281,7 @@ def test_an_interval_that_is_missing_does_not_say_that_redraws_agree() -> None:
     explained = scores["corp_brier_discrimination"]
     assert explained.value == pytest.approx(scores["corp_brier_uncertainty"].value)
     assert scores["corp_brier_uncertainty"].upper > scores["corp_brier_uncertainty"].lower
-    assert explained.no_interval == "its method finds no chance in these responses"
+    assert explained.no_interval == "its method finds no variation among these responses"
 
 
 def test_atoms_of_weight_zero_do_not_count() -> None:

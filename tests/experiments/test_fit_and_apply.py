@@ -95,7 +95,7 @@ def test_evidence_of_which_nobody_says_what_made_it_is_said_to_be_so(judge: Path
     assert not any("recorded" in text for text in apply(judge, new, n_bootstrap=20).sentences)
     strangers = [replace(graph, metadata={}) for graph in new]
     sentence = apply(judge, strangers, n_bootstrap=20).sentences[-1]
-    assert sentence.startswith("What made the evidence here is not all recorded")
+    assert sentence.startswith("Not all sources of the evidence here are recorded")
 
 
 def test_other_evidence_is_reported_with_what_to_do_and_never_moves_the_prior(
@@ -308,7 +308,7 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
         **other_columns,
     )
     assert fitted["columns"]["column"].tolist() == ["chance"]
-    refused("the judge reads these columns of one's own: chance, part", apply, judge, graphs)
+    refused("the judge reads these columns of the user: chance, part", apply, judge, graphs)
     assert apply(judge, graphs, n_bootstrap=20, **other_columns)["responses"].shape[0] == 20
     refused("no column of it is named; give `numbers` COLUMN", fit, graphs, table=table)
     refused("cause 'part' is unknown.*if `groups` names it", fit, graphs, causes="part", **numbers)

@@ -82,7 +82,7 @@ def test_priors_that_cannot_be_read(text: str, message: str) -> None:
 
 def test_names_that_no_text_can_hold() -> None:
     refused("holds a comma or '='", priors_text, {"Smith, J.": 0.5})
-    refused("there is no prior", priors_text, {})
+    refused("no priors are given", priors_text, {})
 
 
 def graph() -> FactGraph:

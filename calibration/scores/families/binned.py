@@ -174,7 +174,7 @@ FAMILY = (
     ScoreDefinition(
         name="ece_equal_mass",
         title="ECE, equal mass",
-        meaning="the same, bins of equal weight",
+        meaning="expected calibration error, bins of equal weight",
         higher_is_better=False,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,
@@ -185,7 +185,7 @@ FAMILY = (
     ScoreDefinition(
         name="mce",
         title="MCE",
-        meaning="maximum calibration error, that of the worst bin of equal width",
+        meaning="maximum calibration error over bins of equal width",
         higher_is_better=False,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,
@@ -196,7 +196,7 @@ FAMILY = (
     ScoreDefinition(
         name="ace",
         title="ACE",
-        meaning="average calibration error, every bin of equal width counts alike",
+        meaning="average calibration error over bins of equal width",
         higher_is_better=False,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,
@@ -207,7 +207,7 @@ FAMILY = (
     ScoreDefinition(
         name="ece_debiased",
         title="ECE, debiased",
-        meaning="the same as with equal mass, less the bias of a normal share",
+        meaning="expected calibration error with equal mass, minus its bias",
         higher_is_better=False,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,

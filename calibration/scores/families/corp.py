@@ -183,7 +183,7 @@ FAMILY = (
     ScoreDefinition(
         name="corp_brier_miscalibration",
         title="Miscalibration (Brier)",
-        meaning="Brier score that isotonic recalibration takes off",
+        meaning="reduction of the Brier score by isotonic recalibration",
         higher_is_better=False,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,
@@ -195,7 +195,7 @@ FAMILY = (
     ScoreDefinition(
         name="corp_brier_discrimination",
         title="Discrimination (Brier)",
-        meaning="Brier score of the base rate less the recalibrated one",
+        meaning="Brier score of the base rate minus that after recalibration",
         higher_is_better=True,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,

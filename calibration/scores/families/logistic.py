@@ -405,14 +405,14 @@ FAMILY = (
         )
         for name, title, meaning, usual in (
             (_LINE[0], "Slope", "slope of labels on logit p", 8),
-            (_LINE[1], "Intercept", "intercept of the same fit", 9),
+            (_LINE[1], "Intercept", "intercept of that logistic fit", 9),
             (_LINE[2], "In the large", "intercept if the slope is 1", 0),
         )
     ),
     ScoreDefinition(
         name="e90",
         title="E90",
-        meaning="90 % quantile of the distance of p from a flexible calibration curve",
+        meaning="90% quantile of the distance of p from a flexible calibration curve",
         higher_is_better=False,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,

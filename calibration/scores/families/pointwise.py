@@ -144,7 +144,7 @@ FAMILY = (
     ScoreDefinition(
         name="accuracy",
         title="Accuracy",
-        meaning="share of atoms judged as their label says",
+        meaning="share of atoms whose verdict agrees with their label",
         higher_is_better=True,
         scale=Scale.PROBABILITY,
         ratio=per_claim(lambda judged: judged.supported == (judged.y == 1)),

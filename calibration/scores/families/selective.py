@@ -189,7 +189,7 @@ FAMILY = (
     ScoreDefinition(
         name="prr",
         title="PRR",
-        meaning="prediction rejection ratio: what rejecting by p gains, of the most there is",
+        meaning="prediction rejection ratio: gain of rejecting by p, of the possible gain",
         higher_is_better=True,
         scale=Scale.NUMBER,
         interval=IntervalMethod.JACKKNIFE,

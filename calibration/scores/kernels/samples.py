@@ -2,9 +2,9 @@
 
 A sample counts each response a whole number of times, as a bootstrap by responses does. Isotonic
 fits pool adjacent violators (Ayer, Brunk, Ewing, Reid & Silverman 1955, "An empirical distribution
-function for sampling with incomplete information"); the Brier score parts into miscalibration,
-discrimination and uncertainty by them (Dimitriadis, Gneiting & Jordan 2021, "Stable reliability
-diagrams for probabilistic classifiers").
+function for sampling with incomplete information"); they decompose the Brier score into
+miscalibration, discrimination and uncertainty (Dimitriadis, Gneiting & Jordan 2021, "Stable
+reliability diagrams for probabilistic classifiers").
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _EULER_GAMMA = 0.5772156649015329
 
 @kernel
 def isotonic_blocks(sums, weights, values, sizes):
-    """Pool adjacent violators; the number of blocks, whose shares and weights come first.
+    """Pool adjacent violators, and return the number of blocks.
 
     Args:
         sums: weighted sum of each point, (m,); points without weight are left out.
         weights: weight of each point, (m,).
-        values: work space (m,): sums of the blocks.
-        sizes: work space (m,): weights of the blocks.
+        values: output (m,): the sums of the blocks come first.
+        sizes: output (m,): the weights of the blocks come first.
     """
     last = -1
     for point in range(len(weights)):
@@ -50,13 +50,13 @@ def isotonic_blocks(sums, weights, values, sizes):
 
 @kernel
 def isotonic_gains(weight, observed, forecast, of_mean, gains):
-    """Write the gain of isotonic recalibration in the Brier score of each row.
+    """Write the reduction of the Brier score by isotonic recalibration for each row.
 
     Args:
         weight: share of each cell, (n_cells,).
-        observed: shares of true atoms, (n_rows, n_cells), inside [0, 1] or not.
+        observed: shares of true atoms, (n_rows, n_cells), which may be outside [0, 1].
         forecast: forecast of each cell, (n_cells,).
-        of_mean: whether the forecast is the share of true atoms of all, whatever those are.
+        of_mean: whether the forecast is the overall share of true atoms, in place of `forecast`.
         gains: the result, (n_rows,).
     """
     n_cells = len(weight)
@@ -81,16 +81,17 @@ def isotonic_gains(weight, observed, forecast, of_mean, gains):
 
 
 class Points(NamedTuple):
-    """The m distinct probabilities of forecasts, and how scores take them.
+    """The m distinct probabilities of forecasts, with the data that scores need.
 
     Attributes:
         p: float64 (m,), the probabilities, ascending.
         logit: float64 (m,), their logits.
-        counted: float64 (m,), 1 for points that the logistic fit takes, 0 for others.
-        bins: int64, the point at which each bin of the calibration error begins.
-        order: int64 (m,), the order in which risk against coverage keeps the points.
+        counted: float64 (m,), 1 for points in the logistic fit, 0 for others.
+        bins: int64, first point of each bin of the calibration error.
+        order: int64 (m,), the points in the order in which they are kept for AURC.
         last: int64 (k,), position in that order of the last point of each tie.
-        counts_false: bool (m,), whether a false atom of a point is wrong, else a true one.
+        counts_false: bool (m,), whether the errors of a point are its false atoms rather than its
+            true ones.
         first: int64 (m,), position of the first atom of each point.
     """
 
@@ -105,7 +106,7 @@ class Points(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """The n atoms, those of each point together.
+    """The n atoms, in the order of the points.
 
     Attributes:
         response: int64 (n,), response of each atom.
@@ -120,15 +121,15 @@ class Atoms(NamedTuple):
 
 @kernel
 def score_samples(points, atoms, start, multiplicity, wanted, scores):
-    """Scores of samples, each of which counts every response a given number of times.
+    """Write scores of samples in which each response occurs a given number of times.
 
     Args:
         points: the `Points`.
         atoms: the `Atoms`.
-        start: float64 (2,), intercept and slope with which the logistic fit begins.
-        multiplicity: float64 (n_samples, n_responses), how often each response counts.
-        wanted: bool (7,), which scores; the others are left as they are.
-        scores: float64 (n_samples, 7), the result; nan where a score is not defined.
+        start: float64 (2,), initial intercept and slope of the logistic fit.
+        multiplicity: float64 (n_samples, n_responses), how often each response occurs.
+        wanted: bool (7,), whether to compute each score; the others are nan.
+        scores: float64 (n_samples, 7), the result; nan if a score is not defined.
     """
     p, logit, counted, bins, order, last, counts_false, first = points
     response, weights, y = atoms
@@ -185,12 +186,12 @@ def score_samples(points, atoms, start, multiplicity, wanted, scores):
 
 @kernel
 def _fit_line(logit, counted, weight, true, start):
-    """Intercept and slope of a logistic fit, nan if there is none (`fit_logistic`).
+    """Return intercept and slope of a logistic fit; nan if there is none (`fit_logistic`).
 
-    Steps are Newton's, damped where a logit would change by more than 0.1.
+    Newton steps are damped if a logit would change by more than 0.1.
 
     Args:
-        logit, counted, start: as of `score_samples`.
+        logit, counted, start: as in `score_samples`.
         weight, true: float64 (m,), weight of all atoms and of the true atoms of each point.
     """
     m = len(logit)
@@ -205,7 +206,7 @@ def _fit_line(logit, counted, weight, true, start):
             if weight[point] - true[point] > 0:
                 first_false = point if first_false < 0 else first_false
                 last_false = point
-    # Both classes, two probabilities, and no threshold that parts the classes.
+    # A fit needs both classes, two probabilities, and no threshold that separates the classes.
     if first_true < 0 or first_false < 0 or n_present < 1:
         return np.nan, np.nan
     if first_true >= last_false or first_false >= last_true:
@@ -245,11 +246,11 @@ def _fit_line(logit, counted, weight, true, start):
 
 @kernel
 def _risk_area(weight, true, order, last, counts_false):
-    """Sum of the risk over the first one, two, ... up to all atoms (`selective_scores`).
+    """Return the sum of the risk over the first 1, 2, ... atoms up to all (`risk_areas`).
 
     Args:
-        weight, true: as of `_fit_line`.
-        order, last, counts_false: as of `Points`.
+        weight, true: as in `_fit_line`.
+        order, last, counts_false: as in `Points`.
     """
     kept = wrong = area = reached = 0.0
     position = 0
@@ -270,7 +271,7 @@ def _risk_area(weight, true, order, last, counts_false):
 
 @kernel
 def _harmonic_number(x):
-    """Harmonic number of a real x: the digamma function at x + 1, plus Euler's constant.
+    """Return the harmonic number of a real x: the digamma function at x + 1, plus Euler's constant.
 
     The recurrence moves x to where three terms of the asymptotic series are below rounding.
     """

@@ -80,7 +80,7 @@ def test_bad_counts_are_named() -> None:
     refused("gamma is True", f1_at_k_prime, 1, 0, 5, True)
     refused("supported counts 2 responses and unsupported 1", ClaimCounts, [1, 2], [1])
     refused(
-        "give the same, at least one",
+        "give the same responses, at least one",
         count_alignment,
         ClaimCounts([], []),
         ClaimCounts([], []),

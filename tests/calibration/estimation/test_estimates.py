@@ -425,7 +425,7 @@ def test_judges_of_the_same_claims_are_compared_claim_by_claim() -> None:
     assert (estimated.lower, estimated.upper) == pytest.approx(
         (estimated.value - reach, estimated.value + reach), rel=1e-9
     )
-    with pytest.raises(InputError, match="not of the same claims"):
+    with pytest.raises(InputError, match="have different claims"):
         minus(brier(p, labels, responses), brier(p, y, responses))
 
 

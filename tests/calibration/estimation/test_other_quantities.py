@@ -258,7 +258,7 @@ def test_bad_settings_are_named() -> None:
     refused("q is 1", share_quantile, p, y, responses, q=1.0)
     refused("threshold is 1.5", kept_precision, p, y, responses, threshold=1.5)
     low = np.minimum(p, 0.6)
-    refused("no claim has a probability of as much", kept_precision, low, y, responses,
+    refused("no claim has a probability that high", kept_precision, low, y, responses,
             threshold=0.9)  # fmt: skip
     refused("n_bins is 0", ece, p, y, responses, n_bins=0)
     refused("columns|lengths|has 3", logistic, {"x": position[:3]}, p, y, responses)

@@ -37,7 +37,7 @@ def test_probabilities_sum_to_what_is_chosen_and_follow_spread_and_cost() -> Non
     assert probabilities[4] > 0
     more = inclusion_probabilities(expected, minutes, 2, free)
     assert (more[0], more.sum()) == (1.0, pytest.approx(2.0, abs=1e-12))
-    with pytest.raises(InputError, match="5 are to be chosen, but 4 have no label"):
+    with pytest.raises(InputError, match="5 are to be chosen, but only 4 have no label"):
         inclusion_probabilities(expected, minutes, 5, free)
 
 

@@ -76,7 +76,7 @@ def test_a_judge_says_of_every_column_what_it_is(tmp_path: Path) -> None:
     )
     columns = json.loads((tmp_path / "judge.json").read_text(encoding="utf-8"))["columns"]
     meaning_of = {column["name"]: column["meaning"] for column in columns}
-    assert meaning_of == {**MEANINGS, "mine": "a column of one's own"}
+    assert meaning_of == {**MEANINGS, "mine": "a column of the user"}
     assert all(len(meaning.split()) >= 4 for meaning in meaning_of.values())
 
 

@@ -155,7 +155,7 @@ def test_a_parameter_that_no_label_bears_on_is_named(caplog: pytest.LogCaptureFi
         fitted = fit([*graphs, alone, related], Potentials(by="kind"))
     assert fitted.untouched == ("temperature[contradiction]",)
     assert fitted.values["temperature[contradiction]"] == pytest.approx(1.0)
-    assert "no label bears on temperature[contradiction]" in caplog.text
+    assert "no label depends on temperature[contradiction]" in caplog.text
 
 
 def test_a_penalty_determines_what_labels_do_not() -> None:
@@ -184,7 +184,7 @@ def test_a_weight_that_moved_to_where_labels_say_no_more_is_not_called_untouched
     assert fitted.theta[0] > 5
     assert not fitted.untouched
     assert fitted.table()[0].status in (ValueStatus.CONFOUNDED, ValueStatus.BOUNDARY)
-    assert "stays at its start" not in caplog.text
+    assert "keeps its initial value" not in caplog.text
 
 
 def test_a_search_cut_short_is_a_status() -> None:
@@ -240,7 +240,7 @@ def test_bad_input_is_refused() -> None:
     impossible = [g.with_priors(atoms=0.0) for g in graphs]
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: fit(unlabeled), "no atom of any response has a label"),
-        (lambda: fit([]), "hold nothing that the potentials make free"),
+        (lambda: fit([]), "contain nothing that the potentials learn"),
         (lambda: fit(certain), "probability 1.0, which no temperature moves"),
         (
             lambda: fit(impossible, Potentials(("context_prior",))),

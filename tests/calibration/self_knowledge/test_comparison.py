@@ -109,7 +109,7 @@ def test_p_values_are_corrected_apart_for_bins_and_overall() -> None:
 def test_unpaired_responses_are_refused_or_dropped_and_counted() -> None:
     first = [*in_sentence("x", 1, 1, "S NS", "true"), *in_sentence("y", 1, 1, "S", "true")]
     second = [*in_sentence("y", 1, 1, "S NS", "true"), *in_sentence("z", 1, 1, "S", "true")]
-    with pytest.raises(InputError, match="response 'x' is in one condition alone, as are 2 in all"):
+    with pytest.raises(InputError, match="response 'x' is in only one condition, as are 2 in all"):
         compare_conditions(first, second)
     result = compare_conditions(first, second, None, unpaired="drop", intervals=DELTA)
     assert (result["n_responses"][0], result["n_dropped"][0]) == (1, 2)

@@ -436,7 +436,7 @@ def test_why_there_is_no_interval_is_reported() -> None:
         ({"quantities": "f1-at-k"}, "F1@K is left out: it needs responses all of whose claims"),
         (
             {"quantities": "kept-precision", "threshold": 1.0},
-            "threshold is 1, and no claim has a probability of as much; give a lower one",
+            "threshold is 1, but no claim has a probability that high; give a lower one",
         ),
     ],
 )

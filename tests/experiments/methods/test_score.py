@@ -291,7 +291,7 @@ def test_perfectly_separated_claims_have_no_interval_and_the_table_says_why(
     shown = invoke("score", path).stdout
     for title in ("Brier", "Discrimination (Brier)", "ECE", "AUROC", "AURC"):
         line = next(line for line in shown.splitlines() if line.startswith(f"{title}   "))
-        assert "no interval: its method finds no chance in these responses" in line, title
+        assert "no interval: its method finds no variation among these responses" in line, title
         assert "[" not in line, title
     assert "Accuracy                1.000 [0.510, 1.000]" in shown
     assert "p has a Brier score of 0.010 on 24 claims" in shown

@@ -147,8 +147,8 @@ def test_a_relation_beside_its_probabilities_is_neutral_where_it_is_improbable(
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("r,a1,p1,entailment,0.2,0.7,0.1", "relation is entailment.* says contradiction .0.7"),
-        ("r,a1,p1,contradiction,0.4,0.1,0.5", "relation is contradiction.* says entailment .0.4"),
+        ("r,a1,p1,entailment,0.2,0.7,0.1", "relation is entailment.* favors contradiction .0.7"),
+        ("r,a1,p1,contradiction,0.4,0.1,0.5", "relation is contradiction.* favors entailment .0.4"),
         ("r,a1,p1,equivalence,0.8,0.1,0.1", "no probability of equivalence beside"),
     ],
 )

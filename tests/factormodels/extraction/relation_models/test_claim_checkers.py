@@ -174,7 +174,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
     folder = tiny_models.classifier(tmp_path / "three", num_labels=3)
     refused("3 outputs.*nli:FOLDER", load_minicheck, folder)
     (tmp_path / "empty").mkdir()
-    refused("finds no model", load_minicheck, tmp_path / "empty")
+    refused("finds no MiniCheck model", load_minicheck, tmp_path / "empty")
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused(aligned: Path, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_the_relations_of_the_demonstration_corpus_come_back() -> None:
         ({**ENTAILED, "probability": 0.5, "distribution": 1}, "the distribution 1 is not valid"),
         ({**ENTAILED, "probability": 0.5, "distribution": {"same": 1}}, "relation 'same'"),
         ({**ENTAILED, "probability": 0.5, "distribution": [0.5, 0.5, 0.5]}, "must sum to 1"),
-        ({**ENTAILED, "probability": 0.6, "distribution": [0.2, 0.7, 0.1]}, "says contradiction"),
+        ({**ENTAILED, "probability": 0.6, "distribution": [0.2, 0.7, 0.1]}, "favors contradiction"),
         ({**ENTAILED, "probability": 0.5, "premises": "x"}, "did you mean 'premise'"),
     ],
 )
