@@ -5,16 +5,20 @@ score([0.9, 0.4, 0.7], [True, False, None], ["r1", "r1", "r2"])["brier"].value
 
 This package exports the names that are needed most often. Its modules export the rest:
 
-    scores          functions for single scores, and their registry intervals       intervals over
-    responses curves          reliability, risk and coverage, groups recalibration   recalibrators
-    of probabilities (they import scikit-learn, which is slow) filtering       selection of claims
-    to keep, with a guarantee estimation      estimates from few labels and many probabilities;
-    choice of claims to label claims          measures of sets of claims: counts, agreement,
-    failures significance    paired tests and their corrections self_knowledge  a model's judgments
-    of its own claims label_bias      a model's bias towards some answers, and its correction
-    figures figures for papers scoring         `score`: scores of models on the same claims, with
-    intervals and paired tests cells           comparison of the cells of a long frame
-    learned_potentials potentials learned from labels; the only module that uses graphs
+    scores          functions for single scores, and their registry
+    intervals       intervals over responses
+    curves          reliability, risk and coverage, groups
+    recalibration   recalibrators of probabilities (they import scikit-learn, which is slow)
+    filtering       selection of claims to keep, with a guarantee
+    estimation      estimates from few labels and many probabilities; claims to label next
+    claims          measures of sets of claims: counts, agreement, failures
+    significance    paired tests and their corrections
+    self_knowledge  a model's judgments of its own claims
+    label_bias      a model's bias towards some answers, and its correction
+    figures         figures for papers
+    scoring         `score`: scores of models on the same claims, with intervals and paired tests
+    cells           comparison of the cells of a long frame
+    learned_potentials  potentials learned from labels; the only module that uses graphs
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Estimates from few labels and many probabilities of the values that labels of all claims would
-give.
+"""Estimates from few labels and many probabilities of what labels of all claims would give.
 
 from calibration.estimation import estimate, share
 estimate(share(p, y, responses))
 
     quantities          shares of true claims, Brier, accuracy, precision of kept claims, F1@K
     ranking, calibration_errors, quantiles, regression   further quantities, a file each
-    cross_prediction    predictions of judges trained on the labels, in folds of responses registry
-    all quantities by name estimates           intervals from labels and predictions, clustered by
-    response; differences sampling            choice of claims or responses to label next, and
-    weights of their labels
+    cross_prediction    predictions of judges trained on the labels, in folds of responses
+    registry            all quantities by name
+    estimates           intervals from labels and predictions, clustered by response; differences
+    sampling            choice of claims or responses to label next, and weights of their labels
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 from calibration.filtering import conformal_filter
 conformal_filter(p, y, responses, precision=0.8).keep(new_p)
 
-    conformal     a threshold, its guarantee, and its performance on held-out responses dependencies
-    scores under which a claim is kept only with the claims that it depends on combination
-    combination of several scores of the same claims calibrator    thresholds by group, with scores
-    and dependencies, and their file
+    conformal     a threshold, its guarantee, and its performance on held-out responses
+    dependencies  scores under which a claim is kept only with the claims that it depends on
+    combination   one score made from several scores of the same claims
+    calibrator    thresholds by group, with scores and dependencies, and their file
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Intervals over responses. Only this package redraws responses or linearizes their sums.
 
-    replicates          weights of redrawn responses, and values of statistics under them methods
-    intervals from replicates or a standard error inversion           intervals by inverting tests,
-    for scores that chance alone raises estimands           ratios of sums over responses, and
-    functions of them, with influences estimand_intervals  intervals of many estimands at once
+    replicates          weights of redrawn responses, and values of statistics under them
+    methods             intervals from replicates or a standard error
+    inversion           intervals by inverting tests, for scores that chance alone raises
+    estimands           ratios of sums over responses, and functions of them, with influences
+    estimand_intervals  intervals of many estimands at once
 
 `calibration.scores.registry` assigns each score its method.
 """
