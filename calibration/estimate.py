@@ -104,7 +104,7 @@ class Difference(Estimate):
         first: the first number, if the test computes it.
         second: the second number.
         method: name of the test, or of the score's own interval method.
-        statistic: the test's statistic, nan where it is not defined.
+        statistic: the test's statistic; nan if it is not defined.
         degrees: degrees of freedom of its reference distribution; nan if it has none.
         p_value: probability of a statistic at least as extreme if there is no difference; nan
             without a test.

@@ -237,7 +237,7 @@ def _by_id(
     ids = {atom.id for atom in graph.atoms}
     if recorded.keys() - ids and ids - recorded.keys():
         raise InputError(
-            f"{source}: claims without texts are matched by their ids, which are not those of "
+            f"{source}: claims without texts are matched by their ids, which differ from those of "
             f"{graph.id}: it has no {min(recorded.keys() - ids)!r}, and there is no verdict on "
             f"{min(ids - recorded.keys())!r}; give the output with the texts of the claims"
         )

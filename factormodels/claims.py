@@ -202,7 +202,7 @@ def _is_plain_distribution(value: object) -> bool:
 
 def _validated_text(value: object, where: str) -> None:
     if not isinstance(value, str):
-        raise InputError(f"{where}: {value!r} is not text; leave it empty where there is none")
+        raise InputError(f"{where}: {value!r} is not text; leave it empty if there is none")
 
 
 @dataclass(frozen=True, slots=True)

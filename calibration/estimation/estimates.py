@@ -337,7 +337,7 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
     # Judges with the same predictions for all claims, not only for labeled ones.
     same = first.predictions_value == second.predictions_value
     interval, alone = (
-        _less(*two, shared, first.level, ends, same)
+        _difference_interval(*two, shared, first.level, ends, same)
         for two in ((first.interval, second.interval), (first.alone, second.alone))
     )
     return PoweredEstimate(
@@ -357,7 +357,7 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
     )
 
 
-def _less(
+def _difference_interval(
     first: EstimateInterval,
     second: EstimateInterval,
     shared: NDArray[np.int64],
@@ -390,7 +390,7 @@ def _less(
             # Neither varies: use the widths that account for labels being the same by chance.
             reach = math.hypot(first.width, second.width) / 2
         elif not same and variance <= _SAME * (first_error**2 + second_error**2):
-            reach = _reach_of_none(freedom + 1, level, ends)
+            reach = _reach_without_variation(freedom + 1, level, ends)
     lower, upper = (
         min(max(end, ends[0]), ends[1]) if math.isfinite(end) else end
         for end in (value - reach, value + reach)
@@ -466,16 +466,16 @@ def _units(
     parts = items.labels, items.predictions, items.shares
     if whole:
         kept = grouping.sums(labeled) > 0
-        stands = grouping.means(quantity.weights)[kept]
+        represented = grouping.means(quantity.weights)[kept]
         labels, predictions, shares = (grouping.sums(each)[kept] for each in parts)
         n_units = len(grouping.responses)
     else:
-        stands = quantity.weights[labeled]
+        represented = quantity.weights[labeled]
         labels, predictions, shares = (each[labeled] for each in parts)
         n_units = labeled.size
     # Normalize weights to sum to the number of units; equal weights may have any size.
-    stands = stands * (n_units / stands.sum())
-    return labels, predictions, shares, 1 - 1 / np.maximum(stands, 1.0)
+    represented = represented * (n_units / represented.sum())
+    return labels, predictions, shares, 1 - 1 / np.maximum(represented, 1.0)
 
 
 def _interval(
@@ -498,11 +498,15 @@ def _interval(
     least = sums.items.open_variance if power else 0.0
     # For these responses only, the predictions of all items do not vary.
     beyond = 0.0 if finite else power * sums.everywhere
-    influences, left_out = (each + beyond for each in _freed(residuals, sums.shares, fit))
+    influences, left_out = (
+        each + beyond for each in _corrected_residuals(residuals, sums.shares, fit)
+    )
     squares = [float(each @ each) for each in (influences, left_out)]
     if finite:
         labels, predictions, shares, unseen = sums.units
-        freed = _freed(labels - power * predictions, shares, predictions if fitted else None)
+        freed = _corrected_residuals(
+            labels - power * predictions, shares, predictions if fitted else None
+        )
         squares = [float(unseen @ each**2) for each in freed]
         least *= float(unseen.mean())
     error, left_out_error = (math.sqrt(max(variance, least)) for variance in squares)
@@ -541,7 +545,9 @@ def _freedom(shares: Floats, residuals: Floats | None, fitted: bool) -> float:
     return min(by_design, max(3.0 * float(squares.sum()) ** 2 / fourth - 2.0, 1.0))
 
 
-def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tuple[Floats, Floats]:
+def _corrected_residuals(
+    residuals: Floats, shares: Floats, predictions: Floats | None
+) -> tuple[Floats, Floats]:
     """Residuals corrected for the fit of the estimate and its weight, and residuals of left-out
     units.
 
@@ -582,7 +588,7 @@ def _ends(
     if (low, high) != (0.0, 1.0):
         reach = float(student_quantile(level, np.asarray(freedom))) * error
         if alike:
-            reach = _reach_of_none(n_responses, level, (low, high))
+            reach = _reach_without_variation(n_responses, level, (low, high))
         return max(value - reach, low), min(value + reach, high)
     if error <= _ALIKE or not 0.0 < value < 1.0:
         # Nothing varies: allow for as many responses that are equal by chance.
@@ -595,7 +601,7 @@ def _ends(
     return float(ends[0][0]), float(ends[1][0])
 
 
-def _reach_of_none(n_responses: float, level: float, ends: tuple[float, float]) -> float:
+def _reach_without_variation(n_responses: float, level: float, ends: tuple[float, float]) -> float:
     """Possible error of a value if no response differs, by Wilson's bound for their number.
 
     It is nan if the range of values is infinite, so that a different response may have any effect.

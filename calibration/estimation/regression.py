@@ -241,11 +241,11 @@ class Coefficient(Linearized):
     """Coefficient of a regression.
 
     Attributes:
-        title: what it is called.
+        title: name of the quantity.
         grouping: the response of every claim.
         weights: float64 (n,), as those of `Linearized`.
         regression: the regression.
-        index: which coefficient it is.
+        index: index of the coefficient.
     """
 
     title: str
@@ -281,7 +281,7 @@ class Coefficient(Linearized):
             pull = part.design @ np.linalg.inv(model.hessian(slope, coefficients))[self.index]
             each = pull * model.residuals(part, outcomes, coefficients)
             pulls.append(pull)
-            # At a solution that all three have in common each is off by what the others add.
+            # At the common solution, the contributions of a single term need not sum to 0.
             added.append(each - part.weights * each.sum())
         observed, sampled, predicted = (float(fit[self.index]) for fit in model.fits)
         shares = model.some.weights * pulls[0] ** 2

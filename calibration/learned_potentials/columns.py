@@ -37,7 +37,7 @@ _RANKS = 5
 _WIDEST = "the strongest passage (of equally strong ones the widest)"
 
 EVIDENCE: Mapping[str, str] = {
-    "support 1": f"log odds that {_WIDEST} entails the claim; {_ABSENT:g} where there is none",
+    "support 1": f"log odds that {_WIDEST} entails the claim; {_ABSENT:g} if there is none",
     **{
         f"support {rank}": f"the same for the passage with rank {rank} by strength"
         for rank in range(2, _RANKS + 1)
@@ -92,7 +92,7 @@ NEIGHBORS: Mapping[str, str] = {
 
 OTHERS: Mapping[str, str] = {
     "support of others": "largest log odds that a passage retrieved for other claims entails this "
-    f"one; {_ABSENT:g} where there is none",
+    f"one; {_ABSENT:g} if there is none",
     "mean support of others": "mean of these log odds",
     "other passages": "logarithm of 1 more than the number of these passages",
 }

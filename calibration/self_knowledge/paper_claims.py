@@ -65,7 +65,7 @@ class ClaimVerdict(StrEnum):
 
 
 class Expects(StrEnum):
-    """Side of the null value on which a claim says that a statistic is."""
+    """Side of the null value on which a claim expects a statistic."""
 
     ABOVE = "above"
     BELOW = "below"
@@ -81,10 +81,10 @@ class PaperClaim:
         statement: the claim.
         section: section, equation or figure of the paper.
         test: the statistic, and the value that the claim expects.
-        estimate: the statistic; nan where it is not defined.
-        lower: lower end of its interval over responses; nan where there is none.
+        estimate: the statistic; nan if it is not defined.
+        lower: lower end of its interval over responses; nan without one.
         upper: upper end.
-        n_responses: number of responses that it rests on.
+        n_responses: number of responses that contribute to it.
         verdict: outcome.
         why: reason why it is not testable, or false; empty if the interval decides.
     """

@@ -139,8 +139,8 @@ def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, advice: str) -> list
         for what, (value, other) in (texts | stated).items():
             if value != other:
                 raise InputError(
-                    f"{row.where}: {row.name} has the {what} {_said(value)}, and {_said(other)} in "
-                    f"{_short(before.where, row.where)}; {advice}"
+                    f"{row.where}: {row.name} has the {what} {_statement(value)}, and "
+                    f"{_statement(other)} in {_place_beside(before.where, row.where)}; {advice}"
                 )
         if not alike or row.cells == before.cells:
             repeated.append(position)
@@ -152,18 +152,18 @@ def repeated_remark(rows: Sequence[ClaimRow], repeated: Sequence[int]) -> str:
     if not repeated:
         return ""
     places = ", ".join(
-        _short(rows[position].where, rows[0].where) for position in repeated[:_MOST_PLACES]
+        _place_beside(rows[position].where, rows[0].where) for position in repeated[:_MOST_PLACES]
     )
     more = ", ..." if len(repeated) > _MOST_PLACES else ""
     subject = "1 row repeats" if len(repeated) == 1 else f"{len(repeated):,} rows repeat"
     return f"{subject} a claim of an earlier row ({places}{more}): the claim is counted once."
 
 
-def _said(value: Any) -> str:
+def _statement(value: Any) -> str:
     return "none" if value is None else shown(value)
 
 
-def _short(where: str, beside: str) -> str:
+def _place_beside(where: str, beside: str) -> str:
     """Return a place without the name of its file, if that is the file of `beside`."""
     source, comma, row = where.rpartition(", ")
     return row if comma and beside.startswith(f"{source}, ") else where

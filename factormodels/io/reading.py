@@ -361,8 +361,8 @@ def _unknown(text: str, word: str) -> str:
             "'contradiction')"
         )
     return (
-        f"it begins with {shown(word)}, as no known model does; give JSON, UAI (MARKOV or BAYES) "
-        "or BIF (network)"
+        f"it begins with {shown(word)}, unlike any known model; give JSON, UAI (MARKOV or "
+        "BAYES) or BIF (network)"
     )
 
 

@@ -249,8 +249,8 @@ def _as_replacement(fields: dict[str, Any], source: str, ours: PromptTemplate) -
     for key, value in fixed.items():
         if fields.get(key, value) != value:
             raise InputError(
-                f"{source}: {key!r} is not that of the prompt {name!r}, which it replaces; leave "
-                "it as it is, or out"
+                f"{source}: {key!r} differs from the prompt {name!r}, which it replaces; keep the "
+                "original value, or leave the key out"
             )
     return {"version": 1, "purpose": ours.purpose, "system": "", **fields, **fixed}
 

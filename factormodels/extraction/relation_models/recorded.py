@@ -198,8 +198,9 @@ def _model(records: Iterable[_Recorded], unrecorded: float | None) -> RecordedRe
         known = table.setdefault(key, judgement)
         if known != judgement:
             raise InputError(
-                f"{where}: it says {judgement.kind} with {judgement.probability}, and an earlier "
-                f"record of the same pair {known.kind} with {known.probability}; keep one"
+                f"{where}: it states {judgement.kind} with {judgement.probability}, but an "
+                f"earlier record of the same pair states {known.kind} with {known.probability}; "
+                "keep one"
             )
     return RecordedRelations(by_texts, by_ids, unrecorded)
 

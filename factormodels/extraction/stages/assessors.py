@@ -151,7 +151,7 @@ def assess(
         for atom in graph.atoms
     ]
     for step in known.steps:
-        _take(step, cases, model, retriever)
+        _ask_step(step, cases, model, retriever)
 
     async def judge(case: _Case) -> Verdict:
         question = Question(known.verdict, case.shown())
@@ -161,7 +161,7 @@ def assess(
     return tuple(run_until_done(each(judge, cases, concurrency)))
 
 
-def _take(
+def _ask_step(
     step: Step, cases: Sequence[_Case], model: LanguageModel, retriever: Retriever | None
 ) -> None:
     """Ask the question of a step about all atoms whose verdict is still to be determined."""

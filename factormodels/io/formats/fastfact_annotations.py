@@ -188,8 +188,8 @@ def _operation(
         return Operation.ADDED
     if action not in ("kept", None):
         raise InputError(
-            f"{where}.annotation_status_details.action: {shown(action)} is none of kept, removed "
-            "and new; correct it"
+            f"{where}.annotation_status_details.action: {shown(action)} is not an action; use "
+            "kept, removed or new"
         )
     return Operation.REVISED if revised and revised != original else Operation.UNCHANGED
 

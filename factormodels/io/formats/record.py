@@ -164,7 +164,7 @@ def stated_id(value: object, where: str) -> str:
     if value is None or value == "":
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise InputError(f"{where}: {shown(value)} names nothing; give text")
+        raise InputError(f"{where}: {shown(value)} is not a name; give text")
     return str(value).strip()
 
 

@@ -480,7 +480,7 @@ _ADVICE = MappingProxyType(
         errno.ENOMEM: "close other programs to free memory",
         errno.EACCES: "check its rights and those of its folders",
         errno.EPERM: "check its rights and those of its folders",
-        errno.ENOTDIR: "check the path: a part of it is a file and no folder",
+        errno.ENOTDIR: "check the path: a part of it is a file, not a folder",
         errno.EISDIR: "name a file: this is a folder",
         errno.ENAMETOOLONG: "give a shorter name",
         errno.ELOOP: "check the path: its links lead in a circle",

@@ -251,7 +251,7 @@ def test_queries_of_factreasoners_files_are_prompts(tmp_path: Path) -> None:
         (read_prompts, UNLI, "line 1: it holds no prompt"),
         (read_judged_pairs, LONGFACT, "line 1: it holds no pair of texts"),
         (read_prompts, {"prompt": " "}, r"line 1: \$\.prompt is empty"),
-        (read_prompts, {**ELI5, "q_id": [1]}, r"line 1: \$\.q_id: \[1\] names nothing"),
+        (read_prompts, {**ELI5, "q_id": [1]}, r"line 1: \$\.q_id: \[1\] is not a name"),
     ],
 )
 def test_missing_contents_of_a_file_are_reported(
