@@ -179,7 +179,7 @@ class PoweredEstimate:
 
     @property
     def may_lack_kinds(self) -> bool:
-        """Whether `unseen_share` exceeds `RARE_KIND`, so that the coverage is uncertain."""
+        """True if `unseen_share` exceeds `RARE_KIND`, so that the coverage is uncertain."""
         return self.unseen_share > RARE_KIND
 
     @property

@@ -122,7 +122,7 @@ def probe_stage(model: LanguageModel, probe: Probe) -> Probed:
     The first question is asked alone: if the model does not answer, the others are not asked.
 
     Args:
-        model: who is asked.
+        model: the language model.
         probe: the probe of a stage.
 
     Raises:

@@ -87,7 +87,7 @@ class ProbeRelevance:
     Attributes:
         id: its name.
         label: "relevant" or "irrelevant".
-        question: what was asked.
+        question: the question that was asked.
         response: the response.
         claim: the claim.
     """
@@ -106,7 +106,7 @@ class ProbeRefusal:
     Attributes:
         id: its name.
         label: "declines" or "answers".
-        question: what was asked.
+        question: the question that was asked.
         response: the response.
     """
 

@@ -109,7 +109,7 @@ class Probe:
 
     @property
     def chance(self) -> float:
-        """Accuracy of the best constant answer: the share of the commonest right label."""
+        """Accuracy of the best constant answer: the share of the most common right label."""
         right = [question.label for question in self.questions]
         return max(map(right.count, self.labels)) / len(right)
 

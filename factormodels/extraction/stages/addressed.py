@@ -60,7 +60,7 @@ def with_addressed(
         model: the relation model that judges the pairs again; None judges none.
         variant: the variant whose relations are needed.
         least: least probability of an entailment or contradiction that is kept.
-        unite: whether to unite the relations of two passages in both orders.
+        unite: whether to unite the two orders of a pair of passages.
     """
     if RELATIONS_KEY not in graph.metadata or not (marked := marked_contexts(graph)):
         return graph

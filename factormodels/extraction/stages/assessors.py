@@ -62,7 +62,7 @@ class Verdict:
 
     @property
     def dropped(self) -> bool:
-        """Whether the label excludes the atom from the score."""
+        """True if the label excludes the atom from the score."""
         return bool(self.label) and self.p_true is None
 
 
@@ -88,7 +88,7 @@ class _Case:
 
     @property
     def open(self) -> bool:
-        """Whether its verdict is still to be determined."""
+        """True if its verdict is still to be determined."""
         return not (self.label or self.missing)
 
     def shown(self) -> dict[str, str]:

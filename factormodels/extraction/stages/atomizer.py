@@ -40,7 +40,7 @@ def sentence_atoms(response: str, language: str | None = None) -> tuple[Atom, ..
 
     Args:
         response: the response.
-        language: as `split_sentences` takes it.
+        language: as in `split_sentences`.
 
     Raises:
         InputError: if the language does not have the form of a code.
@@ -69,7 +69,7 @@ def atomize(
         query: the question that was asked.
         stride: sentences per call: None is the whole response at once, as in FactReasoner's
             Atomizer; 1 is sentence by sentence, as in FActScore.
-        language: as `split_sentences` takes it.
+        language: as in `split_sentences`.
 
     Raises:
         InputError: if the stride is not a whole number from 1, or the language does not have the

@@ -19,8 +19,8 @@ def merge_duplicate_atoms(graph: FactGraph) -> FactGraph:
     """Return the graph with atoms of equal texts merged into the first one.
 
     Texts are compared without regard to Unicode form, case and white space; atoms without a text
-    are not merged. Contexts retrieved for a merged atom become contexts of the first one, and so do
-    its relations, unless the first one has a relation with the same context.
+    are not merged. Contexts retrieved for a merged atom count as retrieved for the first one, and
+    its relations move to the first one, unless that has a relation with the same context.
     `metadata["duplicates"]` holds, by id of each merged atom, the id of the first one (`same_as`)
     and the merged atom's label, annotation and sentence.
 

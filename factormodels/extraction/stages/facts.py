@@ -25,7 +25,7 @@ class Fact:
     Attributes:
         text: the fact, in the words of the first passage that states it.
         contexts: ids of the passages that state it.
-        weight: its weight: the maximum probability that one of these passages is right.
+        weight: its weight: the largest probability, over these passages, that the passage is right.
         covered: probability that the response entails it; None if unknown.
         contradicted: probability that the response contradicts it; None if unknown.
     """

@@ -60,8 +60,8 @@ def with_contexts(
     dropped: list[list[str]] = []
     answers = retriever.retrieve([query for _, query in asked])
     for (atom, _), answer in zip(asked, answers, strict=True):
-        # A failure for the question is not an error if its search found something, since it belongs
-        # to no claim.
+        # If the question's search found something, its failures count as dropped pages, since no
+        # claim lacks evidence because of them.
         reasons = failures if atom or not answer.passages else dropped
         reasons += [[atom, reason] for reason in answer.failures]
         dropped += [[atom, reason] for reason in answer.dropped]
