@@ -321,7 +321,7 @@ class FactorGraph(Previewed):
         """Return the evidence-free graph in which every observed variable has a single state.
 
         Variables keep their names and positions; tables keep only the observed states. The log
-        partition function equals that of this graph with its evidence.
+        partition function equals the one of this graph with its evidence.
         """
         if not self.has_evidence:
             return self

@@ -210,9 +210,9 @@ def _ends(share: EstimateInterval, q: float, level: float) -> tuple[float, float
     """Ends of the interval of a share, symmetric in the logit, with a slope between its own and
     q's.
 
-    The uncertainty from labels alone is then that of a share q. With its own slope, the interval of
-    a share near 0 or 1 would be arbitrarily wide, since the variance that predictions leave open is
-    not small.
+    With labels alone, the interval then has the width for a share of q. With its own slope, the
+    interval of a share near 0 or 1 would be arbitrarily wide, since the variance that predictions
+    leave open is not small.
     """
     if not 0.0 < share.value < 1.0 or not share.error > 0.0:
         return share.lower, share.upper

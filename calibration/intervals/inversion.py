@@ -1,8 +1,9 @@
 """Intervals of scores that chance alone raises, by inverting bootstrap tests.
 
 A calibration error is a distance from perfect calibration. Its estimate from few atoms is too
-large, and that of a redrawn sample, which is farther from calibration, is too large twice.
-Percentiles of replicates are therefore above the truth, the more so the better the forecasts.
+large, and the estimate from a redrawn sample, which is farther from calibration, is too large
+twice. Percentiles of replicates are therefore above the truth, the more so the better the
+forecasts.
 
 Instead, each possible value of the score in the population is tested (Garthwaite and Buckland 1992,
 Applied Statistics 41; Carpenter 1999, Journal of the Royal Statistical Society B 61). The tested
@@ -113,7 +114,8 @@ def redraw_noise(
     Args:
         scores: the scores.
         weights: as in `inverted_intervals`.
-        leverage: whether to correct the residuals; otherwise the noise is that of redrawn samples.
+        leverage: whether to correct the residuals; otherwise the result is the noise of redrawn
+            samples.
     """
     total = scores.weight.sum()
     mean = np.asarray(scores.sums.sum(axis=0)) / total

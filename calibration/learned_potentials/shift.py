@@ -1,8 +1,8 @@
 """Test of unlabeled evidence as a mixture of the training evidence of true and false claims.
 
-A judge applies to other responses if the distribution of their evidence given truth equals that of
-the training claims. The distribution of evidence among new claims is then a mixture of the
-distributions among true and among false training claims, weighted by the share of true claims
+A judge applies to other responses if their evidence has the same distribution given truth as the
+evidence of the training claims. The distribution of evidence among new claims is then a mixture of
+the distributions among true and among false training claims, weighted by the share of true claims
 (Saerens, Latinne and Decaestecker 2002; Gonzalez-Castro, Alaiz-Rodriguez and Alegre 2013). If
 retrieval or the relation model changed, there may be no such weight. The test comes before any
 estimate of the share.

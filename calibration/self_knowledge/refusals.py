@@ -214,7 +214,7 @@ def filter_refusals(
     responses: Mapping[str, str] | Iterable[tuple[str, str]],
     declines: Callable[[str], tuple[str, ...]] = declining_clauses,
 ) -> RefusalFilter:
-    """Separate the responses that answer from those that decline.
+    """Separate responses that answer from responses that decline.
 
     Args:
         responses: texts by response id.

@@ -126,7 +126,7 @@ class FastFact:
     """The result of the pipeline for a response.
 
     Attributes:
-        graph: the claims as atoms, with the contexts of those that were searched.
+        graph: the claims as atoms, with the contexts of the searched claims.
         extraction: claims with the extracting model's labels, in the order of the atoms.
         verdicts: verdicts by atom id of the verified claims, including audited ones; missing
             verdicts of audited claims are absent.

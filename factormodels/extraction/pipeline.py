@@ -224,7 +224,7 @@ def relation_stage(
 def assessor_stage(
     names: Sequence[str], model: LanguageModel, retriever: Retriever | None = None
 ) -> Stage:
-    """Return the stage in which prompt-based assessors judge every atom, those that search last.
+    """Return the stage in which prompt-based assessors judge every atom, searching ones last.
 
     `metadata["assessors"]` holds for each assessor its prompt, `verdicts` by id of atom (`label`,
     its `probability`, and `p` of being true, None if the label excludes the atom from the score)

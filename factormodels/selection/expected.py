@@ -130,8 +130,8 @@ def select_expected(
     Args:
         weights: (n,); subclaims of weight 0 or less are never taken.
         redundant: (n, n) symmetric probabilities of exclusion, as `redundancy` returns them.
-        start: a set to improve on, such as that of the plain program: the answer is no worse, even
-            if the maximum number of branchings is reached.
+        start: a set to improve on, such as the set chosen by the plain program: the answer is no
+            worse, even if the maximum number of branchings is reached.
         branches: maximum number of branchings.
 
     Raises:
@@ -160,7 +160,7 @@ def select_expected(
 
 
 def expected_weight(chosen: Sequence[int], weights: ArrayLike, redundant: ArrayLike) -> float:
-    """Return V(S) of `select_expected` for a given set, such as that of the plain program.
+    """Return V(S) of `select_expected` for a given set, such as one chosen by the plain program.
 
     Raises:
         InputError: as in `select_expected`.

@@ -56,7 +56,7 @@ class FactArrays:
         return (*atoms, *[f"c{number}" for number in range(1, len(self.context_priors) + 1)])
 
     def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
-        """Return the factor graph, equal to that of `to_fact_graph`, without intermediate objects.
+        """Return the factor graph of `to_fact_graph`, without intermediate objects.
 
         Raises:
             InputError: if the encoding is unknown.

@@ -24,7 +24,7 @@ class Step:
     Attributes:
         stage: the stage that asks. Its prompt may have the slots `claim`, `question`, `response`,
             `passages` (also called `knowledge`: the passages retrieved for the claim, or found by
-            searches so far), and those that earlier steps fill.
+            searches so far), and slots that earlier steps fill.
         fills: slot of the later prompts that receives the answer; "claim" replaces the claim.
         drops: the answer that excludes a claim from the score, and then becomes its label.
         searches: maximum number of searches per claim, one for each answer, until an answer is

@@ -70,7 +70,7 @@ def read_judgement(
 ) -> SelfJudgement | Fault:
     """Return the judgment in an answer to a prompt of a setting, or why it cannot be parsed.
 
-    Plain words for true and false are accepted besides those that the prompt asks for, as in
+    Plain words for true and false are accepted besides the words that the prompt asks for, as in
     `read_truth`. An answer that is not understood is a fault, and never counts as false.
     """
     asked_for = prompt.words(tuple(setting.choices))

@@ -1,4 +1,4 @@
-"""Accounting of answers: `Ledger` for the cost of a run, `Account` for that of a response."""
+"""Accounting of answers: `Ledger` for the cost of a run, `Account` for the cost of a response."""
 
 from __future__ import annotations
 

@@ -141,9 +141,9 @@ def read_label(
 
     The label is the one marked as the answer, such as "**Final answer:** neutral"; or the only one
     that is mentioned and not denied; or one that begins the answer and stands alone, in any case
-    and markup. Its probability is that of its tokens up to the point that distinguishes the labels,
-    normalized over the labels, as `label_shares` computes it (FactReasoner, section 3.1: the
-    log-probability of the predicted label).
+    and markup. Its probability is the probability of its tokens up to the point that distinguishes
+    the labels, normalized over the labels, as `label_shares` computes it (FactReasoner, section
+    3.1: the log-probability of the predicted label).
 
     Args:
         answer: the model's answer.

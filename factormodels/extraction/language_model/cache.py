@@ -158,8 +158,8 @@ class AnswerCache:
 
         Args:
             model: the model's name.
-            refused: whether to return only those that its server refused, which cannot be known
-                without a call.
+            refused: whether to return only parameters that its server refused, which cannot be
+                known without a call.
         """
         with self._store.sound("the parameters that models lack cannot be read"):
             return frozenset(

@@ -295,12 +295,12 @@ def label_shares(
 ) -> tuple[float, ...] | Unusable:
     """Return the probabilities of labels at the label of an answer, normalized over the labels.
 
-    The probability of a label is that of the listed tokens that begin one of its words, in any case
-    and after any space. Labels with a common prefix are distinguished by a later token, and the
-    probabilities of the tokens up to there are multiplied. The probability of an unlisted label is
-    between 0 and that of the least likely listed token, and at most the total of the unlisted
-    tokens. Half of the maximum is used, provided that no label's probability can then be wrong by
-    more than `openness`.
+    The probability of a label is the total over the listed tokens that begin one of its words, in
+    any case and after any space. Labels with a common prefix are distinguished by a later token,
+    and the probabilities of the tokens up to there are multiplied. The probability of an unlisted
+    label is at least 0, and at most the probability of the least likely listed token and the total
+    of the unlisted tokens. Half of the maximum is used, provided that no label's probability can
+    then be wrong by more than `openness`.
 
     Args:
         answer: the answer, with the tokens that its server reported.

@@ -1,4 +1,4 @@
-"""Keys of providers: missing ones, and those that a local server does not need."""
+"""Keys of providers: missing keys, and keys that a local server does not need."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ _UNDECIDED = re.compile(
 
 @dataclass(frozen=True)
 class TruthWords:
-    """Meanings of words in answers, including those that a question offers.
+    """Meanings of words in answers, including the words that a question offers.
 
     Attributes:
         statements: words that are an answer even within a sentence.
@@ -87,9 +87,9 @@ class TruthWords:
 def truth_words(asked_for: Mapping[str, ModelJudgement], question: str) -> TruthWords:
     """Return the words that may answer a question.
 
-    The plain words for true and false count besides those that the question asks for, unless one of
-    the latter is a plain word with another meaning, as in a question whether a claim is wrong. A
-    letter or number counts if the question puts it before one of the words: "(A) true".
+    The plain words for true and false count besides the words that the question asks for, unless
+    one of the latter is a plain word with another meaning, as in a question whether a claim is
+    wrong. A letter or number counts if the question puts it before one of the words: "(A) true".
 
     Args:
         asked_for: judgments by the words that are asked for, lower case.
@@ -146,7 +146,7 @@ def _folded(word: str) -> str:
 
 
 def _weighed(answer: Completion, start: int, word: str, words: TruthWords) -> Label:
-    """Return the judgment of a word, weighted among those that the question offers."""
+    """Return the judgment of a word, weighted among the judgments that the question offers."""
     meanings = words.all
     if meanings[word] not in words.offered:
         return Label(meanings[word])

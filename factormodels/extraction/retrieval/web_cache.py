@@ -1,7 +1,7 @@
 """Cache of web searches and pages: each is requested once per run, or once ever with a disk cache.
 
-In the cache, each is an answer of a model called "web", whose text is the result in JSON. The key
-is that of such an answer, so that files of earlier versions can be replayed without requests.
+In the cache, each is an answer of a model called "web", whose text is the result in JSON. It has
+the key of such an answer, so that files of earlier versions can be replayed without requests.
 """
 
 from __future__ import annotations

@@ -82,9 +82,9 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     as annotations and leave the label None. The metadata hold, if present, `cat`, the atoms'
     wording before revision (`original`, by atom, if it differs), the contexts' summaries
     (`synthetic_summary`, by context), and the verdicts in the `results` of an output, in the form
-    of `factormodels.metadata.recorded_verdicts`. Atoms without a label have that of the results'
-    `references`. Other keys are ignored, but relations are refused: without them, the posterior of
-    every claim would be its prior.
+    of `factormodels.metadata.recorded_verdicts`. Atoms without a label take the label in the
+    results' `references`. Other keys are ignored, but relations are refused: without them, the
+    posterior of every claim would be its prior.
 
     Args:
         obj: the JSON value.

@@ -58,9 +58,9 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
 
     Atoms are the human atomic facts, named a1, a2, ... over the biography, each with the index of
     its sentence (from 1). The metadata hold `cat`, `annotated` (false if the whole record was left
-    out: no atoms) and, for an annotated record, the number of `sentences` and the indices of those
-    without human facts: `sentences_not_annotated`, and `sentences_not_relevant` for those that the
-    annotators marked as not about the topic.
+    out: no atoms) and, for an annotated record, the number of `sentences` and the indices of
+    sentences without human facts: `sentences_not_annotated`, and `sentences_not_relevant` if the
+    annotators marked them as not about the topic.
 
     Args:
         obj: the JSON value of the line.

@@ -190,8 +190,8 @@ def read_lines(source: Source, *, in_memory: bool = False) -> Iterator[str]:
 
     Args:
         source: the file; `-` is standard input.
-        in_memory: whether the results of all lines will be in memory together, so that the limit is
-            that of a file in memory.
+        in_memory: whether the results of all lines will be in memory together, so that the limit
+            for files in memory applies.
 
     Raises:
         InputError: as in `read_whole`, or if a line is too long or not UTF-8.

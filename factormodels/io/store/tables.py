@@ -147,7 +147,7 @@ class Store:
 
         Args:
             problem: what cannot be done.
-            advice: advice; by default that of the layout.
+            advice: advice; by default the advice of the layout.
         """
         return sound_database(
             self.path, problem, advice or self.layout.advice, of_the_disk=self.layout.of_the_disk
