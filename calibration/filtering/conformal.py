@@ -267,7 +267,7 @@ class HeldOut:
         faultless: share of held-out responses without a false claim among the kept ones.
         precision: mean precision of held-out responses, counted as 1 if no claim is kept.
         kept: share of the claims of held-out responses that are kept.
-        empty: share of held-out responses of which no claim is kept.
+        empty: share of held-out responses without a kept claim.
         n_splits: number of random halves.
     """
 
@@ -280,25 +280,25 @@ class HeldOut:
 
     @property
     def reached_nonempty(self) -> float:
-        """Share with the target precision among responses of which a claim is kept; nan if none.
+        """Share of the responses with a kept claim that have the target precision; nan if none.
 
-        An empty response counts as having every precision, so it is subtracted from both counts.
+        An empty response counts as having any precision, so it is subtracted from both counts.
         """
         return _without_empty(self.reached, self.empty)
 
     @property
     def faultless_nonempty(self) -> float:
-        """Share without a false claim among responses of which a claim is kept; nan if none."""
+        """Share of the responses with a kept claim that have no false one; nan if none."""
         return _without_empty(self.faultless, self.empty)
 
     @property
     def precision_nonempty(self) -> float:
-        """Mean precision of responses of which a claim is kept; nan if there are none."""
+        """Mean precision of the responses with a kept claim; nan if none."""
         return _without_empty(self.precision, self.empty)
 
 
 def _without_empty(mean: float, empty: float) -> float:
-    """Mean over the responses that are not empty, from that over all, where empty ones count 1."""
+    """Mean over nonempty responses, given the mean over all, in which empty ones count 1."""
     left = 1 - empty
     return math.nan if left < _SLACK else min(1.0, max(0.0, (mean - empty) / left))
 

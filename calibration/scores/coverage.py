@@ -13,7 +13,7 @@ SIMULATED_RESPONSES = (20, 50, 92)
 """Numbers of responses of the simulated data sets."""
 
 FEWEST_RESPONSES = SIMULATED_RESPONSES[0]
-"""With fewer responses the coverage of intervals was not simulated."""
+"""Smallest simulated number of responses; below it, the coverage of intervals is unknown."""
 
 MEASURED: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {

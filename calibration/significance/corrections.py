@@ -82,7 +82,7 @@ def least_corrected(least: float, n_tests: int, method: str = Correction.HOLM) -
         InputError: for an unknown method.
     """
     chosen = member_named(Correction, method, "correction")
-    # Under Benjamini and Hochberg, n_tests equal p-values stay as they are.
+    # Under Benjamini and Hochberg, n_tests equal p-values are unchanged.
     return min(1.0, least * (n_tests if chosen is Correction.HOLM else 1))
 
 
