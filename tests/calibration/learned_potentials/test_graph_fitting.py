@@ -142,7 +142,7 @@ def test_effects_that_labels_cannot_separate_are_named(caplog: pytest.LogCapture
     assert fitted.confounded == (("context_prior", "temperature"),)
     assert {value.status for value in fitted.table()} == {ValueStatus.CONFOUNDED}
     assert all(math.isnan(value.lower) for value in fitted.table())
-    assert "cannot tell context_prior and temperature apart" in caplog.text
+    assert "cannot distinguish context_prior and temperature" in caplog.text
 
 
 def test_a_parameter_that_no_label_bears_on_is_named(caplog: pytest.LogCaptureFixture) -> None:
