@@ -255,7 +255,7 @@ def test_bad_input_is_refused() -> None:
         (lambda: fit(graphs, penalty=0.0), "penalty is 0.0; give a standard deviation above 0"),
         (lambda: fit(graphs, max_iterations=0), "max_iterations is 0"),
         (lambda: fit(graphs, backend="magic"), "the backend 'magic' is unknown"),
-        (lambda: fit(graphs, Potentials(())), "make free"),
+        (lambda: fit(graphs, Potentials(())), "nothing that the potentials learn"),
         (lambda: Potentials(encoding="magic"), "the encoding 'magic' is unknown"),
         (lambda: Potentials(by="mood"), "use 'kind' or a function"),  # type: ignore[arg-type]
         (lambda: Potentials(("prior",)), "the parameter 'prior' is unknown"),
