@@ -110,8 +110,8 @@ def planned_error(
     If all claims are labeled, the result is the same for draws of claims and of responses.
 
     With m existing labels, the estimate is the mean of two batches weighted by their sizes m and n,
-    as in `batch_weights`. The first batch is assumed to be m units drawn in proportion to the square
-    root of `expected`; the second uses the labels of the first.
+    as in `batch_weights`. The first batch is assumed to be m units drawn in proportion to the
+    square root of `expected`; the second uses the labels of the first.
 
     Args:
         expected: expected squared residual of every unit, as returned by `spread`.
