@@ -19,14 +19,14 @@ CONTEXT_PRIOR = 0.99
 
 
 SAMPLE_PRIOR = 0.5
-"""Default prior of a sampled answer: nothing is known of the model that wrote it."""
+"""Default prior of a sampled answer, written by a model of unknown reliability."""
 
 
 class ContextKind(StrEnum):
     """The kind of a context."""
 
     PASSAGE = "passage"
-    """A passage of a source, which was retrieved."""
+    """A passage that was retrieved from a source."""
     SAMPLE = "sample"
     """Another answer of a language model to the question of the response."""
 

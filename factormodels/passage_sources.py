@@ -1,8 +1,8 @@
 """Sources of passages and their priors: less reliable sources have smaller priors.
 
 A passage's domain is the host of its address, without "www."; its source is the name that the
-record of the response states for it (`SOURCES_KEY`), or else its domain; its kind is "passage".
-Whatever identifies sources, that of a sampled answer is "sample".
+record of the response states for it (`SOURCES_KEY`), or else its domain; its kind is "passage". The
+source of a sampled answer is always "sample".
 
 Source: FactReasoner, section 3.1: the prior of a context is smaller the less reliable its source.
 """

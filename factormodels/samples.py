@@ -1,7 +1,7 @@
 """Sampled answers: other answers of a language model to the question of a response, as evidence.
 
-A sampled answer is a context of the kind "sample" that concerns every claim of its response: where
-a model knows something its answers agree, and what it invents it invents anew each time.
+A sampled answer is a context of the kind "sample" that concerns every claim of its response.
+Answers of a model agree on facts that it knows, and differ in details that it invents.
 
 Source: Manakul et al. 2023, "SelfCheckGPT", section 3.
 """
@@ -24,7 +24,7 @@ def sample_contexts(
     Args:
         texts: the answers.
         retrieved_for: ids of all atoms of the response.
-        taken: ids that other parts of the response have.
+        taken: ids of other parts of the response.
     """
     names = (name for number in count(1) if (name := f"s{number}") not in taken)
     claims = tuple(retrieved_for)
@@ -47,7 +47,7 @@ def is_sample(context: Context) -> bool:
 
 
 def with_samples(graph: FactGraph, texts: Iterable[str] = ()) -> FactGraph:
-    """Return the graph with further sampled answers; all of its samples concern all its claims.
+    """Return the graph with further sampled answers, all retrieved for all of its claims.
 
     Args:
         graph: a response.

@@ -109,7 +109,7 @@ Graphs record no retriever scores, and scores of different retrievers are not co
 
 SAMPLES: Mapping[str, str] = {
     "mean support of samples": "mean log odds that a sampled answer entails the claim; "
-    f"{_ABSENT:g} where there is none",
+    f"{_ABSENT:g} if there is none",
     "mean contradiction of samples": "mean of the logarithms of the probabilities that a sampled "
     "answer contradicts the claim",
     "samples": "number of sampled answers related to the claim",

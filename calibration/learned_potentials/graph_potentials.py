@@ -315,10 +315,10 @@ def source_class(by: PassageKey, named: Collection[str]) -> ContextClass:
 
 
 def kind_class(graph: FactGraph, relation: Relation) -> str:
-    """Return the kind of a relation after that of its context, such as "sample entailment".
+    """Return the kind of a relation, preceded by the kind of its context: "sample entailment".
 
-    With it as `Potentials.by`, relations of passages and of sampled answers have strengths of
-    their own. A relation between two claims is of its kind alone.
+    With this function as `Potentials.by`, relations of passages and of sampled answers have
+    separate strengths. For a relation between two claims, return its kind alone.
     """
     ends = {relation.source, relation.target}
     if not ends.isdisjoint(graph.sample_ids):

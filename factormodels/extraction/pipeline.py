@@ -168,11 +168,11 @@ def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> St
 
 
 def samples_stage(model: LanguageModel | None = None, wanted: int = 0) -> Stage:
-    """Return the stage that joins sampled answers to the claims, and asks for those that lack.
+    """Return the stage that relates sampled answers to the claims, and requests missing ones.
 
     Args:
-        model: the language model that answers again; None asks for none.
-        wanted: the number of sampled answers of each response.
+        model: the language model that answers again; None requests no answers.
+        wanted: number of sampled answers of each response.
     """
 
     def stage(graph: FactGraph) -> FactGraph:

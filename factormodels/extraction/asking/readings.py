@@ -58,7 +58,7 @@ def json_reading(
 
 
 def whole_text(answer: Completion, _prompt: PromptTemplate, _about: Any) -> str | Fault:
-    """Return the text of an answer, which may be anything but empty."""
+    """Return the text of an answer, which must not be empty."""
     return answer.text.strip() or Fault("it is empty")
 
 

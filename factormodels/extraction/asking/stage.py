@@ -53,7 +53,7 @@ class Extent:
         found_characters: characters of the results of a search, as SAFE shows them.
         question_characters: characters of the question.
         samples: number of sampled answers among the contexts.
-        unasked_samples: number of these that are yet to be asked for.
+        unasked_samples: number of these that have not been requested yet.
     """
 
     sentences: int = 0

@@ -43,8 +43,8 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
 
     FR1: every atom with the contexts retrieved for it, at most kn pairs for n atoms and k contexts
     each. FR2: every atom with every one of m contexts, nm pairs. FR3: also every two passages in
-    both orders, m(m - 1) more without sampled answers, which are not compared with contexts. A
-    premise is always a context, with its snippet and title.
+    both orders, m(m - 1) more; sampled answers are not compared with contexts. A premise is always
+    a context, with its snippet and title.
 
     Args:
         graph: atoms and contexts, equal contexts merged.

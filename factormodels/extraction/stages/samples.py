@@ -1,4 +1,4 @@
-"""The stage of sampled answers: a language model answers the question of a response again."""
+"""The stage in which a language model answers the question of a response again."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ NO_QUESTION = "the response has no question to ask again"
 
 
 def samples_to_ask(graph: FactGraph, wanted: int) -> int:
-    """Return how many sampled answers a response lacks; 0 if it has no question."""
+    """Return the number of sampled answers that a response lacks; 0 if it has no question."""
     return max(0, wanted - len(graph.sample_ids)) if graph.query.strip() else 0
 
 
 @dataclass(frozen=True, slots=True)
 class SampledAnswers:
-    """Sampled answers that were asked for.
+    """Requested sampled answers.
 
     Attributes:
         texts: the answers.
-        calls: number of answers asked for.
-        failures: (number of the answer, reason) of those that are missing.
+        calls: number of requested answers.
+        failures: (number of the answer, reason) of missing answers.
     """
 
     texts: tuple[str, ...]
@@ -34,14 +34,14 @@ class SampledAnswers:
 
 
 def ask_samples(graph: FactGraph, model: LanguageModel, wanted: int) -> SampledAnswers:
-    """Return the sampled answers that a response lacks.
+    """Request the sampled answers that a response lacks.
 
-    Each is the model's answer to the question alone, at temperature 1 with a seed of its own.
+    Each is the model's answer to the question alone, at temperature 1 with a separate seed.
 
     Args:
         graph: a response.
         model: the language model.
-        wanted: the number of sampled answers, with those that the response has.
+        wanted: number of sampled answers, including existing ones.
     """
     lacking = range(len(graph.sample_ids), wanted)
     if not graph.query.strip():

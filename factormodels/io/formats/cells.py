@@ -36,7 +36,7 @@ def listed_texts(value: object, where: str) -> list[str]:
     """Return the texts of the list in a cell.
 
     Raises:
-        InputError: if the cell holds no list, or an entry is no text; the message names its place.
+        InputError: if the cell is not a list, or an entry is not text; the message names its place.
     """
     return [
         as_text(entry, f"{where}[{number}]")

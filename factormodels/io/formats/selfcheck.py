@@ -55,7 +55,7 @@ class SelfcheckPassage(ToolRecord):
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
-    """Return whether a record has sentences with annotations, and answers or the owner's names."""
+    """Return whether a record has sentences with annotations, and answers or the owner's keys."""
     published = {"main_sentences", "annotation", "responses"} <= record.keys()
     return published or {"gpt3_sentences", "annotation"} <= record.keys()
 

@@ -6,10 +6,9 @@ uqlm/scorers/long_form/longtext.py, graph.py and claimqa.py. `UQResult.to_dict` 
 the lists `prompts`, `responses` and `claims_data`, and `to_df` a row per response. `claims_data`
 has a list per response of objects with `claim` or `sentence`, `removed`, and a number under the
 name of each scorer; those of graph scorers state in `original_response` whether the response makes
-the claim. `sampled_responses` has a list per response of further answers to its prompt, which are
-contexts of the kind "sample"; scorers of whole responses write it without `claims_data`, and each
-of their scores is a number per response, which is not read. A row of such a result is of the format
-`responses`.
+the claim. `sampled_responses` has a list per response of further answers to its prompt, which
+become contexts of the kind "sample". Scorers of whole responses write it without `claims_data`,
+with a score per response that is not read; a row of such a result has the format `responses`.
 
 A score is a confidence from 0 to 1, read as P(true). If any number of a scorer in the file is
 outside this range, all numbers of the scorer are skipped.
