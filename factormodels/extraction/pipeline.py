@@ -257,8 +257,8 @@ def _with_atoms(graph: FactGraph, atoms: tuple[Atom, ...], facts: dict[str, Any]
     metadata = {**graph.metadata, ATOMS_KEY: facts}
     for key in (DUPLICATES_KEY, ASSESSORS_KEY):
         metadata.pop(key, None)  # of the replaced atoms
-    # Passages belong to the former claims or, without any, to the response as a whole, as samples
-    # always do.
+    # Passages belong to the former claims. Without claims, they belong to the response as a whole,
+    # and samples always do.
     contexts = tuple(
         replace(context, retrieved_for=())
         for context in graph.contexts
