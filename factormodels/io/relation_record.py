@@ -31,6 +31,7 @@ from factormodels.io.json import decode_lines, text_of
 from factormodels.io.learned_files import Fields
 from factormodels.io.source.files import read_text
 from factormodels.io.source.places import location
+from factormodels.metadata.prompt_identity import PromptIdentity
 
 FORMAT = "factormodels/relation-record"
 VERSION = 1
@@ -40,21 +41,6 @@ ORDERS = ("responses", "pairs")
 
 _ADVICE = "use a recorded file without changes"
 _DIGITS = 5
-
-
-@dataclass(frozen=True)
-class RecordedPrompt:
-    """A prompt that was asked.
-
-    Attributes:
-        name: file name of the template, without suffix.
-        version: the version that the template declares.
-        digest: SHA-256 of the template, in hexadecimal.
-    """
-
-    name: str
-    version: int
-    digest: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +68,7 @@ class RecordOrigin:
     file_sha256: str = ""
     quantization: str = ""
     server: str = ""
-    prompts: tuple[RecordedPrompt, ...] = ()
+    prompts: tuple[PromptIdentity, ...] = ()
     method: str = "logprobs"
     alternatives: int = 0
     order: str = ORDERS[0]
@@ -215,7 +201,7 @@ def _origin(fields: Fields) -> RecordOrigin:
         alternatives=fields.whole("alternatives"),
         seed=fields.whole("seed"),
         prompts=tuple(
-            RecordedPrompt(prompt.text("name"), prompt.whole("version"), prompt.text("digest"))
+            PromptIdentity(prompt.text("name"), prompt.whole("version"), prompt.text("digest"))
             for prompt in prompts
         ),
     )

@@ -70,7 +70,6 @@ from factormodels.io.networks.uai import parse_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from factormodels.io.relation_record import (
     RecordedAnswer,
-    RecordedPrompt,
     RecordOrigin,
     read_relation_record,
     record_text,
@@ -79,6 +78,7 @@ from factormodels.io.source.files import read_text
 from factormodels.io.store.results import STORE, open_store
 from factormodels.io.tables.data_table import read_table
 from factormodels.io.yaml import parse_yaml
+from factormodels.metadata.prompt_identity import PromptIdentity
 from factormodels.selection.bleached import read_templates
 from tests.commands import called
 from tests.factormodels.extraction.models import AnsweringModel
@@ -188,7 +188,7 @@ _OVERRIDES = (
     *(b"significance.resamples=100", b"variants=[given, FR1]", b"outputs=[]", b"study=name"),
 )
 _RELATION_RECORD = record_text(
-    RecordOrigin("factcheck-bench", "m", 2, prompts=(RecordedPrompt("relation", 2, "ab"),)),
+    RecordOrigin("factcheck-bench", "m", 2, prompts=(PromptIdentity("relation", 2, "ab"),)),
     (
         RecordedAnswer("r1", "c1", "a1", "relation", (-0.5, -1.5, -2.0), "", (40, 20, 2), 0.5),
         RecordedAnswer("r1", "c2", "a1", "relation", None, "it says nothing"),

@@ -41,7 +41,6 @@ from factormodels.io.formats.factscore_passages import with_passages
 from factormodels.io.relation_record import (
     ORDERS,
     RecordedAnswer,
-    RecordedPrompt,
     RecordOrigin,
     record_text,
 )
@@ -166,7 +165,7 @@ def _record(given: argparse.Namespace, pairs: list[PairOfResponse]) -> int:
         content_hash(model_file(given.model, MODEL_ENVIRONMENT)),
         QUANTIZATION.get(given.model, ""),
         _server_version(given.server),
-        tuple(RecordedPrompt(each.name, each.version, each.digest) for each in prompts),
+        prompts,
         alternatives=ALTERNATIVES,
         order=given.order,
         seed=given.seed,

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+from factormodels.metadata.prompt_identity import PromptIdentity
+
 Role = Literal["system", "user", "assistant"]
 
 
@@ -20,21 +22,6 @@ class Message:
 
     role: Role
     content: str
-
-
-@dataclass(frozen=True, slots=True)
-class PromptIdentity:
-    """Identity of a prompt template in manifests and cache keys.
-
-    Attributes:
-        name: file name of the template, without suffix.
-        version: the version that the template declares.
-        digest: SHA-256 of the template, in hexadecimal.
-    """
-
-    name: str
-    version: int
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.extraction.language_model import Completion, Failure, Request, Token, Usage
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.fact_graph import FactGraph
-from factormodels.io.relation_record import RecordedPrompt, RecordOrigin, read_relation_record
+from factormodels.io.relation_record import RecordOrigin, read_relation_record
+from factormodels.metadata.prompt_identity import PromptIdentity
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.refusals import refused
 
@@ -41,7 +42,7 @@ ORIGIN = RecordOrigin(
     "factcheck-bench",
     "tiny",
     len(PAIRS),
-    prompts=(RecordedPrompt("relation", 2, "d"), RecordedPrompt("relation_question", 1, "e")),
+    prompts=(PromptIdentity("relation", 2, "d"), PromptIdentity("relation_question", 1, "e")),
     seed=1,
 )
 

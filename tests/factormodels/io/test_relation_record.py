@@ -13,13 +13,13 @@ import pytest
 from factormodels import datasets
 from factormodels.io.relation_record import (
     RecordedAnswer,
-    RecordedPrompt,
     RecordOrigin,
     RelationRecord,
     parse_relation_record,
     read_relation_record,
     record_text,
 )
+from factormodels.metadata.prompt_identity import PromptIdentity
 from tests.refusals import refused
 
 ORIGIN = RecordOrigin(
@@ -29,7 +29,7 @@ ORIGIN = RecordOrigin(
     "ab" * 32,
     "Q4_1",
     "llama.cpp 1",
-    (RecordedPrompt("relation", 2, "cd"), RecordedPrompt("relation_bare", 1, "ef")),
+    (PromptIdentity("relation", 2, "cd"), PromptIdentity("relation_bare", 1, "ef")),
     alternatives=20,
     order="pairs",
     seed=4,

@@ -13,10 +13,10 @@ from factormodels import datasets
 from factormodels.claims import RelationKind
 from factormodels.io.relation_record import (
     RecordedAnswer,
-    RecordedPrompt,
     RecordOrigin,
     record_text,
 )
+from factormodels.metadata.prompt_identity import PromptIdentity
 from notebooks.questions.relation_prompts import relation_prompts
 from notebooks.questions.small_local_model import BENCH, BIOGRAPHIES, SHARES, small_local_model
 from tests.refusals import refused
@@ -66,7 +66,7 @@ def simulated(
         for key, column in relations.items():
             logits = BIAS + generator.normal(0, 0.5, 3) + strength * np.eye(3)[column]
             answers.append(answer_of(key, prompt, logits))
-    prompts = tuple(RecordedPrompt(prompt, 1, "0") for prompt in knows)
+    prompts = tuple(PromptIdentity(prompt, 1, "0") for prompt in knows)
     origin = RecordOrigin(dataset, "simulated", len(relations), prompts=prompts)
     path.write_text(record_text(origin, answers), encoding="utf-8")
     return str(path)
