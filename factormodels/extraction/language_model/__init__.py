@@ -6,7 +6,6 @@ from factormodels.extraction.language_model.interface import (
     Failure,
     LanguageModel,
     Message,
-    PromptIdentity,
     Request,
     Role,
     Token,
@@ -15,6 +14,7 @@ from factormodels.extraction.language_model.interface import (
     gives_log_probabilities,
     lacking_parameters,
 )
+from factormodels.metadata.prompt_identity import PromptIdentity
 
 __all__ = [
     "LOG_PROBABILITIES",

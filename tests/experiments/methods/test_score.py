@@ -390,5 +390,5 @@ def test_a_result_is_saved_with_the_names_and_columns_of_the_reader(
 def test_an_object_in_place_of_a_file_is_named_by_its_type() -> None:
     result = score(drawn(), by="model", scores="brier", resamples=20)
     with pytest.raises(InputError) as refusal:
-        score("demonstration", beside=[result])
+        score("demonstration", beside=[result])  # type: ignore[list-item]
     assert str(refusal.value).startswith("`beside` (Findings object): give a path of a file")
