@@ -196,7 +196,7 @@ def test_by_group_the_promise_keeps_what_one_threshold_drops() -> None:
     )
     assert groups["other"]["threshold"] == alone.threshold
     assert groups["other"]["kept"] == alone.keep(new.loc[new["kind"] == "other", "p"]).sum()
-    # The number that docs/how-to/keeping.md shows.
+    # The number that docs/explanation/kept-claims.md shows.
     assert groups["other"]["kept"] == 2_541
     assert [groups["saturated"][key] for key in ("kept", "claims", "empty")] == [0, 960, 120]
     assert any("in each group, with probability 0.9" in each for each in findings.sentences)
