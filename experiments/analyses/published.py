@@ -110,7 +110,7 @@ _FACTREASONER = (
 
 
 def factreasoner_tables(means: pd.DataFrame, variants: Collection[str]) -> Table:
-    """FactReasoner's tables 3 and 6 to 19 of the datasets of a study, beside what it gives.
+    """FactReasoner's tables 3 and 6 to 19 for the datasets of a study, beside its results.
 
     A printed row is compared with the cell of the same dataset, relation model and variant. The
     embedded biographies have other passages and another relation model than the paper's.

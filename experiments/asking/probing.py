@@ -1,4 +1,4 @@
-"""The probe of a session: what a model is worth before its answers are relied on, in numbers."""
+"""The probe of a session: a model's accuracy on known questions before its answers are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corrections of a relation model's label bias: where they come from, and what they change.
+"""Corrections of a relation model's label bias: their source and their effect.
 
 `calibration.label_bias` computes the corrections; this module applies them to relation models.
 """

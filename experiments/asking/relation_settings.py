@@ -27,7 +27,7 @@ RelationPrompt = Annotated[
     ),
     Option("NAME"),
 ]
-"""Prompt that asks for a relation, with what it means."""
+"""Prompt that asks for a relation, with its description."""
 
 
 class RelationMethodSettings(Settings):

@@ -84,7 +84,7 @@ DocumentSource = Annotated[
         ".html, .pdf, .jsonl or a Chroma database (chroma.sqlite3)."
     ),
 ]
-"""Documents to search, as `as_documents` takes them, with what they may be."""
+"""Documents to search, in any form of `as_documents`, with their description."""
 
 
 class EvidenceSettings(Settings):

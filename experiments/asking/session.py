@@ -37,7 +37,7 @@ class NamedModel:
     lacking: frozenset[str] = frozenset()
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """A failure, whatever is asked: a dry run sends nothing."""
+        """Return a failure for every question: a dry run sends nothing."""
         return Failure(f"stage {request.stage!r} asked in a dry run")
 
 
@@ -151,7 +151,7 @@ def _model(
 def answering(
     model: Any, settings: AnswerSettings, ledger: Ledger, budget: Budget | None = None
 ) -> LanguageModel:
-    """A model behind the cache if it is given by its name or by settings of litellm, else as it is.
+    """A model behind the cache if given by name or settings of litellm, else the given object.
 
     Its answers are counted. Errors are those of `language_model`.
 

@@ -145,7 +145,7 @@ def say(text: str) -> None:
 
 
 def write_json(text: str) -> None:
-    """Write JSON text to standard output; what would steer a terminal is escaped as JSON has it."""
+    """Write JSON text to standard output, with control characters of terminals escaped."""
     sys.stdout.write(printable_json(text))
 
 

@@ -25,7 +25,7 @@ _EXAMPLES = 3
 """Examples of the short help."""
 
 _WIDEST_NAME = 24
-"""Characters of an option with its value, beside which its meaning stands."""
+"""Width of an option with its value, in characters, before its meaning."""
 
 _SECTION = re.compile(r"^(Args|Raises|Returns|Examples)::?\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
 _OF_PYTHON = re.compile(r"\s*\bIn Python\b.*?\.(?=\s+[A-Z(]|\s*$)", re.DOTALL)

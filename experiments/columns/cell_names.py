@@ -16,7 +16,7 @@ CELL = (
     *("dataset", "variant", "relation_model", "encoding", "prior", "strength"),
     *("backend_label", "seed"),
 )
-"""Columns that tell the cells of a study apart."""
+"""Columns that identify the cells of a study."""
 
 
 def shown(value: str) -> str:

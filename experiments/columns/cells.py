@@ -51,7 +51,7 @@ def number_cell(value: Any, where: str, option: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LabelColumn:
-    """The labels of a table, in whatever words it has them.
+    """The labels of a table, in any words for true and false.
 
     Attributes:
         name: the column; None: there is none, and no row has a label.

@@ -25,7 +25,7 @@ _SHORTEST_TEXT = 6
 def likely_column(
     role: Role, names: Iterable[str], rows: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """First column whose cells can have a role; None if none can, or nothing tells of the role.
+    """First column whose cells can have a role; None if there is none, or the role has no test.
 
     Args:
         role: what the column holds.

@@ -136,7 +136,7 @@ class ClaimFrame:
         return {str(name): part for name, part in named.groupby("data", sort=False)}
 
     def _is_data(self, index: int) -> bool:
-        """Return whether a column of `by` tells data apart: by its name, or by its responses."""
+        """Return whether a column of `by` names data, by its name or its division of responses."""
         if _is_known_data(self.by[index]):
             return True
         values = self.frame.assign(part=[key[index] for key in self.frame["by"]])

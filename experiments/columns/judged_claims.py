@@ -71,7 +71,7 @@ _SETTINGS: Mapping[str, Setting] = {
 }
 
 _PLACED = {"response", "claim", "sentence", "sentences", "label", "judgements"}
-"""Keys of a record of a claim of which no model says anything."""
+"""Keys of a record of a claim without a judgment of a model."""
 
 _LABELED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
 """Formats of responses whose claims have labels and nothing that a model says of them."""
@@ -237,7 +237,7 @@ def _refuse_taught(
 
 
 def placed_claims(claims: LabeledClaims) -> JudgedTable:
-    """Labeled claims by where they stand, of which no model says anything."""
+    """Labeled claims by position, without judgments of a model."""
     records = claims.records
     sentence = (
         f"{counted(len(records), 'labeled claim')} in "
@@ -459,7 +459,7 @@ def _gathered(
     default_setting: Setting,
     shares: Mapping[str, ShareColumn],
 ) -> tuple[dict[tuple[str, str], tuple[JudgedClaim, ...]], int]:
-    """The claims of rows, in which a claim may stand more than once, by (model, condition).
+    """The claims of rows by (model, condition); a claim may have more than one row.
 
     Args:
         table: the table.
@@ -534,7 +534,7 @@ def _setting(table: FlatTable, index: int, column: str | None, default: Setting)
 
 
 def _default_setting(table: FlatTable, answer_sources: Sequence[_Source], kind: str) -> Setting:
-    """Setting of judgments of which it is not said: the third if there are three of them."""
+    """Setting of judgments that state none: the third if there are three of them."""
     three = any(
         ModelJudgement.NEITHER
         in _answers(row.get(answer.column), table.locate(index, answer.column))

@@ -10,7 +10,7 @@ from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, 
 
 @dataclass
 class JudgedClaim:
-    """A claim with what the model says of it, gathered from one row or several.
+    """A claim with the model's judgments of it, from one row or several.
 
     Attributes:
         response: id of its response.

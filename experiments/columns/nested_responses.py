@@ -13,7 +13,7 @@ from factormodels.io.claim_rows import cell_name
 from factormodels.words import folded
 
 ID_OF_A_RESPONSE = ("response", "response id")
-"""Names that leave no doubt that a column tells which claims are of one response."""
+"""Names of columns that certainly identify the response of a claim."""
 
 
 def with_responses(table: FlatTable, *, repeated: bool) -> FlatTable:

@@ -1,4 +1,4 @@
-"""The labeled claims of responses by where they stand, from fact graphs or records."""
+"""The labeled claims of responses by position, from fact graphs or records."""
 
 from __future__ import annotations
 

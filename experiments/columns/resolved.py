@@ -209,7 +209,7 @@ _JOINED = re.compile(r" (?:x|y|\d+)$")
 
 
 def mark_columns(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Columns that tell from which labels probabilities were learned.
+    """Columns that state from which labels probabilities were learned.
 
     A column is known by its name or, since tables are renamed and joined, by its first value.
 

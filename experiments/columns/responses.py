@@ -325,7 +325,7 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
 
 
 def _is_published(row: Mapping[str, Any]) -> bool:
-    """Tell whether a row is of a format whose reader takes more than texts from it."""
+    """Return whether a row has a format whose reader takes more than texts from it."""
     known = format_of(row)
     return known is not None and known.holds == "responses" and known.name not in _PLAIN_FORMATS
 

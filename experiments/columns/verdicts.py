@@ -172,5 +172,5 @@ def label_of(atom: Atom) -> bool | str | None:
 
 
 def mark_column(model: str) -> str:
-    """Name of the column that tells from which labels a model's probabilities were learned."""
+    """Name of the column that states from which labels a model's probabilities were learned."""
     return f"{model}_{LEARNED_FROM}"

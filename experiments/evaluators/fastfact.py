@@ -102,7 +102,7 @@ VERDICTS = ASSESSORS["fastfact"]
 """Judge of a claim by the pieces found for it."""
 
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
-"""Names of the retrievers that find the pages of which the best pieces are read."""
+"""Names of the retrievers that find pages, whose best pieces are read."""
 
 DEFAULT_K_PRIME = "k_prime"
 """The column that is looked for where none is named."""

@@ -34,7 +34,7 @@ Range = tuple[float, float]
 ANYTHING: Range = (0.0, 1.0)
 
 RANGED = ("precision", "recall_at_k", "f1_at_k", "entropy")
-"""The measures of which a range is known: they follow from the range of every posterior."""
+"""The measures with a known range, which follows from the range of every posterior."""
 
 _ANSWERS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 _BETWEEN_CONTEXTS = (*_ANSWERS, RelationKind.EQUIVALENCE)

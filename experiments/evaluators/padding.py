@@ -96,7 +96,7 @@ def repetitive(graph: FactGraph, n: int) -> Padded:
 
 
 def uninformative(graph: FactGraph, n: int) -> Padded:
-    """The response with n sentences appended that hold of nearly everything of its domain.
+    """The response with n appended sentences that are true of nearly everything in its domain.
 
     Each has a passage that says so. Templates recur once all are used.
     """

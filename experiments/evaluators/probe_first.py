@@ -127,7 +127,7 @@ def first_probe(
 
 
 def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
-    """Findings with what the probe found: first among their sentences, its table before the costs.
+    """Findings with the probe's: its sentences first, its table before the costs.
 
     Beside an evaluation the row of a probe says enough; `factormodels probe` shows the others.
     """

@@ -47,7 +47,7 @@ class LabeledPair:
 
 @dataclass(frozen=True, eq=False)
 class RelationForecasts:
-    """A relation model's probabilities, with what is known; n pairs were answered.
+    """A relation model's probabilities with the labels of people; n pairs were answered.
 
     Attributes:
         p: (n,) probability that a relation holds, or that a hypothesis is true.

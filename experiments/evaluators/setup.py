@@ -355,7 +355,7 @@ def make_plan(
 
 
 def with_correction(plan: AssessmentPlan, correction: RelationCorrection | None) -> AssessmentPlan:
-    """The plan with the label bias of its relations corrected; as it is without a correction.
+    """The plan with the label bias of its relations corrected; unchanged without a correction.
 
     That of the run's own mean is known when all is answered: `corrected_batch` makes it.
     """

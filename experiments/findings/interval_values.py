@@ -128,7 +128,7 @@ def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
 
 
 def tiny(value: float, sign: str = "") -> str:
-    """A number of any size with two digits; what is rounding as 0.
+    """A number of any size with two digits; rounding errors as 0.
 
     Args:
         value: the number.

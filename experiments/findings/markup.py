@@ -157,7 +157,7 @@ def latex_comments(texts: Iterable[str]) -> Latex:
 
 
 def escape_latex(text: str) -> Latex:
-    """Text as LaTeX prints it, whatever it holds: no sign of it is a command or ends a paragraph.
+    """Text as LaTeX prints it: no character of it is a command or ends a paragraph.
 
     pdfTeX knows few letters and signs beyond those of Latin scripts: of others it shows the
     numbers, and engines that take every letter show themselves.

@@ -136,7 +136,7 @@ def page(
     shown: Mapping[str, Any],
     listed: ListedResponses | None = None,
 ) -> bytes:
-    """A page as UTF-8: a template, filled with what it shows.
+    """A page as UTF-8: a filled template.
 
     Args:
         templates: the templates.

@@ -219,7 +219,7 @@ class ListedResponses:
         )
 
     def as_json(self) -> str:
-        """The list as JSON that may stand within an element `script`.
+        """The list as JSON that is safe within an element `script`.
 
         A passage that several responses share stands once.
         """
@@ -257,7 +257,7 @@ PLAIN = 20
 
 
 def _doubt(response: ListedResponse) -> float:
-    """The share of claims that is expected to be false; one of which nothing is known is a half."""
+    """The expected share of false claims; an unknown claim counts one half."""
     first = [claim.p[0] if claim.p else None for claim in response.claims]
     return sum(0.5 if p is None else 1 - p for p in first) / max(len(first), 1)
 

@@ -334,7 +334,7 @@ def is_right(column: Column) -> bool:
 
 
 def markdown(table: Table, comments: Sequence[str] = ()) -> str:
-    """A table as Markdown; `comments` stand at its head, out of a reader's sight."""
+    """A table as Markdown, with hidden `comments` at its head."""
     # Two hyphens would end the comment.
     head = re.sub("-(?=-)", "- ", printable("; ".join(comments)))
     parts = [f"<!-- {head} -->\n"] if comments else []

@@ -1,4 +1,4 @@
-"""Findings on a terminal: tables whose columns stand side by side as far as they fit, sentences."""
+"""Findings on a terminal: sentences, and tables with as many columns side by side as fit."""
 
 from __future__ import annotations
 

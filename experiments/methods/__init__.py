@@ -1,1 +1,1 @@
-"""Each paper's method on a user's data: a function returns what the command of its name prints."""
+"""Methods of the papers on a user's data: a function for each command."""

@@ -377,7 +377,7 @@ def _as_objects(table: Table) -> pd.DataFrame:
 
 
 def _keys(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """The first columns of texts that tell rows apart in both tables; all of them if none do."""
+    """The first columns of texts that identify the rows of both tables; all of them if none do."""
     chosen: list[str] = []
     frames = [frame for frame in (first, second) if len(frame)]
     for name in frames[0].columns.tolist() if frames else ():
@@ -575,7 +575,7 @@ class _Scoring:
 
 
 def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str, tuple[Any, Any]]:
-    """The columns of which one value is gone and one is new, with these two."""
+    """The columns in which one value was replaced by another, with both values."""
     result = {}
     for name in CELL:
         values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
@@ -758,7 +758,7 @@ def grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...
 
 
 def _listed(values: Sequence[Any]) -> Any:
-    """A single value as it is, several in braces, of many the first."""
+    """A single value, several values in braces, or the first of many."""
     if len(values) == 1:
         return values[0]
     more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""

@@ -110,10 +110,10 @@ _LEVEL_UNSEEN = (
 """Caution about the ECE of a judge that the same labels taught."""
 
 _NOT_ALIKE = 0.01
-"""Labeled responses that differ from all with a smaller p-value are said to."""
+"""p-value below which the command says that labeled responses differ from all."""
 
 _PLANNED = (10, 20, 40, 80, 160, 320, 640)
-"""Numbers of units of which a plan tells what their labels would give."""
+"""Numbers of units that a plan compares."""
 
 
 class EstimateSettings(
@@ -349,7 +349,7 @@ def estimates_by_judges(
 
 
 def _tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row per model and quantity: what the labels and probabilities say, and labels alone."""
+    """A row per model and quantity: the estimate, and the value by labels alone."""
     frame = data_frame(rows)[[*_TIDY]]
     return frame.rename(columns=_TIDY)
 

@@ -50,7 +50,7 @@ _STATES_IN_COLUMNS = 6
 _SEARCH_SECONDS = 60.0
 
 _FEW = 16
-"""Models of which all are read before the first is answered: they may need nothing loaded."""
+"""Number of models that are read before the first is answered: they may need nothing loaded."""
 
 
 class InferSettings(ModelSettings, AlgorithmSettings):
@@ -243,7 +243,7 @@ def _algorithm(settings: InferSettings) -> Backend:
 
 
 def _posteriors(models: Iterable[LoadedModel], algorithm: Backend) -> Iterator[Answer]:
-    """Yield models with their posteriors, of which a part at a time is worked on.
+    """Yield models with their posteriors, computed a part at a time.
 
     Raises:
         InferenceError: for the first that has none, with the id of its response.
@@ -386,7 +386,7 @@ def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iter
 
 
 def _models(answers: Sequence[Answer]) -> Table:
-    """A row per model: log Z or the log potential, and what the algorithm tells."""
+    """A row per model: log Z or the log potential, and the algorithm's statistics."""
     from factormodels.io.json import jsonable
     from inference.posterior import Posterior
 

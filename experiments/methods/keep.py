@@ -354,7 +354,7 @@ def _claims(fresh: ScoredTable, scores: Any, kept: Any, unsupported: Any) -> pd.
 
 
 def _groups_table(calibrator: Calibrator, claims: pd.DataFrame | None = None) -> Table:
-    """A row for each group: its threshold, its trial, and what is kept of new responses."""
+    """A row for each group: its threshold, its trial, and the kept claims of new responses."""
     names = {group: group_name(group) for group in calibrator.groups}
     rows: list[dict[str, Any]] = []
     for group, calibrated in calibrator.groups.items():

@@ -79,7 +79,7 @@ class FactCoverage:
 
     @property
     def known(self) -> list[Fact]:
-        """The facts of which is known what the response makes of them."""
+        """The facts with a known relation of the response to them."""
         return [fact for fact in self.facts if fact.covered is not None]
 
     def share(self, name: str) -> float:

@@ -226,7 +226,7 @@ def _names(
 
 
 def shortest_names(files: Sequence[Path]) -> list[str]:
-    """Names of files: the first of stem, name, folders and path that tells each from the others."""
+    """Names of files: the first of stem, name, folders and path that distinguishes all files."""
     choices = [
         [
             *(file.stem, file.name),
@@ -592,7 +592,7 @@ _OF_A_MODEL = ("model", "n_claims", "n_responses")
 
 
 def _beside(rows: Sequence[Mapping[str, Any]], scores: Iterable[str], kept: str) -> tuple[str, ...]:
-    """Columns of wide rows that are no scores, and not what the rows are of."""
+    """Columns of wide rows that are neither scores nor names of the row."""
     numbers = {*_OF_A_MODEL, kept, *scores}
     return tuple(name for name in rows[0] if name not in numbers)
 

@@ -1,4 +1,4 @@
-"""Responses with labeled claims, of which their model is asked: from generations to sigma."""
+"""Judgments that a model is asked for about its own labeled claims, from generations to sigma."""
 
 from __future__ import annotations
 

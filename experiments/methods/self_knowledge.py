@@ -1,4 +1,4 @@
-"""Self-Known, Self-Unknown and sigma of judged claims, with what the paper concludes from them.
+"""Self-Known, Self-Unknown and sigma of judged claims, with the paper's conclusions.
 
 Every quantity by setting and position, and overall, is a row of one long frame, the table
 `quantities`; the tables that are printed are views of it.

@@ -57,7 +57,7 @@ class Clocking(NamedTuple):
 
 
 class NetworkTask(NamedTuple):
-    """A network and what is measured on it, each under a label."""
+    """A network and its measurements, each under a label."""
 
     loaded: Loaded
     """Its graphs, and the answers in files."""

@@ -59,6 +59,6 @@ def _return_free_memory() -> None:
 
 
 def _resident(name: str) -> float:
-    """Bytes of resident memory: `VmRSS` now, `VmHWM` at the peak; nan if it is not told."""
+    """Bytes of resident memory: `VmRSS` now, `VmHWM` at the peak; nan if unknown."""
     match = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
     return math.nan if match is None else 1024.0 * int(match[1])

@@ -1,4 +1,4 @@
-"""A local page on which one changes a graph and sees what follows."""
+"""A local page on which a user changes a graph and sees the posteriors change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `factormodels explore`: sliders and switches on the left, what follows on the right.
+"""The page of `factormodels explore`: sliders and switches on the left, results on the right.
 
 Served by NiceGUI on the loopback interface alone, at an address that holds a token.
 """
@@ -470,7 +470,7 @@ def _columns(graph: FactGraph) -> list[dict[str, str]]:
 
 
 def _named(name: str, text: str) -> str:
-    """A claim or passage on one line: its id, and what it says where that is known."""
+    """A claim or passage on one line: its id, and its text where known."""
     return f"{name}: {text}" if text else name
 
 

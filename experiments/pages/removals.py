@@ -123,7 +123,7 @@ def _seen(
     related: Related,
     fits: Mapping[Key, CrossFittedPriors],
 ) -> tuple[ViewRemovals, FactGraph | None]:
-    """A view as it was found, and as inference saw it: with what was learned; None: unknown.
+    """A view as given, and as inference used it, with learned parameters; None if unknown.
 
     An unknown value is never replaced by the data's.
     """

@@ -51,7 +51,7 @@ class Option:
 
 
 USUAL = Option(usual=True)
-"""Mark of an option that `--help` shows, beside what the type of the field says of it."""
+"""Mark of an option that `--help` shows, with details beyond the type of the field."""
 
 
 class Settings(BaseModel):
@@ -284,7 +284,7 @@ def command_name(function: Callable[..., Any]) -> str:
 
 
 def files_read(settings: Settings, arguments: Sequence[Any]) -> tuple[Path, ...]:
-    """Files among arguments and settings, less what the command writes."""
+    """Files among arguments and settings, without files that the command writes."""
     kind = type(settings)
     values = [*arguments]
     for name in kind.model_fields:

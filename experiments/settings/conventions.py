@@ -1,4 +1,4 @@
-"""Conventions of papers and tools as options: one name for all of them, or each by itself."""
+"""Conventions of papers and tools as options: all of a paper by one name, or each alone."""
 
 from __future__ import annotations
 

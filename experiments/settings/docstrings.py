@@ -33,7 +33,7 @@ def with_keywords(function: Callable[..., Any]) -> str:
 
 
 def _described(kind: type[Settings]) -> Iterator[str]:
-    """Yield the lines of each field: its name, what it means, choices and default."""
+    """Yield the lines of each field: its name, meaning, choices and default."""
     for name, meaning in meanings_of(kind).items():
         info = kind.model_fields[name]
         words = f"{name}: {as_arguments(' '.join(meaning.split()))}"

@@ -76,17 +76,17 @@ Language = Annotated[
     ),
     Option("CODE"),
 ]
-"""Language of responses and claims, with what it means."""
+"""Language of responses and claims, with its description."""
 
 Encoding = Annotated[EncodingName, Field(description="Encoding of relations as tables.")]
-"""Name of an encoding, with what it means."""
+"""Name of an encoding, with its description."""
 
 Least = Annotated[
     float,
     Field(ge=0, le=1, description="Smallest probability at which a relation counts."),
     Option("P"),
 ]
-"""Least probability of a relation, with what it means."""
+"""Least probability of a relation, with its description."""
 
 
 Openness = Annotated[
@@ -99,7 +99,7 @@ Openness = Annotated[
     ),
     Option("WIDTH"),
 ]
-"""Widest interval of a relation's probability from log-probabilities, with what it means."""
+"""Widest interval of a relation's probability from log-probabilities, with its description."""
 
 
 class DrawnSettings(Settings):

@@ -13,7 +13,7 @@ Weights = Annotated[
     Literal["informativeness", "uniform"],
     Field(description="Weight of a claim: its information, or equal for all."),
 ]
-"""Name of a way to weigh claims, with what it means."""
+"""Name of a way to weigh claims, with its description."""
 
 
 class SelectionRule(Settings):

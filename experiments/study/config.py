@@ -97,7 +97,7 @@ def known(names: Callable[[], Iterable[str]], what: str) -> Known:
 
 
 def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values, of which none may be listed twice.
+    """The values, none of which may be listed twice.
 
     Raises:
         ValueError: if one is.

@@ -1,4 +1,4 @@
-"""The data of a study: responses by dataset, with a hash of what was really used."""
+"""The data of a study: responses by dataset, with a hash of the responses used."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class StudyData:
 
 
 class NoRelationsError(FactormodelsError):
-    """A response of which a relation model had nothing to say: the message says why."""
+    """A response without any relation by a relation model; the message gives the reason."""
 
 
 def related_graph(
@@ -237,7 +237,7 @@ def _synthetic(arguments: Mapping[str, Any], numbers: range | None = None) -> It
 
 
 def _drawn(draw: Callable[[], Iterable[FactGraph]]) -> Iterator[FactGraph]:
-    """Yield generated responses; whatever an argument leads to is the user's mistake."""
+    """Yield generated responses; any error from an argument is the user's mistake."""
     try:
         yield from draw()
     except (TypeError, ValueError) as error:

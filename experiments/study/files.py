@@ -30,7 +30,7 @@ def study_folder(study: str, out: Path | None = None) -> Path:
 
 
 def publish(files: Sequence[Path], folder: Path) -> None:
-    """Move the files of a run, of which the manifest is the last, into their folder.
+    """Move the files of a run into their folder, the manifest last.
 
     Files listed in the folder's earlier manifest are removed if this run does not make them.
     """
@@ -61,7 +61,7 @@ Size = Annotated[int, Field(ge=0)]
 
 
 class _Part(BaseModel):
-    """A mapping of a manifest: what has a default only tells of a run, and may be missing."""
+    """A mapping of a manifest; fields with a default only describe a run and may be missing."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

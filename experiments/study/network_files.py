@@ -1,4 +1,4 @@
-"""Tell networks from fact graphs by the names and beginnings of files."""
+"""Distinguish networks from fact graphs by the names and beginnings of files."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ PART = 512
 
 @dataclass(frozen=True, eq=False)
 class KnownClaims:
-    """Columns of the tidy rows that describe the claims of a dataset, whatever judges them.
+    """Columns of the tidy rows that describe the claims of a dataset in every cell.
 
     Attributes:
         response: texts (n_responses,), the ids.
@@ -219,7 +219,7 @@ def hashed_text(graph: FactGraph) -> bytes:
 
 
 def _claims(graphs: Iterable[FactGraph]) -> pa.RecordBatch:
-    """A row for every response, with lists of what is kept of its atoms."""
+    """A row for every response, with lists of the kept fields of its atoms."""
     import pyarrow as pa
 
     rows: dict[str, list[Any]] = {name: [] for name in ("response", "n_atoms", *_OF_ATOMS)}

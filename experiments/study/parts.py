@@ -95,7 +95,7 @@ class RunPlan:
 
 @dataclass(frozen=True, eq=False)
 class FinishedUnits:
-    """The finished units of a run: of one that has a million, a cell is read as it is asked for.
+    """The finished units of a run; the cells of a run with a million units are read on request.
 
     Attributes:
         counts: int64 (n_cells,), number of finished units of each cell.
@@ -296,7 +296,7 @@ def _remove_parts(folder: Path) -> None:
 
 
 def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> FinishedUnits:
-    """The units that a folder holds of a plan.
+    """The units of a plan that a folder contains.
 
     Args:
         folder: the folder of the results.

@@ -353,7 +353,7 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _expand_conventions(plain: dict[str, Any]) -> None:
-    """Fill in what the named conventions say of other keys, in place.
+    """Fill in the keys that the named conventions set, in place.
 
     That is the encoding, K and what unlabeled claims are where none is given, and which F1 the
     measure f1 is.
@@ -522,7 +522,7 @@ def _blame(sources: Iterable[Source], key: str, where: str) -> str:
 
 
 def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> str:
-    """The last source that set a place, or a part of it, or what it is a part of."""
+    """The last source that set a place, a part of it, or a whole that contains it."""
     blamed = where
     for source in sources:
         # Either the source set the place or something above it, or it set a part of it.

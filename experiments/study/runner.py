@@ -408,7 +408,7 @@ def _run_units(
 def _keep(
     planned: StudyDesign, units: bytes, run: OpenRun, report: Callable[[Progress], None]
 ) -> None:
-    """Keep encoded units, and tell of them."""
+    """Keep encoded units, and report them to the watcher."""
     table = decode(units)
     run.keep(table)
     report(Progress(table.num_rows, tuple(failures_of(planned, [table], (FAILED,)))))

@@ -285,7 +285,7 @@ def decode(encoded: bytes) -> pa.Table:
 
 
 def schema() -> pa.Schema:
-    """The columns of encoded results; `UnitResult` says what they mean."""
+    """The columns of encoded results; `UnitResult` describes them."""
     import pyarrow as pa
 
     return pa.schema(
@@ -305,7 +305,7 @@ def schema() -> pa.Schema:
 
 
 def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterior | Exception]:
-    """The posterior of each graph, or what the backend raised in its place.
+    """The posterior of each graph, or the error of the backend in its place.
 
     Graphs of one structure, as priors and strengths make them, are planned once, where the batch
     gives the very bits that the graphs give one by one.

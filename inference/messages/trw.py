@@ -24,7 +24,7 @@ from inference.stop import Stop
 
 _FIRST_SHARE = 0.3
 _LEAST_SHARE = 0.01
-"""Shares of a forest that is added: what is tried first, and where trying ends."""
+"""Shares of an added forest: the first and the last that are tried."""
 
 _ITERATIONS_PER_UPDATE = 100
 """Where time is limited, messages follow the probabilities, and do not settle in between."""
@@ -205,7 +205,7 @@ class Forests:
 
     @classmethod
     def drawn(cls, graph: Reduced, least: int, seed: int) -> Forests:
-        """Forests of equal probability, to none of which a factor can be added.
+        """Forests of equal probability that admit no further factor.
 
         Factors that are in fewer of the earlier forests come first, in random order otherwise.
         There are at least `least` forests, and as many as it takes for every factor to be in one;

@@ -1,4 +1,4 @@
-"""Certified intervals: bounds on marginals that hold whatever the algorithm got wrong."""
+"""Certified intervals: bounds on marginals that hold for any error of the algorithm."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ PROGRAM = "merlin"
 """Its name on the path."""
 
 _PRINTED = 0.5e-6
-"""Half of the last digit of what it prints."""
+"""Half of the last printed digit."""
 
 _NETWORK, _EVIDENCE, _ANSWER = "network.uai", "network.evid", "answer"
 

@@ -206,7 +206,7 @@ class AnnealedImportance(JudgedSampler):
         )
 
     def weighted_draws(self, graph: FactorGraph) -> WeightedDraws:
-        """Assignments with weights, of which every group is a sample of its own.
+        """Assignments with weights, in groups that are independent samples.
 
         Every run that ends within `seconds` draws the same.
 

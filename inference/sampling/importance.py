@@ -320,7 +320,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """All parts of the draws, and what they say.
+    """All parts of the draws, and their estimates.
 
     Attributes:
         parts: the parts.

@@ -1,4 +1,4 @@
-"""Samplers whose runs are held against draws from mini-buckets."""
+"""Samplers whose runs are compared with draws from mini-buckets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inference.stop import Stop
 
 @dataclass(frozen=True)
 class JudgedSampler(Backend):
-    """A sampler whose runs are held against draws from mini-buckets.
+    """A sampler whose runs are compared with draws from mini-buckets.
 
     Attributes:
         judge_i_bound: i-bound of these mini-buckets, narrowed to about half a second.

@@ -145,14 +145,14 @@ class Particles:
         return result
 
     def log_z(self) -> float:
-        """Estimate of log Z at the present inverse temperature, less that at the start."""
+        """Estimate of log Z at the present inverse temperature, minus log Z at the start."""
         if not self.alive:
             return -math.inf
         top = self._log_weights.max()
         return float(self._log_z[0] + top + math.log(np.exp(self._log_weights - top).mean()))
 
     def advance(self, steps: NDArray[np.float64], resample: float, sweeps: int, stop: Stop) -> bool:
-        """Go through inverse temperatures, of which the first is the present one.
+        """Go through inverse temperatures, beginning with the present one.
 
         Args:
             steps: float64, the inverse temperatures.

@@ -40,7 +40,7 @@ _MOST_NUMBERS = 4_000_000
 """Maximum number of posterior entries of the choices that are processed at a time."""
 
 _MOST_STATES = 64
-"""Maximum number of joint states of the open pairs' variables, each of which takes an inference."""
+"""Maximum number of joint states of the open pairs' variables; each takes an inference."""
 
 _MOST_SECONDS = 2.0
 """Maximum predicted seconds of these inferences."""
@@ -55,7 +55,7 @@ _ERRORS = 4.0
 """Number of standard errors on either side of an estimate in bounds from draws."""
 
 _MOST_DRAWN = 12
-"""Maximum number of populations of draws, the first of which is without open tables."""
+"""Maximum number of populations of draws; the first is without open tables."""
 
 _FIRST_DRAWN = 3
 """Number of populations after which sampling stops if some choices would remain at this pace."""

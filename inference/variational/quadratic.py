@@ -189,7 +189,7 @@ class _Spins:
 
 
 def _untied(matrix: Any) -> NDArray[np.int64]:
-    """Many variables of which no two are tied, those of few ties first, int64, ascending."""
+    """Many variables without ties among them, those of few ties first, int64, ascending."""
     free = np.ones(matrix.shape[0], dtype=np.bool_)
     chosen = []
     for variable in np.argsort(np.diff(matrix.indptr), kind="stable"):

@@ -84,7 +84,7 @@ def run(settings: Settings, _context: AnalysisContext) -> Artifacts:
 
 
 def implied_tests(rounding: float) -> Iterator[dict[str, Any]]:
-    """Yield every printed p-value with what the printed means imply under each reading."""
+    """Yield every printed p-value with the value implied by the printed means in each reading."""
     keys = ["dataset", "source", "model", "measure"]
     blocks = {
         key: block.set_index("assessor")

@@ -1,4 +1,4 @@
-"""Numbers that the papers print and that follow from what they print: computed again."""
+"""Numbers that follow from other printed numbers of the papers, computed again."""
 
 from __future__ import annotations
 

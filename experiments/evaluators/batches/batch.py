@@ -112,7 +112,7 @@ class Batch:
 def calls_of_graphs(
     graphs: Sequence[FactGraph], spent: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, StageCalls]:
-    """Calls of each stage for assessed graphs, and for responses of which only these are known."""
+    """Calls of each stage for assessed graphs, and for responses with known calls alone."""
     metadata = [graph.metadata for graph in graphs]
     consumed = [facts.get(CONSUMPTION_KEY, {}) for facts in metadata]
     return calls_of_responses([*consumed, *spent], metadata)

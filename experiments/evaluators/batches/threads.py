@@ -96,7 +96,7 @@ def as_ready(
     stop: threading.Event,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Result]]:
-    """Yield (place of an item, what the function returns for it) as results are ready.
+    """Yield (index of an item, result of the function) as results are ready.
 
     The first exception is raised here. Whenever the iteration ends, `stop` is set, and threads that
     are still at work take no further item; the process may end without them.

@@ -1,4 +1,4 @@
-"""Orders of asking about pairs whose relations are recorded, and what the first of them decide.
+"""Orders of asking about pairs with recorded relations, and the verdicts of their first pairs.
 
 orders = asking_orders(graphs, pairs, (0.5,), seed=0)
 kept = true(posteriors(graphs, pairs, first_of_each(orders["never settled"], pairs, 0.1)))

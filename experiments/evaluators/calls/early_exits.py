@@ -1,4 +1,4 @@
-"""Responses of which no relations are asked, since a rule ends them before."""
+"""Rules that skip all relations of a response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def declines(graph: FactGraph) -> str:
 
 
 def unlike_its_passages(graph: FactGraph) -> str:
-    """Say why a response ends of which no claim shares half of its words with any passage."""
+    """Return the reason to skip a response if no claim shares half of its words with a passage."""
     pairs = [
         TextPair(context.content, atom.text, title=context.title)
         for context in graph.contexts
@@ -45,7 +45,7 @@ EARLY_EXITS: MappingProxyType[str, EarlyExit] = MappingProxyType(
 
 
 def early_exit(rule: Any) -> EarlyExit:
-    """Return the rule of a name of `EARLY_EXITS`, or a function as it is.
+    """Return the rule of a name of `EARLY_EXITS`, or the given function.
 
     Raises:
         InputError: for an unknown name.

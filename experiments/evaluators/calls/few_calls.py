@@ -103,7 +103,7 @@ def _is_decisive(answer: Judgement | Missing, decisive: float) -> bool:
 def _within_limit(
     model: RelationModel, pairs: Sequence[TextPair]
 ) -> tuple[list[Judgement | Missing], str]:
-    """Answers to the pairs in order, up to a limit on calls or costs, and what the limit says."""
+    """Answers to the pairs in order, up to a limit on calls or costs, and the limit's message."""
     try:
         return (model.judge(pairs) if pairs else []), ""
     except LimitReachedError as error:
@@ -132,7 +132,7 @@ class _Asked:
         return self.model.name
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Answers; `NotAsked` for pairs of settled claims and for what a limit forbids."""
+        """Answers; `NotAsked` for pairs of settled claims and for pairs beyond a limit."""
         answers, limit = ask_until_settled(self.model, self.graph, pairs, self.decisive)
         self.limit = self.limit or limit
         settled = {

@@ -1,4 +1,4 @@
-"""Assessed responses as a page lists them, from what the assessment left in their metadata.
+"""Assessed responses as a page lists them, from the metadata of their assessment.
 
 Nothing is inferred anew: posteriors, evidence and what each passage changes are those of the file.
 """
@@ -185,7 +185,7 @@ def _spent(graphs: Sequence[FactGraph]) -> Iterator[str]:
 
 
 def _doubt(graph: FactGraph) -> float:
-    """The expected share of false claims by the first variant; what is unknown counts one half."""
+    """The expected share of false claims by the first variant; an unknown claim counts one half."""
     view: Mapping[str, Any] = next(iter(graph.metadata[METADATA_KEY].values()), {})
     p = [_posterior(view, same) for _, same in every_atom(graph)]
     return sum(0.5 if posterior is None else 1.0 - posterior for posterior in p) / max(1, len(p))

@@ -106,11 +106,11 @@ _NOTE = (
 )
 
 _CURVE = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
-"""K' of which the curve is shown."""
+"""Values of K' in the curve."""
 
 
 def shown_table(name: str, frame: pd.DataFrame, by: Sequence[str] = ()) -> Table:
-    """A table of the evaluation as it is shown; columns that are not are data.
+    """The shown table of the evaluation; hidden columns are data.
 
     Args:
         name: which one.
@@ -201,7 +201,7 @@ def response_table(
     gamma: float,
     by: Sequence[str],
 ) -> pd.DataFrame:
-    """A row per response: its claims by type, its score, and what it took.
+    """A row per response: its claims by type, its score, and its costs.
 
     Args:
         graphs: the responses.
@@ -217,7 +217,7 @@ def response_table(
 
 
 def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Mean F1@K' and what it is made of, a row per group, the best first.
+    """Mean F1@K' and its components, a row per group, the best first.
 
     Args:
         responses: of `response_table`.

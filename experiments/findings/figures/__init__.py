@@ -1,4 +1,4 @@
-"""From a long frame to a figure: lines over what is varied, and estimates one below the other.
+"""Figures of a long frame: lines over a varied quantity, and estimates one below the other.
 
 Both find the ends of the intervals of a column NAME in NAME_lower and NAME_upper, if it has any.
 """
@@ -47,7 +47,7 @@ def line_figure(
     ideals: Mapping[str, float] = NOTHING,
     floors: Mapping[str, float] = NOTHING,
 ) -> ShownFigure:
-    """Values over what is varied: a row of panels for each value, a column for each `panel`.
+    """Draw values over a varied quantity: panels in rows by value, in columns by `panel`.
 
     Where there is one column, the values stand side by side.
 
@@ -150,7 +150,7 @@ def estimate_figure(
 
 
 def _sentence(label: str) -> str:
-    """Return a label whose first word begins with a capital letter; a symbol stays as it is."""
+    """Return a label with a capital first letter; a symbol stays unchanged."""
     return label[:1].upper() + label[1:] if label[:2].isascii() and label[:2].isalpha() else label
 
 

@@ -80,7 +80,7 @@ _LETTER = 0.054
 """Width of a letter, in inches."""
 
 _MOST_LETTERS, _LEAST_LETTERS = 94, 12
-"""Letters of a text that are shown whatever the width, and letters of a line at least."""
+"""Letters of a text that are shown at any width, and the fewest letters of a line."""
 
 _BAR_ROOM = 0.19
 """Height of a row below its text, in inches: the bar and the space around it."""

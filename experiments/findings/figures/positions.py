@@ -116,7 +116,7 @@ def fifths_table(frame: pd.DataFrame) -> Table:
 
 
 def decline_figure(frame: pd.DataFrame) -> Figure:
-    """Means by fifth, a panel for each encoding, in every one of them what is true.
+    """Means by fifth, a panel for each encoding, with the share of true claims in every panel.
 
     Args:
         frame: the means; what is of an encoding is called "VIEW, ENCODING".

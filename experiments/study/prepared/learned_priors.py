@@ -136,7 +136,7 @@ class FoldFit:
 
     @classmethod
     def of(cls, learned: LearnedPotentials) -> FoldFit:
-        """The fit of what was learned."""
+        """The fit of the learned parameters."""
         table = tuple(asdict(value) for value in learned.table())
         counts = learned.n_responses, learned.n_labeled
         return cls(learned.by_name, table, *counts, str(learned.status))
@@ -172,7 +172,7 @@ class CrossFittedPriors:
         return replace(self, fold=tuple(self.fold[response] for response in responses))
 
     def graph(self, response: int, graph: FactGraph, recorded: FactGraph) -> FactGraph:
-        """A response's view with what was learned without its fold.
+        """A response's view with parameters learned without its fold.
 
         Args:
             response: its position.
@@ -275,7 +275,7 @@ def fit_all(
 def kept_fits(
     asked: Sequence[PriorRequest], data: Sequence[StudyData], seed: int, values: Mapping[str, Any]
 ) -> tuple[CrossFittedPriors, ...]:
-    """The learned priors of which every fit is kept, without fitting any.
+    """The learned priors if every fit is kept, without fitting any.
 
     Args:
         asked: which priors.

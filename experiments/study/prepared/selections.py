@@ -221,7 +221,7 @@ def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tu
 
 
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
-    """A selection with its model loaded, and an identity for what is kept of it."""
+    """A selection with its model loaded, and the identity of its kept results."""
     # The answer does not depend on the name, which may change between a run and its resumption.
     identity: dict[str, Any] = {
         **choice.model_dump(mode="json"),

@@ -70,7 +70,7 @@ from factormodels.selection import CachedRelations
 from factormodels.variants import merge_duplicate_contexts
 
 RELATIONS, ASSESSING = "relation_models", "assessors"
-"""Keys of a study under which its text models stand."""
+"""Keys of a study that name its text models."""
 
 JUDGED = "judged"
 """Statuses of a unit of an assessor."""
@@ -164,7 +164,7 @@ TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
 
 @dataclass(frozen=True)
 class TextAnswers:
-    """All that text models have said in a run.
+    """All answers of text models in a run.
 
     Attributes:
         by_request: the answers.
@@ -588,7 +588,7 @@ def _relation_facts(
 
 
 def _correction(loaded: LoadedStudy, name: str) -> str | RelationCorrection:
-    """A correction by its name, or what the file of that name in the study's folder holds."""
+    """A correction by its name, or from the file of that name in the study's folder."""
     try:
         return name if name in NAMED else read_correction(loaded.folder / name)
     except InputError as error:
@@ -659,7 +659,7 @@ def _mark_of(answer: Answer) -> dict[str, Any]:
 
 
 def _with_mean_taken_out(graph: FactGraph, mean: Answer | None) -> FactGraph:
-    """Graph whose relations are divided by the mean answer; as it is where none was kept."""
+    """Graph with relations divided by the mean answer; unchanged if no mean was kept."""
     if mean is None:
         return graph
     bias = mean["bias"]

@@ -1,4 +1,4 @@
-"""The reliability diagrams of a study: few curves, each one that can be told from the others."""
+"""The reliability diagrams of a study, with few and distinguishable curves."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Judgements(CellClaims):
 
 
 def long_frame(rows: pd.DataFrame, data: Iterable[StudyData]) -> pd.DataFrame:
-    """A row per claim and cell, as `calibration.score` takes it, with what the claim says.
+    """A row per claim and cell, as `calibration.score` takes it, with the claim's text.
 
     Columns: response, claim, text, p, label; those of a cell, by which it is scored; selections
     and status.

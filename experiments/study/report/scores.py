@@ -50,7 +50,7 @@ TIMES = ("seconds_total", "seconds_median")
 """Columns that no two runs have alike; they have a file of their own."""
 
 COMPARED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
-"""Measures of which better and worse can be said, because they are against labels."""
+"""Measures against labels, which can be better or worse."""
 
 REPLICATES = 2000
 """Replicates of the intervals of differences."""
@@ -459,7 +459,7 @@ class AgreeingCells:
 _NAMED = (
     "variant", "relation_model", "encoding", "prior", "strength", "backend_label", "seed",
 )  # fmt: skip
-"""The columns that tell the cells of one dataset apart, in the order in which a name has them."""
+"""The columns that identify the cells of one dataset, in the order of a cell's name."""
 
 
 def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:

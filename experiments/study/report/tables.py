@@ -54,11 +54,11 @@ _VARYING = (
     Column("seed", "seed", "Seed"),
     Column("selection", "selection", "Selection"),
 )
-"""Columns that tell cells apart only where a study has several of them."""
+"""Columns that identify cells only if a study has several values of them."""
 
 
 def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
-    """The columns that tell the cells of a study apart."""
+    """The columns that identify the cells of a study."""
     # An assessor's "none" is not a further value of a column.
     inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
     varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
@@ -99,7 +99,7 @@ TROUBLES = (
     Column("n_missing", "missing", "Missing", show=_count),
     Column("n_failed", "failed", "Failed", show=_count),
 )
-"""Columns that are shown only where there is something to tell."""
+"""Columns that are shown only if they are not empty."""
 
 TIMES = (
     Column("seconds_total", "time", "Time", show=duration),
@@ -187,7 +187,7 @@ def means_table(means: pd.DataFrame, study: Study, title: str) -> Table:
 
 
 def _without_times(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame without times, which differ from run to run: what is kept must not."""
+    """The frame without times, which differ between runs, while kept files must not."""
     return frame.drop(columns=[column.name for column in TIMES if column.name in frame])
 
 
