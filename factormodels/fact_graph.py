@@ -21,7 +21,7 @@ from factormodels.claims import (
     RelationKind,
     likeliest_kind,
 )
-from factormodels.compile import RELATION_COLUMNS, CompiledFacts, compile_columns
+from factormodels.compile import RELATION_COLUMNS, CompiledFacts, FactColumns, compile_each
 from factormodels.encodings import DEFAULT_ENCODING, MIXTURE
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
@@ -137,6 +137,11 @@ class FactGraph(Previewed):
         values = columns.get(name)
         return [_DEFAULTS[_PARTS[part]][name]] * _length(columns) if values is None else values
 
+    def stated(self, part: str, name: str) -> Sequence[Any]:
+        """Return `column`, or nothing where no atom, context or relation states the field."""
+        values: Sequence[Any] = self.__dict__["_columns"][part].get(name, ())
+        return values
+
     def _stated_columns(self, part: str) -> dict[str, Sequence[Any]]:
         """Return the columns of a part with values that differ from the default."""
         columns: Columns = self.__dict__["_columns"][part]
@@ -187,14 +192,15 @@ class FactGraph(Previewed):
         return self._compile(MIXTURE) if self.compiled.n_left_out else self.compiled
 
     def _compile(self, encoding: str) -> CompiledFacts:
-        priors = [*self.column("atoms", "prior"), *self.column("contexts", "prior")]
-        relations = {name: self.column("relations", name) for name in RELATION_COLUMNS}
-        return compile_columns(
+        (compiled,) = compile_each([self._fact_columns()], encoding)
+        return compiled
+
+    def _fact_columns(self) -> FactColumns:
+        return FactColumns(
             self.atom_ids,
             self.context_ids,
-            priors,
-            relations,
-            encoding,
+            [*self.column("atoms", "prior"), *self.column("contexts", "prior")],
+            [self.column("relations", name) for name in RELATION_COLUMNS],
             least=self._least,
             statements=not self._has_parameters,
         )
@@ -353,6 +359,15 @@ class FactGraph(Previewed):
             ),
         )
         return list(islice(rows, most))
+
+
+def compiled_each(graphs: Sequence[FactGraph], encoding: str) -> list[CompiledFacts]:
+    """Return `FactGraph.compiled_for` of each graph; those that are new are made in one step."""
+    new = [graph for graph in graphs if "compiled" not in vars(graph)]
+    made = compile_each([graph._fact_columns() for graph in new], DEFAULT_ENCODING)
+    for graph, compiled in zip(new, made, strict=True):
+        graph.__dict__["compiled"] = compiled
+    return [graph.compiled_for(encoding) for graph in graphs]
 
 
 _COLUMNS = ("id", "kind", "prior", "label", "text")

@@ -194,7 +194,7 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
     Relations are redirected; if two then join the same pair, the more probable one is kept (the
     first if they are equal), and a relation between two duplicates is dropped.
     """
-    keys, *texts = (graph.column("contexts", name) for name in ("key", "text", "snippet"))
+    keys, *texts = (graph.stated("contexts", name) for name in ("key", "text", "snippet"))
     if keys.count(None) == len(keys) and not any(map(any, texts)):
         # No context has a key or a text.
         return graph

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import number_array
+from factormodels.compile import factor_graphs
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.factor_graph import FactorGraph
@@ -315,7 +316,9 @@ def claim_posteriors(
         InputError: as in `infer_batch`, or for an unknown encoding.
         InferenceError: as in `infer_batch`.
     """
-    factors = [graph.to_factor_graph(encoding) for graph in graphs]
+    from factormodels.fact_graph import compiled_each
+
+    factors = factor_graphs(compiled_each(graphs, encoding), encoding=encoding)
     answers = infer_batch(factors, backend, **settings)
     # In a fact graph's factor graph, claims precede contexts, and all variables are binary.
     parts = [

@@ -11,7 +11,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,10 +23,10 @@ from experiments.study.data import Related, StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
 from experiments.study.packed_graphs import PackedGraphs
 from experiments.study.rows import ABSENT, FAILED
-from factormodels.compile import CompiledFacts
+from factormodels.compile import CompiledFacts, factor_graphs
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.extraction.stages.relations import unanswered_atoms
-from factormodels.fact_graph import FactGraph
+from factormodels.fact_graph import FactGraph, compiled_each
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.tables.arrow import record_batch
 from inference import Backend, Posterior
@@ -44,7 +44,7 @@ TASK_SECONDS = 1.0
 
 _FIRST_UNITS = 32
 _MOST_UNITS = 16_384
-_QUICK_TASK = 0.25 * TASK_SECONDS
+_QUICK_TASK = 0.5 * TASK_SECONDS
 """Sizes of tasks: of the first, of the largest, and the seconds below which a task is quick."""
 
 _RESPONSES_AT_ONCE = 512
@@ -53,6 +53,10 @@ _RESPONSES_AT_ONCE = 512
 _QUICK_BATCH = 0.1
 _MOST_IN_BATCH = 64
 """Among quick units a slow one may follow, which then holds back no more than these."""
+
+
+_Algorithm = tuple[str, int]
+"""Title and seed: a study has a seeded algorithm once for each seed."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class Task:
         units: int64 (n_units, 2), the positions here of each one's response and cell, in order.
         learned: priors that were learned for these responses.
         related: these responses with relations that were found anew, if the study asks for them.
+        batches: units in the next batch of each algorithm, as earlier tasks of the dataset left it.
     """
 
     responses: tuple[int, ...]
@@ -74,6 +79,7 @@ class Task:
     units: NDArray[np.int64]
     learned: tuple[CrossFittedPriors, ...] = ()
     related: tuple[Related, ...] = ()
+    batches: Mapping[_Algorithm, int] = field(default_factory=dict)
 
     @property
     def n_units(self) -> int:
@@ -81,8 +87,7 @@ class Task:
         return len(self.units)
 
 
-@dataclass(frozen=True)
-class UnitResult:
+class UnitResult(NamedTuple):
     """Result of a unit.
 
     Attributes:
@@ -101,7 +106,7 @@ class UnitResult:
     cell: int
     response: int
     status: str
-    p: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    p: NDArray[np.float64] = np.zeros(0)
     seconds: float | None = None
     log_z: float | None = None
     log_z_kind: str | None = None
@@ -142,6 +147,7 @@ class TaskQueue:
         self._coming = self._open(chosen, done)
         self._waiting: deque[_Units] = deque()
         self._given: dict[int, _Units] = {}
+        self._batches: dict[int, Mapping[_Algorithm, int]] = {}
         self.left = sum(int((~done[i]).sum()) for i in chosen)
 
     def _open(self, wanted: Sequence[int], done: Sequence[NDArray[np.bool_]]) -> Iterator[_Units]:
@@ -188,6 +194,7 @@ class TaskQueue:
             np.stack([of_response, of_cell], axis=1)[np.lexsort([of_cell, of_response])],
             tuple(o.of(responses) for o in self._learned if o.request.dataset == dataset.name),
             tuple(dataset.related[r] for r in responses) if dataset.related else (),
+            self._batches.get(units.dataset, {}),
         )
         # By identity, since hashing a task would hash all its graphs. Whoever took the task holds
         # on to it until it is settled, so the id stays its own.
@@ -197,6 +204,8 @@ class TaskQueue:
     def settle(self, task: Task, answer: TimedAnswer) -> None:
         """Note what a task has done; what it has not comes next."""
         units = self._given.pop(id(task))
+        if answer.batches is not None:
+            self._batches[units.dataset] = answer.batches
         done = decode(answer.units)
         finished = np.stack([done[name].to_numpy() for name in ("response", "cell")], axis=1)
         # A number for each pair, in which pairs can be looked up together.
@@ -233,6 +242,9 @@ class TimedAnswer(NamedTuple):
     """How long it ran, without what a cluster took to send it and to begin: tasks that grew by that
     time too would stay as small as the first where processes are far away."""
 
+    batches: Mapping[_Algorithm, int] | None = None
+    """Units in the next batch of each algorithm: small tasks would otherwise begin with one."""
+
 
 def run_task(task: Task) -> TimedAnswer:
     """Results of the units of a task, or of as many as fit into `TASK_SECONDS`.
@@ -242,7 +254,7 @@ def run_task(task: Task) -> TimedAnswer:
     """
     began = time.perf_counter()
     results: list[UnitResult] = []
-    sizes: dict[_Algorithm, int] = {}
+    sizes = dict(task.batches)
     for start in range(0, len(task.responses), _RESPONSES_AT_ONCE):
         # At most this many responses have graphs in memory, however long the task is.
         responses = range(start, min(start + _RESPONSES_AT_ONCE, len(task.responses)))
@@ -253,23 +265,23 @@ def run_task(task: Task) -> TimedAnswer:
             # Checked after the batch rather than before, so that even the slowest task makes
             # progress.
             if time.perf_counter() - began > TASK_SECONDS:
-                return TimedAnswer(encode(results), time.perf_counter() - began)
-    return TimedAnswer(encode(results), time.perf_counter() - began)
+                return TimedAnswer(encode(results), time.perf_counter() - began, sizes)
+    return TimedAnswer(encode(results), time.perf_counter() - began, sizes)
 
 
 def encode(results: Sequence[UnitResult]) -> bytes:
     """Results as bytes, which `decode` reads."""
     import pyarrow as pa
 
+    # Without results there are no columns either.
+    columns = dict(zip(UnitResult._fields, zip(*results, strict=True), strict=bool(results)))
     # A list column made of offsets and one flat array needs no Python object per number.
-    lengths = [len(result.p) for result in results]
-    values = np.concatenate([result.p for result in results]) if results else np.zeros(0)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    columns: list[Any] = [
-        [getattr(result, name) for result in results] for name in schema().names[:-1]
-    ]
-    arrays = [
-        pa.array(column, kind) for column, kind in zip(columns, schema().types[:-1], strict=True)
+    p = columns.get("p", ())
+    values = np.concatenate(p) if p else np.zeros(0)
+    offsets = np.concatenate([[0], np.cumsum(list(map(len, p)))]).astype(np.int32)
+    arrays: list[Any] = [
+        pa.array(columns.get(name, ()), kind)
+        for name, kind in zip(schema().names[:-1], schema().types[:-1], strict=True)
     ]
     arrays.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)))
     batch = pa.record_batch(arrays, schema=schema())
@@ -341,17 +353,25 @@ def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:
         facts: the relations that `view` names of a response, compiled.
         view: encoding, priors and strength.
     """
+    (graph,) = view_graphs([facts], view)
+    return graph
+
+
+def view_graphs(each: Sequence[CompiledFacts], view: GraphView) -> list[FactorGraph]:
+    """The factor graphs of a view of several responses, made in one step, as `factor_graph`."""
     priors = probabilities = None
     if view.prior.atom is not None or view.prior.context is not None:
         # The compiled form is shared by all settings of a response.
-        priors = facts.priors.copy()
+        priors = np.concatenate([facts.priors for facts in each])
+        is_atom = np.concatenate([facts.is_atom for facts in each])
         if view.prior.atom is not None:
-            priors[facts.is_atom] = view.prior.atom
+            priors[is_atom] = view.prior.atom
         if view.prior.context is not None:
-            priors[~facts.is_atom] = view.prior.context
+            priors[~is_atom] = view.prior.context
     if view.strength != 1.0:
-        probabilities = strengthened(facts.probabilities, view.strength)
-    return facts.to_factor_graph(priors, probabilities, view.encoding)
+        stated = np.concatenate([facts.probabilities for facts in each])
+        probabilities = strengthened(stated, view.strength)
+    return factor_graphs(each, priors, probabilities, view.encoding)
 
 
 def strengthened(probabilities: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
@@ -393,10 +413,6 @@ _Unit = tuple[int, int]
 """Positions within a task: of the response, of the cell."""
 
 
-_Algorithm = tuple[str, int]
-"""Title and seed: a study has a seeded algorithm once for each seed."""
-
-
 class _Graphs:
     """The views and factor graphs of some of a task's responses, each built once for all backends.
 
@@ -411,33 +427,67 @@ class _Graphs:
             cross.request.view_key: cross for cross in task.learned
         }
         self._related = task.related
-        self._views: dict[tuple[int, tuple[str, ...]], FactGraph] = {}
-        self._factor_graphs: dict[tuple[int, GraphView], FactorGraph] = {}
+        self._views = [cell.view for _, cell in task.cells]
+        # Cells of several algorithms share a view. A number is looked up sooner than its keys.
+        numbers: dict[GraphView, int] = {}
+        self._view_numbers = [numbers.setdefault(view, len(numbers)) for view in self._views]
+        self._seen: dict[tuple[int, tuple[str, ...]], FactGraph] = {}
+        self._factor_graphs: dict[tuple[int, int], FactorGraph] = {}
 
-    def __call__(self, response: int, view: GraphView) -> FactorGraph:
-        key = (response, view)
-        if key not in self._factor_graphs:
-            # Learned parameters, unlike set ones, belong to one encoding and change relations too.
-            learned = view.prior.learned is not None
-            part = (
-                *(view.variant, view.relation_model),
-                *((view.encoding, view.prior.title) if learned else ()),
+    def of(self, units: Sequence[_Unit]) -> list[FactorGraph | Exception]:
+        """The factor graph of each unit, or why it cannot be built; new ones are made together."""
+        keys = [(response, self._view_numbers[cell]) for response, cell in units]
+        errors: dict[tuple[int, int], Exception] = {}
+        new: dict[int, dict[tuple[int, int], FactGraph]] = {}
+        for key, (response, cell) in zip(keys, units, strict=True):
+            if key not in self._factor_graphs:
+                try:
+                    seen = self._seen_by(response, self._views[cell])
+                except Exception as error:
+                    errors[key] = error
+                else:
+                    new.setdefault(cell, {})[key] = seen
+        for cell, graphs in new.items():
+            built = _built(list(graphs.values()), self._views[cell])
+            for key, outcome in zip(graphs, built, strict=True):
+                if isinstance(outcome, FactorGraph):
+                    self._factor_graphs[key] = outcome
+                else:
+                    errors[key] = outcome
+        return [self._factor_graphs.get(key) or errors[key] for key in keys]
+
+    def _seen_by(self, response: int, view: GraphView) -> FactGraph:
+        """A view of a response, before its priors and strength."""
+        # Learned parameters, unlike set ones, belong to one encoding and change relations too.
+        learned = view.prior.learned is not None
+        part = (
+            *(view.variant, view.relation_model),
+            *((view.encoding, view.prior.title) if learned else ()),
+        )
+        chosen = (response, part)
+        if chosen not in self._seen:
+            graph = related_graph(
+                self.facts[response],
+                self._related[response] if self._related else {},
+                view.relation_model,
+                view.variant,
+                view.conventions,
             )
-            chosen = (response, part)
-            if chosen not in self._views:
-                graph = related_graph(
-                    self.facts[response],
-                    self._related[response] if self._related else {},
-                    view.relation_model,
-                    view.variant,
-                    view.conventions,
-                )
-                if learned:
-                    graph = self._learned[part].graph(response, graph, self.facts[response])
-                self._views[chosen] = graph
-            facts = self._views[chosen].compiled_for(view.encoding)
-            self._factor_graphs[key] = factor_graph(facts, view)
-        return self._factor_graphs[key]
+            if learned:
+                graph = self._learned[part].graph(response, graph, self.facts[response])
+            self._seen[chosen] = graph
+        return self._seen[chosen]
+
+
+def _built(seen: Sequence[FactGraph], view: GraphView) -> list[FactorGraph | Exception]:
+    """The factor graph of each of several graphs that a view shows, or why it has none."""
+    try:
+        return list(view_graphs(compiled_each(seen, view.encoding), view))
+    except Exception as error:
+        if len(seen) == 1:
+            return [error]
+        # One of them has none. One by one, the others keep theirs.
+        return [graph for each in seen for graph in _built([each], view)]
 
 
 def _batches(
@@ -473,51 +523,74 @@ def _batches(
 def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[UnitResult]:
     """The results of units of one algorithm; a graph that cannot be built fails alone."""
     algorithm = task.cells[units[0][1]][1].algorithm
-    outcomes: dict[_Unit, Posterior | Exception] = {}
-    asked: list[_Unit] = []
-    built: list[FactorGraph] = []
-    for unit in units:
-        try:
-            # A missing library fails the units that need it; the rest of the study runs.
-            if algorithm.backend is None:
-                raise MissingDependencyError(algorithm.error)
-            built.append(graphs(unit[0], task.cells[unit[1]][1].view))
-            asked.append(unit)
-        except Exception as error:
-            outcomes[unit] = error
-    if algorithm.backend is not None:
-        outcomes.update(zip(asked, infer_many(algorithm.backend, built), strict=True))
-    return [_result(task, unit, graphs.facts[unit[0]], outcomes[unit]) for unit in units]
+    if algorithm.backend is None:
+        # A missing library fails the units that need it; the rest of the study runs.
+        return [
+            _result(task, unit, graphs.facts[unit[0]], MissingDependencyError(algorithm.error))
+            for unit in units
+        ]
+    built = graphs.of(units)
+    answers = iter(
+        infer_many(algorithm.backend, [each for each in built if isinstance(each, FactorGraph)])
+    )
+    outcomes = [next(answers) if isinstance(each, FactorGraph) else each for each in built]
+    return [
+        _result(task, unit, graphs.facts[unit[0]], outcome, p)
+        for unit, outcome, p in zip(
+            units, outcomes, _of_atoms(units, outcomes, graphs), strict=True
+        )
+    ]
+
+
+def _of_atoms(
+    units: Sequence[_Unit], outcomes: Sequence[object], graphs: _Graphs
+) -> list[NDArray[np.float64] | None]:
+    """The posteriors of the atoms of each unit, finite; None without."""
+    facts = (graphs.facts[response].atom_ids for response, _ in units)
+    p = [
+        outcome.marginals.of_state(1, atoms) if isinstance(outcome, Posterior) else None
+        for outcome, atoms in zip(outcomes, facts, strict=True)
+    ]
+    # NaN must not get through: in the rows it would mean that there is no verdict on the claim.
+    given = [each for each in p if each is not None]
+    if given and not np.isfinite(np.concatenate(given)).all():
+        p = [None if each is None or not np.isfinite(each).all() else each for each in p]
+    return p
 
 
 def _result(
-    task: Task, unit: _Unit, graph: FactGraph, outcome: Posterior | Exception
+    task: Task,
+    unit: _Unit,
+    graph: FactGraph,
+    outcome: Posterior | Exception,
+    p: NDArray[np.float64] | None = None,
 ) -> UnitResult:
-    """An outcome as a result: a posterior with finite marginals, or a failure."""
+    """An outcome as a result: a posterior with finite marginals of atoms, or a failure."""
     cell, response = task.cells[unit[1]][0], task.responses[unit[0]]
-    if isinstance(outcome, Posterior):
-        p = outcome.marginals.of_state(1, graph.atom_ids)
-        # NaN must not get through: in the rows it would mean that there is no verdict on the claim.
-        if np.isfinite(p).all():
-            lacking = _unanswered(task, unit, graph)
-            if lacking:
-                # Such a claim is unknown, like a claim without an assessor's verdict.
-                p[[atom in lacking for atom in graph.atom_ids]] = np.nan
-            return UnitResult(
-                cell=cell,
-                response=response,
-                status=str(outcome.status),
-                p=p,
-                seconds=outcome.stats.get("seconds"),
-                log_z=outcome.log_z,
-                log_z_kind=str(outcome.log_z_kind),
-                log_z_lower=outcome.lower_bound,
-                answered_by=outcome.answered_by,
-            )
-        outcome = ArithmeticError("a marginal is not a finite number")
-    logger.debug("response %d failed in cell %d", response, cell, exc_info=outcome)
-    status = ABSENT if isinstance(outcome, MissingDependencyError) else FAILED
-    return UnitResult(cell, response, status, error=sentence(outcome))
+    if isinstance(outcome, Posterior) and p is not None:
+        lacking = _unanswered(task, unit, graph)
+        if lacking:
+            # Such a claim is unknown, like a claim without an assessor's verdict.
+            p[[atom in lacking for atom in graph.atom_ids]] = np.nan
+        return UnitResult(
+            cell,
+            response,
+            str(outcome.status),
+            p,
+            outcome.stats.get("seconds"),
+            outcome.log_z,
+            str(outcome.log_z_kind),
+            outcome.lower_bound,
+            outcome.answered_by,
+        )
+    error = (
+        ArithmeticError("a marginal is not a finite number")
+        if isinstance(outcome, Posterior)
+        else outcome
+    )
+    logger.debug("response %d failed in cell %d", response, cell, exc_info=error)
+    status = ABSENT if isinstance(error, MissingDependencyError) else FAILED
+    return UnitResult(cell, response, status, error=sentence(error))
 
 
 def _unanswered(task: Task, unit: _Unit, graph: FactGraph) -> frozenset[str]:

@@ -249,7 +249,8 @@ def _add(
 ) -> None:
     """Add fields of claims or relations to their objects, unless absent."""
     for name in names:
-        values = graph.column(part, name)
+        # A field that is not stated has its default, which is what `absent` is.
+        values = graph.stated(part, name)
         if values.count(absent) < len(values):
             for obj, value in zip(objects, values, strict=True):
                 if value != absent:

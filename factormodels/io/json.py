@@ -16,6 +16,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from factormodels.decoded_values import shown
@@ -251,7 +252,7 @@ def text_of(value: Any, what: str, *, indent: int | None = None) -> str:
         InputError: for NaN, and types that JSON does not have.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+        text = _encoder(indent).encode(value)
     except (TypeError, ValueError) as error:
         raise InputError(
             f"{what}: JSON cannot hold one of its values ({error}); replace or drop it"
@@ -260,6 +261,12 @@ def text_of(value: Any, what: str, *, indent: int | None = None) -> str:
         return text
     # A lone surrogate has no UTF-8 form; its escape is read back as the same character.
     return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+@cache
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    """Return the encoder of `text_of`; making one takes a tenth of the time of a small response."""
+    return json.JSONEncoder(ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def check_keys(obj: Mapping[str, Any], known: Collection[str], where: str) -> None:

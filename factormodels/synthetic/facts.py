@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
@@ -23,6 +24,8 @@ from factormodels.synthetic.structure import draw_structure
 from factormodels.validation import validated_probability
 
 DEFAULT_LAWS = FactLaws()
+
+_MOST_NAMES_KEPT = 1000
 
 _KINDS: tuple[RelationKind, ...] = tuple(KIND_CODES)
 
@@ -52,8 +55,9 @@ class FactArrays:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the variables, in order."""
-        atoms = [f"a{number}" for number in range(1, len(self.atom_priors) + 1)]
-        return (*atoms, *[f"c{number}" for number in range(1, len(self.context_priors) + 1)])
+        counts = len(self.atom_priors), len(self.context_priors)
+        # The names of millions of variables are not kept.
+        return _names(*counts) if sum(counts) < _MOST_NAMES_KEPT else _names.__wrapped__(*counts)
 
     def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
         """Return the factor graph of `to_fact_graph`, without intermediate objects.
@@ -249,6 +253,13 @@ def fact_graph(
     """
     facts = draw_facts(n_atoms, contexts_per_atom, density, context_density, **settings)
     return facts.to_fact_graph()
+
+
+@lru_cache(maxsize=256)
+def _names(n_atoms: int, n_contexts: int) -> tuple[str, ...]:
+    """Return the names of the variables; many responses have the same numbers of them."""
+    atoms = [f"a{number}" for number in range(1, n_atoms + 1)]
+    return (*atoms, *[f"c{number}" for number in range(1, n_contexts + 1)])
 
 
 def _rows(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from factormodels import FactGraph, RelationKind
-from factormodels.compile import CompiledFacts, side_by_side
+from factormodels.compile import CompiledFacts, factor_graphs, side_by_side
 from factormodels.encodings import ENCODINGS, encode_many
-from factormodels.fact_graph import PARAMETERS_KEY
+from factormodels.fact_graph import PARAMETERS_KEY, compiled_each
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import Uniform, fact_graph, labeled_responses
 from tests.factormodels.graphs import ARRAYS, assert_same, mixed
@@ -128,6 +128,41 @@ def test_pickled_facts_are_read_only_and_make_the_same_graph() -> None:
         made = again.to_factor_graph()
         assert_same(made, before)
         assert not made.scope_variables.flags.writeable
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("count", [0, 1, None])
+def test_graphs_made_in_one_step_are_those_made_one_by_one(
+    encoding: str, count: int | None
+) -> None:
+    graphs = [replace(graph) for graph in (*GRAPHS, mixed())][:count]
+    together = compiled_each(graphs, encoding)
+    alone = [replace(graph).compiled_for(encoding) for graph in graphs]
+    for facts, single in zip(together, alone, strict=True):
+        for field in fields(CompiledFacts):
+            np.testing.assert_array_equal(getattr(facts, field.name), getattr(single, field.name))
+        assert facts.kinds.dtype == single.kinds.dtype
+        assert not facts.priors.flags.writeable
+    assert [graph.compiled_for(encoding) for graph in graphs] == together
+    # Stated numbers, then others.
+    graphs_made = factor_graphs(together, encoding=encoding)
+    for made, facts in zip(graphs_made, alone, strict=True):
+        assert_same(made, facts.to_factor_graph(encoding=encoding))
+    generator = np.random.default_rng(1)
+    priors = [generator.random(len(facts.priors)) for facts in alone]
+    probabilities = [generator.random(len(facts.kinds)) for facts in alone]
+    graphs_made = factor_graphs(
+        together,
+        np.concatenate([np.zeros(0), *priors]),
+        np.concatenate([np.zeros(0), *probabilities]),
+        encoding,
+    )
+    for made, facts, of_variables, of_relations in zip(
+        graphs_made, alone, priors, probabilities, strict=True
+    ):
+        expected = facts.to_factor_graph(of_variables, of_relations, encoding)
+        assert_same(made, expected)
+        assert made.log_values.tobytes() == expected.log_values.tobytes()
 
 
 def test_responses_stand_side_by_side() -> None:

@@ -304,6 +304,8 @@ def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
     """
     facts = graph.metadata.get(METADATA_KEY, {})
     lacking = (*facts.get("missing", ()), *facts.get("unasked", ()))
+    if not lacking:
+        return frozenset()
     unanswered = {target for _, target, _ in lacking} - {
         relation.target for relation in graph.relations
     }
