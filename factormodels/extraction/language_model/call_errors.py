@@ -96,7 +96,7 @@ def nothing_left(model: str, error: BaseException) -> LimitReachedError:
     left = "nothing left to spend", "add credit or raise its limit"
     if _until_renewed(*_statuses_and_messages(error)):
         left = (
-            "used up what it may ask in a day or month",
+            "used up its requests for the day or month",
             "wait until that limit resets, or raise it",
         )
     return LimitReachedError(

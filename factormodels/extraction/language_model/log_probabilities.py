@@ -46,7 +46,7 @@ class Unusable(StrEnum):
     EXCESS = "the probabilities of one place sum to more than 1"
     NO_VALUE = "the chosen token has no log-probability"
     NO_ALTERNATIVES = "no tokens are listed beside the chosen one"
-    GREEDY = "the chosen token alone has a probability, as greedy sampling reports of any"
+    GREEDY = "the chosen token alone has a probability, as reported under greedy sampling"
     TWO_VALUES = "the chosen token has two log-probabilities"
     NOT_LIKELIEST = "the listed tokens cannot be the likeliest ones"
     OPEN = "the listed tokens leave the probability open"

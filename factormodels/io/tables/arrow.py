@@ -299,7 +299,7 @@ class ParquetGroups:
             threads = self.n_rows > _ROWS_AT_ONCE
             table = self._file.read_row_groups(list(chosen), columns=wanted, use_threads=threads)
             table.validate(full=True)
-        # Without what pandas or another library wrote beside the values for itself.
+        # Drop metadata that pandas or another library stored for itself.
         return table.replace_schema_metadata(None)
 
     def first_row(self, group: int, columns: Sequence[str]) -> dict[str, Any]:
