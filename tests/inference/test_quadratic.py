@@ -94,7 +94,7 @@ def test_the_gradient_is_that_of_differences() -> None:
 
 
 def test_triangles_tighten_a_bound_and_it_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    graphs = [complete(14, seed) for seed in range(3)]
+    graphs = [complete(12, seed) for seed in range(2)]
     brackets = [BOUND.solve_until(graph, Stop()) for graph in graphs]
     monkeypatch.setattr("inference.variational.quadratic._PATIENCE", 0)
     plain = [BOUND.solve_until(graph, Stop()) for graph in graphs]
@@ -123,7 +123,7 @@ def test_triangles_hold_of_spins_and_are_found_where_they_are_broken() -> None:
 
 
 def test_on_a_dense_graph_it_is_far_below_forests_and_mini_buckets() -> None:
-    graph = fr2(60, 4, density=0.3, seed=0)
+    graph = fr2(40, 4, density=0.3, seed=0)
     floor = infer(graph, "cavi", restarts=1).log_z or 0.0
     above = (BOUND.solve_until(graph, Stop()).log_z or 0.0) - floor
     others = [

@@ -101,7 +101,7 @@ def fact_graphs(draw: st.DrawFn) -> FactGraph:
 
 
 @given(fact_graphs())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 def test_text_is_read_back_as_the_same_graph_and_written_the_same(graph: FactGraph) -> None:
     for indent in (None, 2):
         text = fact_graph_text(graph, indent=indent)

@@ -104,7 +104,7 @@ def test_memory_of_a_response_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabeled: float
 ) -> None:
     """`MOST` bytes for a response of four claims: a million take less than a gigabyte."""
-    sizes = (4_000, 12_000)
+    sizes = (2_000, 6_000)
     files = [
         rows_file(tmp_path / f"{n}.parquet", monkeypatch, n, unlabeled=unlabeled)
         for n in (500, *sizes)

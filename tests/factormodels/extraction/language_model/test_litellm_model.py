@@ -665,22 +665,24 @@ def test_as_many_calls_are_under_way_as_are_allowed(name: str) -> None:
         provider.model.partition("/")[0]: provider.answer for provider in reversed(PROVIDERS)
     }
     answers["openai"] = ChatCompletions()
+    # More than the 100 connections that HTTP clients keep unless they are told otherwise.
+    at_once = 120
     arrived, all_here = [0], threading.Event()
     counting = threading.Lock()
 
     def script(asked: Asked, _: int) -> Answer:
-        # Nobody is answered before all 200 are here, or it is plain that they will not be.
+        # Nobody is answered before all are here, or it is plain that they will not be.
         with counting:
             arrived[0] += "messages" in asked.body.decode()
-            if arrived[0] == 200:
+            if arrived[0] == at_once:
                 all_here.set()
         if not all_here.wait(60.0):
             return Answer(b"too few", 400)
         return answers[name.partition("/")[0]](asked)
 
     with web_server(script) as server:
-        shared = LitellmModel(LitellmSettings(name, server.url, concurrency=200, attempts=1))
-        graph = FactGraph("r", tuple(Atom(f"a{n}", f"It is {n}.") for n in range(200)))
+        shared = LitellmModel(LitellmSettings(name, server.url, concurrency=at_once, attempts=1))
+        graph = FactGraph("r", tuple(Atom(f"a{n}", f"It is {n}.") for n in range(at_once)))
         verdicts = assess(graph, "factverify", shared)
     assert {verdict.label for verdict in verdicts} == {"supported"}
 
