@@ -157,8 +157,8 @@ BACKENDS: dict[str, dict[str, Any]] = {
 }
 
 
-def ends_of(names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Ends of runs of backends and tasks."""
+def ends_of(names: Iterable[str], rounds: int) -> dict[str, dict[str, int]]:
+    """Ends of interrupted runs of backends and tasks, `rounds` of each."""
 
     # Numba is loaded before, and not amid a run that is interrupted.
     end_interpretation()
@@ -166,7 +166,7 @@ def ends_of(names: Iterable[str]) -> dict[str, dict[str, int]]:
     def infers(name: str) -> Run:
         return lambda number: infer(_graph(number), name, **BACKENDS[name])
 
-    return {name: ends(TASKS.get(name) or infers(name)) for name in names}
+    return {name: ends(TASKS.get(name) or infers(name), rounds) for name in names}
 
 
 def returned_types() -> Iterator[tuple[str, Any]]:
@@ -209,14 +209,21 @@ def test_small_results_are_interrupted_as_python_code_is() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", ["BACKENDS", pytest.param("TASKS", marks=pytest.mark.nightly)])
-def test_whatever_runs_is_interrupted_as_python_code_is(names: str) -> None:
-    for name, endings in _told(f"ends_of({names})").items():
+@pytest.mark.parametrize(
+    ("names", "rounds"),
+    [
+        ("BACKENDS", 8),
+        pytest.param("BACKENDS", 25, marks=pytest.mark.nightly),
+        pytest.param("TASKS", 25, marks=pytest.mark.nightly),
+    ],
+)
+def test_whatever_runs_is_interrupted_as_python_code_is(names: str, rounds: int) -> None:
+    for name, endings in _told(f"ends_of({names}, {rounds})").items():
         if name in ("auto", "infer_anytime"):
             endings["KeyboardInterrupt"] = endings.get("KeyboardInterrupt", 0) + endings.pop(
                 "told", 0
             )
-        assert endings == {"KeyboardInterrupt": 25}, name
+        assert endings == {"KeyboardInterrupt": rounds}, name
 
 
 @pytest.mark.slow

@@ -119,11 +119,12 @@ def test_a_limit_of_wall_time_holds_within_a_tenth_and_half_a_second(name: str, 
         graph = grid(200, 200, coupling=1.0, field=1.0, seed=0)
     infer(grid(4, 4, coupling=1.0, field=1.0, seed=0), name, seconds=0.1)
     took: list[float] = []
-    # A machine that does other things too may be late once.
+    # A machine that does other things too may be late, and then gives this process less processor
+    # time than passes; a run that minds no limit takes much of either.
     while len(took) < 3 and min(took, default=np.inf) > 1.05:
-        start = time.perf_counter()
+        start = time.perf_counter(), time.process_time()
         posterior = infer(graph, name, seconds=0.5)
-        took.append(time.perf_counter() - start)
+        took.append(min(time.perf_counter() - start[0], time.process_time() - start[1]))
         assert np.isfinite(posterior.marginals.flat).all()
     assert min(took) <= 1.05
 
