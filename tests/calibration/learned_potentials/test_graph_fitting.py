@@ -12,8 +12,9 @@ import pytest
 
 from calibration.learned_potentials.graph_fitting import FitStatus, LearnedPotentials, ValueStatus
 from calibration.learned_potentials.graph_fitting import fit_potentials as fit
-from calibration.learned_potentials.graph_potentials import Potentials, stance_class
+from calibration.learned_potentials.graph_potentials import Potentials, kind_class, stance_class
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
+from factormodels.claims import ContextKind
 from factormodels.io.formats.stances import DEFAULT_STANCES
 from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated, relabeled
 from tests.oracle import oracle
@@ -224,6 +225,21 @@ def test_stances_are_classes() -> None:
     )
     assert fitted.values["probability[completely-support]"] > 0.85
     assert fitted.status is FitStatus.CONVERGED
+
+
+def test_relations_of_samples_have_strengths_of_their_own() -> None:
+    """By hand: under certain contexts the strength of a class is the share of its true claims."""
+    graphs = []
+    for number in range(10):
+        atoms = Atom("a1", label=number < 9), Atom("a2", label=number < 6)
+        contexts = Context("c1", prior=1.0), Context("s1", prior=1.0, kind=ContextKind.SAMPLE)
+        relations = Relation("c1", "a1", ENTAILMENT, 0.8), Relation("s1", "a2", ENTAILMENT, 0.8)
+        graphs.append(FactGraph(f"r{number}", atoms, contexts, relations))
+    learned = fit(graphs, Potentials(("probability",), by=kind_class))
+    assert learned.values == {
+        "probability[passage entailment]": pytest.approx(0.9, abs=1e-4),
+        "probability[sample entailment]": pytest.approx(0.6, abs=1e-4),
+    }
 
 
 def test_stances_that_are_one_relation_are_refused() -> None:

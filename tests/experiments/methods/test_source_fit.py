@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from calibration.learned_potentials.graph_potentials import Potentials, source_c
 from experiments import fit, infer
 from experiments.findings.findings import Findings
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
+from factormodels.claims import SAMPLE_PRIOR, ContextKind
 from factormodels.passage_sources import SOURCES_KEY
 from tests.refusals import refused
 
@@ -94,6 +96,29 @@ def test_saved_priors_give_the_learned_posteriors(
     for at, kind in ((0, RelationKind.ENTAILMENT), (1, RelationKind.ENTAILMENT)):
         host = list(TRUE_PRIORS)[at % 2]
         assert p[f"a{at}"] == pytest.approx(truth_share(priors[host], kind), abs=1e-9)
+
+
+def test_samples_are_a_kind_and_a_source_of_their_own() -> None:
+    graphs = [
+        replace(
+            graph,
+            contexts=tuple(
+                replace(context, link="", prior=SAMPLE_PRIOR, kind=ContextKind.SAMPLE)
+                if "forum" in context.link
+                else context
+                for context in graph.contexts
+            ),
+        )
+        for graph in drawn(60, 3)
+    ]
+    priors = {}
+    for by, other in (("kind", "passage"), ("domain", "gazette.example")):
+        frame = fit(graphs, columns=by, folds=0)["priors"].set_index("source")
+        assert set(frame.index) == {"sample", other}
+        priors[by] = frame.loc["sample", "prior"], frame.loc[other, "prior"]
+        row = frame.loc["sample"]
+        assert row["prior_lower"] < TRUE_PRIORS["forum.example"] < row["prior_upper"]
+    assert priors["kind"] == pytest.approx(priors["domain"], abs=1e-6)
 
 
 def test_rare_sources_share_a_prior() -> None:
