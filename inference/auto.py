@@ -1,9 +1,15 @@
-"""Choice of an algorithm by the predicted cost of a graph: exact, or the tightest bounds."""
+"""Choice of an algorithm by the predicted cost of a graph: exact, or the tightest bounds.
+
+Counted operations decide how a graph would be solved exactly, so the way and its answer are the
+same on every machine. The speed of this machine decides only whether there is time for it, and
+`time_limited` in `stats` says so.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -22,26 +28,42 @@ from inference.backend import (
 )
 from inference.evidence import checked_graph, with_observed
 from inference.exact.backend import Exact
-from inference.exact.prediction import Prediction, reason_of
+from inference.exact.plans import posterior_of
+from inference.exact.prediction import REFERENCE, Prediction, reason_of
+from inference.exact.ways import Way
+from inference.kernels.preparation import PREPARATION
 from inference.memory import memory_size
 from inference.posterior import Posterior
 from inference.settings import setting
-from inference.stop import Stop
+from inference.stop import NEVER, Stop
 from inference.thread_team import run_in_ranges
 
-_EXACT_SHARE = 0.4
-"""Maximum shares of the time for the predicted cost of exact inference and for the search of its
-order, since predictions are rough."""
+_PREPARED_SHARE = 0.4
+"""Maximum share of the time for the search of an elimination order, and for one of many runs of
+`prepare_beliefs`."""
+
+_ALONE = 0.02
+"""Maximum share of the time for exact inference without a clock: the walk in log space, which no
+prediction foresees, takes some forty times as long as the scaled one at most."""
+
+_BESIDE = 0.25
+"""Share of the time from which on exact inference has bounds beside it, predicted or spent."""
+
+_FASTEST = 4.0
+"""How many times as fast as the reference processor a machine may be. Counted beyond this multiple
+of the time, exact inference is refused without a look at the machine."""
 
 
 @dataclass(frozen=True)
 class Auto(Backend):
     """Exact inference if it fits time and memory, otherwise the tightest bounds.
 
-    Exact inference, by elimination or conditioning, is used if it is predicted to take at most two
-    fifths of `seconds`, which is 2 s by default. The prediction counts operations at a measured
-    rate of 2.5 ns each, so that every run makes the same choice; the answer then equals that of
-    `exact` to the last bit.
+    Exact inference, by elimination, conditioning or clamping, is used if it is predicted to end
+    within `seconds`; the answer then equals that of `exact` to the last bit. The prediction counts
+    operations by kind and multiplies them by the speed of this machine, which is measured once and
+    kept with the compiled kernels (`inference.exact.speed`). Exact inference that is predicted to
+    take, or takes, more than a quarter of the time has bounds beside it, and is stopped when the
+    time is over.
 
     Otherwise two lanes run concurrently until the time is over. One bounds log Z by the best of
     several algorithms: from above `wmb` with larger and larger tables, `trw` and, for dense binary
@@ -50,8 +72,12 @@ class Auto(Backend):
 
     log Z is the best upper bound. `stats` hold `upper`, `lower` and their `gap`, and the algorithms
     that gave them (`upper_by`, `lower_by`); the `estimate` of log Z, its algorithm (`estimate_by`)
-    and its standard error (`estimate_standard_error`); why exact inference was not used (`reason`);
-    and in `missing`, by key, why any of these is absent.
+    and its standard error (`estimate_standard_error`); the approximation of message passing, which
+    has no error (`bethe`, `bethe_by`); why exact inference was not used (`reason`);
+    whether the answer depends on the clock (`time_limited`), which exact answers do not; if it
+    does, where the speed of this machine is from (`speed`) and the seconds of compiling and
+    measuring that the limit excludes (`preparation_seconds`); and in `missing`, by key, why any of
+    these is absent.
 
     Marginals are those with the least estimated error (`marginals_by`, `marginals_reason`); see
     `inference.anytime`. `marginals_error` is an estimate of their root mean square error.
@@ -98,15 +124,64 @@ class Auto(Backend):
             graph: a graph without evidence.
             record: called with each algorithm's result when it ends.
         """
-        stop = Stop(self.seconds)
+        prepared, stop = PREPARATION.seconds, Stop(self.seconds)
+        for posterior in self._solve_each(graph, stop, record):
+            # An exact answer, and what is said of it, is that of a batch and of every machine.
+            if posterior.stats["time_limited"]:
+                spent = {"preparation_seconds": PREPARATION.seconds - prepared}
+                posterior = replace(posterior, stats={**posterior.stats, **spent})
+            yield posterior
+
+    def _solve_each(
+        self, graph: FactorGraph, stop: Stop, record: Recorder | None
+    ) -> Iterator[Posterior]:
         try:
-            posterior = self.exact().solve(graph)
+            way = self._way(graph)
+            cost = way.cost_of(graph)
         except TooLargeError as refusal:
-            yield from self._bounded(graph, stop, refusal, record)
-        else:
+            yield from self._bounded(graph, stop, self._lacks(refusal), record)
+            return
+        seconds, speed = cost.seconds, REFERENCE
+        if seconds > _ALONE * self.seconds:
+            # Imported here, since most graphs take so little time that no speed matters.
+            from inference.exact.speed import speed_for
+
+            measured = speed_for(cost.work)
+            seconds, speed = measured.seconds(cost.work), measured.source
+        exact = _ExactRun(way, cost, seconds, speed, self)
+        if seconds <= _ALONE * self.seconds:
+            try:
+                posterior = exact(graph, None)
+            except TooLargeError as refusal:
+                yield from self._bounded(graph, stop, self._lacks(refusal), record)
+                return
             if record is not None:
                 record("exact", posterior)
-            yield _with_stats(posterior)
+            yield posterior
+        elif seconds <= stop.remaining:
+            delay = 0.0 if seconds > _BESIDE * self.seconds else _BESIDE * stop.remaining
+            yield from self._bounded(graph, stop, exact.why_stopped, record, exact, delay)
+        else:
+            lack = (
+                f"{cost.described} is predicted to take {seconds:.2g} s, of {stop.remaining:.2g} s "
+                f"that planning left of {self.seconds:g} s"
+            )
+            yield from self._bounded(graph, stop, lack, record, speed=speed)
+
+    def _way(self, graph: FactorGraph) -> Way:
+        """Return how `exact` would solve a graph, whatever the speed of this machine.
+
+        Raises:
+            TooLargeError: if it would take too much memory, or too long on any machine.
+        """
+        try:
+            return self.exact().ready(graph)
+        except TooLargeError as refusal:
+            prediction = refusal.prediction
+            limit = _FASTEST * self.seconds
+            if prediction is None or not self.seconds < prediction.seconds <= limit:
+                raise
+        return replace(self.exact(), seconds_limit=limit).ready(graph)
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
         """Return whether `exact` answers these graphs in milliseconds without loading code."""
@@ -124,9 +199,9 @@ class Auto(Backend):
 
         def run(first: int, last: int) -> None:
             for number in wide[first:last]:
-                start, refusal = time.perf_counter(), results[number]
+                start = time.perf_counter()
                 try:
-                    *_, posterior = self._bounded(graphs[number], Stop(self.seconds), refusal)
+                    posterior = self.solve(graphs[number])
                 except FactormodelsError as error:
                     results[number] = error
                 else:
@@ -150,7 +225,8 @@ class Auto(Backend):
         """
         from inference.messages.lbp import LoopyBeliefPropagation
 
-        exact = self.exact()
+        # Beliefs are computed many times.
+        exact = replace(self.exact(), seconds_limit=_PREPARED_SHARE * self.seconds)
         try:
             exact.cluster_plan(graph)
         except TooLargeError:
@@ -185,33 +261,87 @@ class Auto(Backend):
         self,
         graph: FactorGraph,
         stop: Stop,
-        refusal: Result | TooLargeError,
+        reason: str,
         record: Recorder | None = None,
+        exact: _ExactRun | None = None,
+        delay: float = 0.0,
+        speed: str = REFERENCE,
     ) -> Iterator[Posterior]:
-        """Yield ever better bounds for a graph that exact inference refused."""
+        """Yield ever better bounds, beside exact inference if there is time for it."""
         # Imported here, since most graphs are solved exactly and need none of the algorithms.
-        from inference.anytime import improve
+        from inference.anytime import Exactly, improve
 
+        allowed = self.exact().allowance().bytes
+        first = None if exact is None else Exactly(exact, round(exact.cost.bytes), delay)
+        for posterior in improve(graph, stop, allowed, self.seed, reason, record, first):
+            if posterior.answered_by != Exact.name:
+                source = speed if exact is None else exact.speed
+                stats = {**posterior.stats, "time_limited": True, "speed": source}
+                posterior = replace(posterior, stats=stats)
+            yield posterior
+
+    def _lacks(self, refusal: TooLargeError) -> str:
+        """Return what a refused method would have needed."""
+        prediction = refusal.prediction
+        if not isinstance(prediction, Prediction):
+            return str(refusal)
         allowed = self.exact().allowance()
-        prediction = getattr(refusal, "prediction", None)
-        reason = str(refusal)
-        if isinstance(prediction, Prediction):
-            lack = (
-                f"about {prediction.seconds:.2g} s, of {self.seconds:g} s for everything"
-                if prediction.bytes <= allowed.bytes
-                else f"{memory_size(prediction.bytes)}, but {allowed}"
-            )
-            reason = f"exact inference, of induced width {prediction.induced_width}, needs {lack}"
-        yield from improve(graph, stop, allowed.bytes, self.seed, reason, record)
+        if prediction.bytes > allowed.bytes:
+            return f"{prediction.described} needs {memory_size(prediction.bytes)}, but {allowed}"
+        return (
+            f"{prediction.described} is predicted to take {prediction.seconds:.2g} s on "
+            f"{REFERENCE}, of {self.seconds:g} s"
+        )
 
     def exact(self) -> Exact:
-        """Settings of `exact` that refuse graphs to be answered by bounds."""
-        limit = _EXACT_SHARE * self.seconds
+        """Settings of `exact` that refuse graphs to be answered by bounds.
+
+        Its limit of time is counted, so that it chooses the same way on every machine.
+        """
         return Exact(
             seed=self.seed,
             memory_limit=self.memory_limit,
-            search_seconds=min(Exact.search_seconds, limit),
-            seconds_limit=limit,
+            search_seconds=min(Exact.search_seconds, _PREPARED_SHARE * self.seconds),
+            seconds_limit=self.seconds,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ExactRun:
+    """Exact inference that has been planned.
+
+    Attributes:
+        way: the way of solution.
+        cost: its cost for the graph.
+        seconds: predicted seconds on this machine.
+        speed: where its speed is from.
+        auto: the settings.
+    """
+
+    way: Way
+    cost: Prediction
+    seconds: float
+    speed: str
+    auto: Auto
+
+    def __call__(self, graph: FactorGraph, stop: Stop | None) -> Posterior:
+        """Return the exact posterior.
+
+        Raises:
+            UnfinishedError: if it was stopped, or its time was over, before its end.
+            TooLargeError: if the way turned out not to be one, and no other fits.
+        """
+        exact = self.auto.exact()
+        with nullcontext(NEVER) if stop is None else stop.within() as flag:
+            cost, run = self.way.solve(graph, exact.thread_count, flag)
+        return _with_stats(posterior_of(graph, cost.stats(exact.seed), run))
+
+    @property
+    def why_stopped(self) -> str:
+        """Clause for an answer of bounds that came before this one."""
+        return (
+            f"{self.cost.described} has not ended, and was predicted to take {self.seconds:.2g} s, "
+            f"of {self.auto.seconds:g} s"
         )
 
 
@@ -228,11 +358,14 @@ def _with_stats(posterior: Posterior) -> Posterior:
         "estimate": posterior.log_z,
         "estimate_by": "exact",
         "estimate_standard_error": 0.0,
+        "bethe": None,
+        "bethe_by": None,
         "missing": {},
         "marginals_by": "exact",
         "marginals_reason": "they are exact",
         "marginals_error": 0.0,
         "reason": reason_of(stats["method"], stats["predicted_seconds"]),
+        "time_limited": False,
     }
     return Posterior(
         posterior.marginals,

@@ -10,10 +10,18 @@ from threading import Event, Thread
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.backend import InferenceError
 from inference.kernels.preparation import PREPARATION
+
+NEVER: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+"""Flag of what nothing stops."""
 
 _LEAST_WAIT = 1e-3
 """Seconds between two checks of a paused clock."""
+
+
+class UnfinishedError(InferenceError):
+    """An algorithm that has no partial result was stopped before its end."""
 
 
 class Stop:

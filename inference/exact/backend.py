@@ -71,7 +71,7 @@ class Exact(Planner, Backend):
             TooLargeError: if it would exceed the limits of memory and time.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        cost, run = self.way(graph).solve(graph, self.thread_count)
+        cost, run = self.ready(graph).solve(graph, self.thread_count)
         return posterior_of(graph, cost.stats(self.seed), run)
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
@@ -125,7 +125,7 @@ class Exact(Planner, Backend):
         cheaper = self._cheaper(absorbed)
         if cheaper is not None:
             return cheaper.cost
-        prediction = self._elimination(absorbed, self.restarts)
+        prediction = self.cluster_plan(absorbed, refuse=False).cost
         if not self.refuses(prediction):
             return prediction
         try:

@@ -19,8 +19,9 @@ from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.orders import plan
 from inference.exact.plans import Plan
 from inference.exact.prediction import Prediction
-from inference.exact.ways import Run, Solved, Threads
+from inference.exact.ways import Flag, Run, Solved, Threads
 from inference.posterior import Marginals
+from inference.stop import NEVER
 
 MOST_CLAMPED = 3
 _MOST_STATES = 10_000
@@ -46,12 +47,18 @@ class Clamped:
         """Clause that states the predicted time."""
         return self.cost.reason
 
-    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
+    def cost_of(self, graph: FactorGraph) -> Prediction:
+        """Return the predicted cost of one graph, as that of its first assignment suggests."""
+        rest = next(_assignments(graph, self.variables)).absorb_evidence()
+        states = int(np.prod(graph.cardinalities[self.variables]))
+        return self.cost.with_work(self.plan.cost_of(rest).work.times(states))
+
+    def solve(self, graph: FactorGraph, threads: Threads, stop: Flag = NEVER) -> Solved:
         """Return log Z and marginals, as the plan of the whole graph would."""
         log_z, mean, scaled = -np.inf, np.zeros(int(graph.cardinalities.sum())), True
         assigned = ((g, g.absorb_evidence()) for g in _assignments(graph, self.variables))
         graphs, again = tee(assigned)
-        parts = self.plan.run_in_turn((rest.log_values for _, rest in again), threads)
+        parts = self.plan.run_in_turn((rest.log_values for _, rest in again), threads, stop)
         for part, (clamped, rest) in zip(parts, graphs, strict=True):
             scaled = scaled and part.scaled
             if part.code == ZERO:
@@ -109,7 +116,7 @@ def clamping(
     planned = make_plan(rest)
     if not planned.fits:
         return None
-    summed = replace(planned.cost, seconds=planned.cost.seconds * states, method="clamping")
+    summed = planned.cost.with_work(planned.cost.work.times(states), "clamping")
     return Clamped(summed, variables, planned)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +13,15 @@ from inference.exact.kernels.conditioning_cover import may_have_a_cover, pairwis
 from inference.exact.kernels.conditioning_model import CoverModel, cover_model, potentials
 from inference.exact.kernels.conditioning_states import Split, batches, inner_couplings, sum_states
 from inference.kernels.interaction import interaction_graph
+from inference.stop import NEVER, UnfinishedError
 from inference.thread_team import map_in_threads
 
 FEWEST_FACTORS = 300
 """Minimum number of factors. Smaller graphs are eliminated before costs could be compared."""
 
 _SECONDS_PER_STATE = 2e-8
-_SECONDS_PER_PRODUCT = 1.5e-9
-"""Approximate time per state of the cover, and per other variable in such a state."""
+_SECONDS_PER_PRODUCT = 1.1e-9
+"""Approximate reference seconds per state of the cover, and per other variable in such a state."""
 
 _INNER = 8
 _MIDDLE = 8
@@ -40,7 +40,7 @@ class Conditioning:
 
     Attributes:
         cover: int64, variables that intersect every factor of two variables.
-        seconds: order of magnitude of the time, on one core.
+        seconds: predicted time on one core of the reference processor.
         bytes: memory of all tables.
     """
 
@@ -82,7 +82,7 @@ def conditioning(graph: FactorGraph) -> Conditioning | None:
 
 
 def condition(
-    graph: FactorGraph, plan: Conditioning, threads: int
+    graph: FactorGraph, plan: Conditioning, threads: int, stop: NDArray[np.int64] = NEVER
 ) -> tuple[float, NDArray[np.float64]] | None:
     """Return (log Z, marginals one after another); None if a product could underflow.
 
@@ -93,6 +93,10 @@ def condition(
         graph: a graph without evidence.
         plan: the result of `conditioning` for it.
         threads: number of threads that share the states of the cover.
+        stop: flag that is nonzero when the sum must end.
+
+    Raises:
+        UnfinishedError: if the flag `stop` was raised.
     """
     model = cover_model(
         graph.n_variables,
@@ -111,7 +115,7 @@ def condition(
         return -np.inf, marginals.ravel()
     log_largest, total = -np.inf, 0.0
     cover_sums, rest_sums = np.zeros((len(model.cover), 2)), np.zeros((len(model.rest), 2))
-    for largest, part, part_cover, part_rest in _sums(model, split, threads):
+    for largest, part, part_cover, part_rest in _sums(model, split, threads, stop):
         if largest == -np.inf:
             continue
         unit = max(log_largest, largest)
@@ -170,11 +174,18 @@ def _spreads(ties: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sums(
-    model: CoverModel, split: Split, threads: int
+    model: CoverModel, split: Split, threads: int, stop: NDArray[np.int64]
 ) -> Iterator[tuple[float, float, NDArray[np.float64], NDArray[np.float64]]]:
     """Yield the results of `sum_states` for all states of the outer variables, in order."""
     states = range(2**split.outer)
-    run = partial(sum_states, model, split)
+
+    def run(state: int) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
+        if stop[0]:
+            raise UnfinishedError("conditioning was stopped")
+        sums: tuple[float, float, NDArray[np.float64], NDArray[np.float64]]
+        sums = sum_states(model, split, state)
+        return sums
+
     if threads == 1:
         yield from map(run, states)
         return

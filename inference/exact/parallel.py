@@ -30,6 +30,7 @@ from inference.exact.kernels.program import (
 )
 from inference.exact.kernels.propagation import (
     DONE,
+    STOPPED,
     UNDERFLOW,
     ZERO,
     Workspace,
@@ -80,8 +81,17 @@ class _Pass:
         return self.each(task, chunks)
 
     def each(self, task: Callable[[int, int], Any], chunks: list[tuple[int, int]]) -> list[Any]:
-        """Return the results of a task for each of many ranges."""
-        return map_in_threads(lambda k: task(*chunks[k]), range(len(chunks)), self.threads)
+        """Return the results of a task for each of many ranges; None for those after a stop."""
+
+        def run(k: int) -> Any:
+            return None if self.stopped else task(*chunks[k])
+
+        return map_in_threads(run, range(len(chunks)), self.threads)
+
+    @property
+    def stopped(self) -> bool:
+        """True once the pass must end."""
+        return bool(self.work.stop[0])
 
 
 def run_in_chunks(
@@ -104,7 +114,8 @@ def run_in_chunks(
         threads: number of threads; the result does not depend on it.
 
     Returns:
-        (code, log Z, whether scaled arithmetic sufficed), as `run_program`.
+        (code, log Z, whether scaled arithmetic sufficed), as `run_program`; STOPPED if the
+        workspace's flag was raised.
     """
     log_scale = scale_potentials(table_starts, log_values, work.values, work.spans)
     if log_scale == -np.inf:
@@ -114,7 +125,7 @@ def run_in_chunks(
     if code == DONE:
         work.answers[:] = 0.0
         marginals[:] = 0.0
-        _descend(run)
+        code = _descend(run)
     scaled = code != UNDERFLOW
     if scaled:
         log_z += log_scale
@@ -185,6 +196,8 @@ def _ascend(run: _Pass) -> tuple[int, float]:
                 run.each(rows, _ranges(int(product[BATCH] * product[ROWS])))
             else:
                 run.share(chunk, first)
+            if run.stopped:
+                return STOPPED, 0.0
             largest = finish_message(
                 program.steps, work.values, work.spans, n_factors, first_message, first
             )
@@ -195,12 +208,15 @@ def _ascend(run: _Pass) -> tuple[int, float]:
     return DONE, log_z
 
 
-def _descend(run: _Pass) -> None:
+def _descend(run: _Pass) -> int:
     for first, last, large in reversed(list(_stretches(run.program.steps))):
         if large:
             _descend_large(run, first)
         else:
             descend_all(run.program, run.table_starts, run.work, run.marginals, first, last)
+        if run.stopped:
+            return STOPPED
+    return DONE
 
 
 def _descend_large(run: _Pass, c: int) -> None:
@@ -219,6 +235,8 @@ def _descend_large(run: _Pass, c: int) -> None:
             ),
             _ranges(int(program.steps[c, GROUP])),
         )
+        if run.stopped:
+            return
         finish_marginals(program.steps, program.residues, work.tables, run.marginals, c, True)
         return
     axes, _ = _chunks(run, c)
@@ -257,6 +275,8 @@ def _descend_large(run: _Pass, c: int) -> None:
         return marginal, sums
 
     results = run.share(chunk, c)
+    if run.stopped:
+        return
     for at, offset, length in own_children:
         work.answers[at : at + length] = sum(sums[offset : offset + length] for _, sums in results)
     if (rest[:, TARGET] != _NOT_WANTED).any():

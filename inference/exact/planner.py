@@ -16,9 +16,9 @@ from inference.exact.orders import plan
 from inference.exact.plans import KEPT, Key, Plan
 from inference.exact.prediction import (
     BYTES_PER_ENTRY,
-    SECONDS_PER_OPERATION,
     STEPS_PER_SECOND,
     Prediction,
+    Work,
 )
 from inference.exact.small import (
     ALLOWANCE,
@@ -26,16 +26,20 @@ from inference.exact.small import (
     SECONDS_AT_ONCE,
     planning_seconds,
 )
-from inference.exact.ways import Conditioned, Restricted, Solved, Threads, Way
+from inference.exact.ways import Conditioned, Flag, Restricted, Solved, Threads, Way
 from inference.kernels.compiled import interpreted
 from inference.memory import MemoryAllowance, allowance, memory_size
 from inference.possible_states import possible_states
 from inference.settings import setting
+from inference.stop import NEVER
 
 _WORTH_A_SEARCH = 0.1
 
 _MOST_AN_ORDER_SAVES = 1000.0
 """Maximum ratio of a first order's memory to the limit for which a better order is searched."""
+
+_LEAST_SECONDS_PER_ENTRY = 2.5e-10
+"""Minimum reference seconds of a table entry in any kind of arithmetic."""
 
 _CLAMPED_SECONDS = 600.0
 """Default maximum of the predicted seconds of a sum over clamped variables."""
@@ -78,6 +82,16 @@ class Planner:
             return Refused(plan.cost, self)
         KEPT.keep(self._key(graph), plan)
         return plan
+
+    def ready(self, graph: FactorGraph) -> Way:
+        """Return the way of solution of this graph, which its zeros may decide.
+
+        Raises:
+            TooLargeError: if no way fits the limits of memory and time.
+            ZeroPartitionError: if a variable has no possible state.
+        """
+        way = self.way(graph)
+        return way.narrower(graph) if isinstance(way, Refused) else way
 
     def _small_plan(self, graph: FactorGraph) -> Plan | None:
         """Return the cached plan of a graph that is small enough to run without machine code.
@@ -158,8 +172,7 @@ class Planner:
         entries = memory / BYTES_PER_ENTRY
         if self.seconds_limit is None:
             return entries
-        # Each entry takes at least two operations.
-        return min(entries, self.seconds_limit / SECONDS_PER_OPERATION / 2.0)
+        return min(entries, self.seconds_limit / _LEAST_SECONDS_PER_ENTRY)
 
     def refuses(self, prediction: Prediction) -> bool:
         """Return whether a prediction exceeds a limit."""
@@ -195,9 +208,8 @@ class Planner:
             elimination = self._elimination(graph, self.restarts)
         if plan.seconds >= elimination.seconds and elimination.bytes <= limit:
             return None
-        prediction = replace(
-            elimination, bytes=plan.bytes, seconds=plan.seconds, method="conditioning"
-        )
+        prediction = replace(elimination, bytes=plan.bytes)
+        prediction = prediction.with_work(Work(states=plan.seconds), "conditioning")
         return Conditioned(prediction, plan, self.cluster_plan)
 
     def narrower(self, graph: FactorGraph, refused: Refused) -> Way | None:
@@ -305,9 +317,22 @@ class Refused:
         """Clause that states the exceeded limit, and the fix."""
         return str(self.exact.refusal(self.cost))
 
-    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
+    def solve(self, graph: FactorGraph, threads: Threads, stop: Flag = NEVER) -> Solved:
         """Solve a graph by its possible states, or by clamping a few variables."""
+        return self.narrower(graph).solve(graph, threads, stop)
+
+    def cost_of(self, graph: FactorGraph) -> Prediction:
+        """Return the predicted cost of one graph."""
+        return self.narrower(graph).cost_of(graph)
+
+    def narrower(self, graph: FactorGraph) -> Way:
+        """Return the way of solution of a graph of this structure.
+
+        Raises:
+            TooLargeError: if there is none.
+            ZeroPartitionError: if a variable has no possible state.
+        """
         narrower = self.exact.narrower(graph, self)
         if narrower is None:
             raise self.exact.refusal(self.cost)
-        return narrower.solve(graph, threads)
+        return narrower

@@ -20,6 +20,7 @@ from inference.exact.kernels.joins import worth_joining
 from inference.exact.kernels.log_walk import propagate_log
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import (
+    STOPPED,
     UNDERFLOW,
     ZERO,
     Workspace,
@@ -37,13 +38,14 @@ from inference.exact.kernels.solve import (
 )
 from inference.exact.orders import planned_order
 from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
-from inference.exact.prediction import SECONDS_PER_OPERATION, Prediction
+from inference.exact.prediction import FEWEST_OPERATIONS, Prediction, log_work, scaled_work
 from inference.exact.small import ALLOWANCE, PLANTING, planting_seconds, running_seconds
-from inference.exact.ways import Run, Solved, Threads
+from inference.exact.ways import Flag, Run, Solved, Threads
 from inference.exact.workspaces import SPARE, large_workspace
 from inference.kernels.compiled import interpreted
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stacked_graphs import Stacked, joined
+from inference.stop import NEVER, UnfinishedError
 
 MOST_KEPT = 256
 _MOST_BYTES = 2**26
@@ -55,6 +57,9 @@ _MOST_REMEMBERED = 2**14
 _OPERATIONS_AT_A_TIME = 1e9
 """Operations per call, about a second, after which compiled code returns to check for
 interrupts."""
+
+_LOG_SAFE_RANGE = 650.0
+"""Log range of a product from which on the scaled walk gives up (`propagation.would_underflow`)."""
 
 _ARITHMETIC = {True: "scaled", False: "log"}
 
@@ -117,6 +122,28 @@ class Plan:
         """Clause that states the predicted time."""
         return self.cost.reason
 
+    def cost_of(self, graph: FactorGraph) -> Prediction:
+        """Return the cost of a run of one graph, which its potentials may force into log space."""
+        if self.cost.operations < FEWEST_OPERATIONS or not self._underflows(graph):
+            return self.cost
+        return self.cost.with_work(log_work(self.program, self.cost.bytes))
+
+    def _underflows(self, graph: FactorGraph) -> bool:
+        """Return whether the factors of some cluster alone exceed the range of doubles.
+
+        Messages add to that range, so a run may still underflow if this is false.
+        """
+        if not len(graph.log_values):
+            return False
+        finite = np.isfinite(graph.log_values)
+        starts = graph.table_starts[:-1]
+        largest = np.maximum.reduceat(np.where(finite, graph.log_values, -np.inf), starts)
+        least = np.minimum.reduceat(np.where(finite, graph.log_values, np.inf), starts)
+        ranges = np.maximum(largest - least, 0.0)
+        clusters = np.repeat(np.arange(len(self.tree.parents)), np.diff(self.tree.factor_starts))
+        sums = np.bincount(clusters, ranges[self.tree.factors], 1)
+        return bool(sums.max() > _LOG_SAFE_RANGE)
+
     @property
     def small(self) -> bool:
         """True if tables are too small to share a run between threads."""
@@ -129,49 +156,55 @@ class Plan:
         tables = self.cost.bytes if self.small else 0.0
         return tables + sum(array.nbytes for array in arrays)
 
-    def run(self, log_values: NDArray[np.float64], threads: Threads) -> Run:
-        """Return marginals and log Z under log tables; `threads` is called if tables are large."""
+    def run(self, log_values: NDArray[np.float64], threads: Threads, stop: Flag = NEVER) -> Run:
+        """Return marginals and log Z under log tables; `threads` is called if tables are large.
+
+        Raises:
+            UnfinishedError: if the flag `stop` was raised.
+        """
         if not self.small:
             large = SPARE.take(self.program, self.table_starts)
-            result = self._run_in_chunks(log_values, large, threads(), self.program)
-            SPARE.give(large)
-            return result
+            try:
+                return self._run_in_chunks(log_values, large, threads(), self.program, stop)
+            finally:
+                SPARE.give(large)
         # Small graphs take microseconds, so avoid entering an unnecessary context.
         if not ALLOWANCE.spent and ALLOWANCE.take(self.seconds_interpreted):
             with interpreted():
-                return self._run_alone(log_values)
-        return self._run_alone(log_values)
+                return self._run_alone(log_values, stop)
+        return self._run_alone(log_values, stop)
 
-    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
+    def solve(self, graph: FactorGraph, threads: Threads, stop: Flag = NEVER) -> Solved:
         """Eliminate the variables of a graph of this structure."""
-        return self.cost, self.run(graph.log_values, threads)
+        return self.cost, self.run(graph.log_values, threads, stop)
 
     @property
     def seconds_interpreted(self) -> float:
         """Predicted seconds of a run without machine code; see `inference.exact.small`."""
-        operations = self.cost.seconds / SECONDS_PER_OPERATION
-        return running_seconds(self.table_starts, self.program, operations)
+        return running_seconds(self.table_starts, self.program, self.cost.operations)
 
-    def _run_alone(self, log_values: NDArray[np.float64]) -> Run:
+    def _run_alone(self, log_values: NDArray[np.float64], stop: Flag) -> Run:
         try:
             work = self._spare.pop()
         except IndexError:
             work = new_workspace(self.program, self.table_starts)
-        result = self._run(log_values, work, self.program)
+        result = self._run(log_values, work, self.program, stop)
         self._spare.append(work)
         return result
 
-    def run_in_turn(self, rows: Iterable[NDArray[np.float64]], threads: Threads) -> Iterator[Run]:
+    def run_in_turn(
+        self, rows: Iterable[NDArray[np.float64]], threads: Threads, stop: Flag = NEVER
+    ) -> Iterator[Run]:
         """Yield the result of `run` for each of several log tables, in one workspace.
 
         Allocating memory for large tables costs as much as a run in it.
         """
         if self.small:
-            yield from (self.run(log_values, threads) for log_values in rows)
+            yield from (self.run(log_values, threads, stop) for log_values in rows)
             return
         large = SPARE.take(self.program, self.table_starts)
         for log_values in rows:
-            yield self._run_in_chunks(log_values, large, threads(), self.program)
+            yield self._run_in_chunks(log_values, large, threads(), self.program, stop)
         SPARE.give(large)
 
     def run_each(self, rows: Sequence[NDArray[np.float64]]) -> Iterator[Fields]:
@@ -212,6 +245,7 @@ class Plan:
         work: Workspace,
         threads: int,
         program: TreeProgram,
+        stop: Flag = NEVER,
     ) -> Run:
         marginals = np.zeros(self.n_states)
         code, log_z, scaled = run_in_chunks(
@@ -220,16 +254,24 @@ class Plan:
             self.cardinalities,
             self.table_starts,
             _read_only(log_values),
-            work,
+            work._replace(stop=stop),
             marginals,
             threads,
         )
+        _check_that_it_ended(code)
         return Run(code, log_z, marginals, scaled)
 
-    def _run(self, log_values: NDArray[np.float64], work: Workspace, program: TreeProgram) -> Run:
+    def _run(
+        self,
+        log_values: NDArray[np.float64],
+        work: Workspace,
+        program: TreeProgram,
+        stop: Flag = NEVER,
+    ) -> Run:
         marginals = np.empty(self.n_states)
         table_starts = self.table_starts
         log_values = _read_only(log_values)
+        work = work._replace(stop=stop)
         code, log_z = propagate(program, table_starts, log_values, work, marginals)
         scaled = code != UNDERFLOW
         if not scaled:
@@ -237,7 +279,13 @@ class Plan:
             code, log_z = propagate_log(
                 program, table_starts, log_values, constants, work, marginals
             )
+        _check_that_it_ended(code)
         return Run(code, log_z, marginals, scaled)
+
+
+def _check_that_it_ended(code: int) -> None:
+    if code == STOPPED:
+        raise UnfinishedError("elimination was stopped")
 
 
 def _planted(
@@ -249,7 +297,11 @@ def _planted(
     prediction = Prediction.of(Cost(*cost))
     if fits and worth_joining(graph.cardinalities, prediction.log2_largest_table):
         tree, program = join_program(*arrays, ClusterTree(*tree))
-    return fits, ClusterTree(*tree), TreeProgram(*program), prediction
+    program = TreeProgram(*program)
+    if fits and max(prediction.operations, 100.0 * len(program.steps)) >= FEWEST_OPERATIONS:
+        work = scaled_work(program, len(graph.log_values), prediction.bytes)
+        prediction = prediction.with_work(work)
+    return fits, ClusterTree(*tree), program, prediction
 
 
 def _read_only(log_values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,9 +18,13 @@ from inference.exact.conditioning import Conditioning, condition
 from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.prediction import Prediction
 from inference.possible_states import Support
+from inference.stop import NEVER
 
 Threads = Callable[[], int]
 """Function that returns the number of threads, called if tables are large."""
+
+Flag = NDArray[np.int64]
+"""Array (1,), nonzero when a run must end; see `inference.stop`."""
 
 
 class Run(NamedTuple):
@@ -47,12 +51,16 @@ class Way(Protocol):
     def reason(self) -> str:
         """Clause that states why it is used, or why not."""
 
-    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
+    def cost_of(self, graph: FactorGraph) -> Prediction:
+        """Return the predicted cost of one graph."""
+
+    def solve(self, graph: FactorGraph, threads: Threads, stop: Flag = NEVER) -> Solved:
         """Return log Z and marginals of a graph without evidence.
 
         Raises:
             TooLargeError: if no way fits the limits.
             ZeroPartitionError: if a variable has no possible state.
+            UnfinishedError: if the flag `stop` was raised.
         """
 
 
@@ -75,11 +83,15 @@ class Conditioned:
         """Clause that states the predicted time."""
         return self.cost.reason
 
-    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
+    def cost_of(self, graph: FactorGraph) -> Prediction:  # noqa: ARG002 - it is that of all
+        """Return the predicted cost, which is the same for all graphs."""
+        return self.cost
+
+    def solve(self, graph: FactorGraph, threads: Threads, stop: Flag = NEVER) -> Solved:
         """Sum over the states of the cover, or use the other way."""
-        sums = condition(graph, self.conditioning, threads())
+        sums = condition(graph, self.conditioning, threads(), stop)
         if sums is None:
-            return self.instead(graph).solve(graph, threads)
+            return self.instead(graph).solve(graph, threads, stop)
         code = ZERO if sums[0] == -np.inf else DONE
         return self.cost, Run(code, *sums, scaled=True)
 
@@ -106,9 +118,18 @@ class Restricted:
         """Clause that states why they are summed in this way."""
         return self.way.reason
 
-    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:  # noqa: ARG002 - it has one
+    def cost_of(self, graph: FactorGraph) -> Prediction:  # noqa: ARG002 - it has one
+        """Return the predicted cost of the remaining graph."""
+        return self.way.cost_of(self.support.graph)
+
+    def solve(
+        self,
+        graph: FactorGraph,  # noqa: ARG002 - it has one
+        threads: Threads,
+        stop: Flag = NEVER,
+    ) -> Solved:
         """Solve the remaining graph, and give impossible states probability 0."""
-        cost, run = self.way.solve(self.support.graph, threads)
+        cost, run = self.way.solve(self.support.graph, threads, stop)
         if run.code == DONE:
             log_z = run.log_z + self.support.log_constant
             run = run._replace(log_z=log_z, marginals=self.support.expand(run.marginals))

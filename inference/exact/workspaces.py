@@ -21,7 +21,8 @@ _SHARE = 1.0 / 8.0
 def large_workspace(program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
     """Return a workspace for a program with large tables."""
     # NumPy requests huge pages, without which page faults take as long as the arithmetic.
-    return Workspace(*map(np.empty, workspace_sizes(program, table_starts)))
+    values, answers, tables, spans = map(np.empty, workspace_sizes(program, table_starts))
+    return Workspace(values, answers, tables, spans, np.zeros(1, dtype=np.int64))
 
 
 class SpareWorkspace:
@@ -40,16 +41,17 @@ class SpareWorkspace:
         """Return a workspace for a program, for exclusive use until `give`."""
         kept = self._exchange(None)
         sizes = workspace_sizes(program, table_starts)
-        if kept is None or any(len(a) < n for a, n in zip(kept, sizes, strict=True)):
+        if kept is None or any(len(a) < n for a, n in zip(kept[:4], sizes, strict=True)):
             return large_workspace(program, table_starts)
-        return Workspace(*(a[:n] for a, n in zip(kept, sizes, strict=True)))
+        values, answers, tables, spans = (a[:n] for a, n in zip(kept[:4], sizes, strict=True))
+        return Workspace(values, answers, tables, spans, kept.stop)
 
     def give(self, work: Workspace) -> None:
         """Cache a workspace for some seconds, unless it is a large part of the memory."""
         if sum(array.nbytes for array in work) <= _SHARE * allowance(None).bytes:
             # The arrays may be views of a larger workspace.
-            whole = (a if a.base is None else a.base for a in work)
-            self._exchange(Workspace(*whole))
+            values, answers, tables, spans = (a if a.base is None else a.base for a in work[:4])
+            self._exchange(Workspace(values, answers, tables, spans, work.stop))
 
     def clear(self) -> None:
         """Free the workspace that is kept."""

@@ -206,6 +206,7 @@ def _maximum(
         np.empty(len(absorbed.log_values) + n_messages),
         np.empty(program.steps[:, BLOCK].max()),
         choices,
+        np.zeros(1, dtype=np.int64),
     )
     value = ascend_log(
         program, absorbed.table_starts, tree.constant_factors, absorbed.log_values, operations,

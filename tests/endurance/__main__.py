@@ -10,11 +10,16 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.endurance import Row, algorithms, assessments, studies
+from tests.endurance import Row, algorithms, assessments, marginals, predictions, studies
 
 Scenario = Callable[..., Iterator[Row]]
 CHECKS: tuple[Scenario, ...] = (studies.kills, studies.sizes, assessments.hostile_day)
-MEASUREMENTS: tuple[Scenario, ...] = (studies.many_responses, algorithms.coverage)
+MEASUREMENTS: tuple[Scenario, ...] = (
+    studies.many_responses,
+    algorithms.coverage,
+    marginals.marginals,
+    predictions.predictions,
+)
 SCENARIOS = {scenario.__name__: scenario for scenario in (*CHECKS, *MEASUREMENTS)}
 
 

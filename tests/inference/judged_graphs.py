@@ -20,7 +20,7 @@ def _of(cardinalities: Sequence[int] | NDArray[np.int64], factors: Factors) -> F
     return FactorGraph.from_factors(cardinalities, factors, log=True)
 
 
-def _scaled(graph: FactorGraph, log_range: float) -> FactorGraph:
+def scaled(graph: FactorGraph, log_range: float) -> FactorGraph:
     """The same graph with its log potentials multiplied so that the largest is `log_range`."""
     finite = np.isfinite(graph.log_values)
     largest = float(np.abs(graph.log_values[finite]).max(initial=1e-300))
@@ -50,7 +50,7 @@ def claims(seed: int, log_range: float) -> FactorGraph:
         if seed % 2
         else fr3(5, 3, density=0.3, context_density=0.2, seed=seed)
     )
-    return _scaled(made, log_range)
+    return scaled(made, log_range)
 
 
 def noisy_or(seed: int, log_range: float) -> FactorGraph:

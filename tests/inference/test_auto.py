@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import inference.auto
+import inference.exact.plans
+import inference.exact.speed
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import (
@@ -28,13 +33,19 @@ from inference import (
 from inference.anytime import _Best
 from inference.auto import Auto
 from inference.exact.backend import Exact
+from inference.exact.kernels.propagation import STOPPED, Workspace
+from inference.exact.prediction import Prediction, Work
+from inference.exact.speed import Speed
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.stop import Stop
+from inference.trace import Trace
 from tests.inference.answers import log_z_of
 from tests.inference.graphs import all_different, odd_graph
 
 LITTLE = {"memory_limit": 20_000, "seconds": 1.0}
+
+WIDE = grid(14, 14, coupling=1.0, field=1.0, seed=0)
 
 
 def test_graphs_that_fit_are_exact() -> None:
@@ -57,28 +68,111 @@ def test_it_is_the_default_and_exact_to_the_last_bit() -> None:
     assert infer_settings(graphs[-1], graphs[-1].log_values[None])[0].backend == "auto"
 
 
-def test_graph_that_fits_the_memory_but_takes_long_is_bounded() -> None:
-    graph = grid(14, 14, coupling=1.0, field=1.0, seed=0)
-    needed = Exact().predict(graph).seconds
-    # Two fifths of the time are for exact inference.
-    quick = Auto(seconds=1.01 * needed / 0.4)
-    assert quick.infer(graph).status is Status.EXACT
-    assert quick.predict(graph) == Exact().predict(graph)
-    short = Auto(seconds=0.99 * needed / 0.4)
-    posterior = short.infer(graph)
+def as_fast(monkeypatch: pytest.MonkeyPatch, graph: FactorGraph, seconds: float) -> Prediction:
+    """Let this machine be of a speed at which exact inference is predicted to take so long."""
+    cost = Exact().ready(graph).cost_of(graph)
+    factor = seconds / cost.seconds
+    machine = Speed(Work(*(factor for _ in Work._fields)), "a test")
+    monkeypatch.setattr(inference.exact.speed, "speed_for", lambda _: machine)
+    return cost
+
+
+def test_exact_inference_that_fits_the_time_answers_with_bounds_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, truth = WIDE, infer(WIDE, "exact")
+    as_fast(monkeypatch, graph, 25.0)
+    # However little is counted.
+    monkeypatch.setattr(inference.auto, "_ALONE", 0.0)
+    posterior = infer(graph, seconds=30.0, trace=True)
+    assert (posterior.answered_by, posterior.log_z) == ("exact", truth.log_z)
+    assert posterior.marginals.flat.tolist() == truth.marginals.flat.tolist()
+    stats = posterior.stats
+    # What is said of it does not depend on the machine either.
+    assert stats["predicted_seconds"] == truth.stats["predicted_seconds"]
+    assert stats["time_limited"] is False
+    assert "speed" not in stats
+    assert isinstance(posterior.trace, Trace)
+    assert "exact" in {step.algorithm for step in posterior.trace.steps}
+
+
+def test_exact_inference_that_does_not_fit_the_time_is_refused_by_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cost = as_fast(monkeypatch, WIDE, 25.0)
+    monkeypatch.setattr(inference.auto, "_ALONE", 0.0)
+    posterior = infer(WIDE, seconds=1.0)
     assert posterior.log_z_kind is LogZKind.UPPER
     assert posterior.lower_bound is not None
+    stats = posterior.stats
+    width = cost.induced_width
+    assert stats["reason"].startswith(
+        f"exact elimination, of induced width {width}, is predicted to take 25 s, of "
+    )
+    assert stats["reason"].endswith("planning left of 1 s")
+    assert (stats["time_limited"], stats["speed"]) == (True, "a test")
+    assert stats["preparation_seconds"] >= 0.0
+
+
+def test_the_speed_of_a_machine_decides_about_the_time_and_not_about_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = fr2(24, 40, density=0.9, seed=0)
+    seconds = Exact().predict(graph).seconds
+    ways = []
+    for speed in (0.01, 1.0, 100.0):
+        as_fast(monkeypatch, graph, speed)
+        ways.append(Auto(seconds=seconds)._way(graph).cost.method)
+    assert ways == ["conditioning"] * 3
+    # A machine four times as fast as the reference one may have the time that was counted out.
+    assert Auto(seconds=0.3 * seconds)._way(graph).cost.method == "conditioning"
+    with pytest.raises(TooLargeError):
+        Auto(seconds=0.2 * seconds)._way(graph)
+
+
+def test_exact_inference_that_was_predicted_to_fit_is_stopped_when_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def endless(*arguments: Any) -> tuple[int, float, bool]:
+        work = next(each for each in arguments if isinstance(each, Workspace))
+        while not work.stop[0]:
+            time.sleep(0.001)
+        return STOPPED, 0.0, True
+
+    as_fast(monkeypatch, WIDE, 0.1)
+    monkeypatch.setattr(inference.auto, "_ALONE", 0.0)
+    monkeypatch.setattr(inference.exact.plans, "run_in_chunks", endless)
+    posterior = infer(WIDE, seconds=1.0)
     assert posterior.answered_by != "exact"
-    assert "induced width" in posterior.stats["reason"]
-    # A batch takes the wide ones out, wherever they stand, and leaves the others as they are.
+    assert posterior.log_z_kind is LogZKind.UPPER
+    stats = posterior.stats
+    assert "has not ended, and was predicted to take 0.1 s, of 1 s" in stats["reason"]
+    assert stats["time_limited"]
+
+
+def test_clamping_that_takes_too_long_is_named_with_its_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = grid(8, 8, coupling=1.0, field=1.0, seed=0)
+    limit = int(0.6 * Exact().predict(graph).bytes)
+    machine = Speed(Work(*(1e6 for _ in Work._fields)), "a test")
+    monkeypatch.setattr(inference.exact.speed, "speed_for", lambda _: machine)
+    monkeypatch.setattr(inference.auto, "_ALONE", 0.0)
+    stats = infer(graph, seconds=0.5, memory_limit=limit).stats
+    assert stats["reason"].startswith("exact clamping, of induced width")
+    assert "is predicted to take" in stats["reason"]
+
+
+def test_a_batch_takes_the_wide_graphs_out_and_leaves_the_others_as_they_are() -> None:
     small = fr2(6, 2, density=0.3, seed=0)
-    posteriors = infer_batch([small, graph, small], short)
+    short = Auto(seconds=1e-3)
+    posteriors = infer_batch([small, WIDE, small], short)
     assert [posterior.answered_by == "exact" for posterior in posteriors] == [True, False, True]
     assert posteriors[0].log_z == posteriors[2].log_z == infer(small, "exact").log_z
+    assert short.predict(WIDE).seconds == short.seconds
     # The plan of the wide one is kept by now; it is refused all the same.
-    infer(graph, "exact")
-    assert short.infer(graph).answered_by != "exact"
-    assert infer_batch([graph] * 9, short)[8].answered_by != "exact"
+    infer(WIDE, "exact")
+    assert infer_batch([WIDE] * 9, short)[8].answered_by != "exact"
 
 
 def test_exact_refuses_by_predicted_seconds() -> None:
@@ -125,7 +219,10 @@ def test_graphs_that_do_not_fit_are_bounded_from_both_sides_by_the_best() -> Non
     slack = 1e-9 * abs(truth)
     assert posterior.stats["lower"] - slack <= truth <= posterior.stats["upper"] + slack
     assert posterior.stats["gap"] == posterior.stats["upper"] - posterior.stats["lower"]
-    assert "by memory_limit" in posterior.stats["reason"]
+    reason = posterior.stats["reason"]
+    assert reason.startswith("exact elimination, of induced width")
+    assert "by memory_limit" in reason
+    assert posterior.stats["time_limited"]
     # Which algorithm gets how far depends on the clock; that something bounds each side does not.
     assert np.isfinite([posterior.stats["lower"], posterior.stats["upper"]]).all()
     for side in ("lower_by", "upper_by"):
@@ -205,23 +302,51 @@ def test_message_passing_outside_the_bounds_does_not_count() -> None:
     for name, estimate, status, by in given:
         best.take(name, replace(messages, log_z=estimate, status=status, stats={}))
         answer = best.answer(stop, "")
-        assert answer.stats["estimate_by"] == by
+        assert answer.stats["bethe_by"] == by
+        # It has no error, so it is no estimate.
+        assert answer.stats["estimate"] is answer.stats["estimate_by"] is None
+        assert "ais" in answer.stats["missing"]["estimate"]
         assert answer.stats["estimate_standard_error"] is None
         assert "ais" in answer.stats["missing"]["estimate_standard_error"]
         # The bounds stay whose they are.
         assert (answer.stats["upper_by"], answer.stats["lower_by"]) == ("trw", "cavi")
 
 
-def test_without_samples_the_marginals_nearest_to_the_others_are_taken() -> None:
+def test_without_samples_message_passing_is_taken_where_it_agrees_with_itself() -> None:
     graph, best, truth = best_of_a_grid()
     messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED, stats={})
-    best.take("ijgp(i_bound=2)", replace(messages, marginals=shifted(graph, 0.9)))
-    best.take("lbp", replace(messages, marginals=shifted(graph, 0.35)))
-    answer = best.answer(Stop(), "")
-    assert answer.stats["marginals_by"] == "lbp"
-    assert "nearest to the others" in answer.stats["marginals_reason"]
-    assert answer.stats["marginals_error"] is None
-    assert answer.stats["missing"]["marginals_error"]
+    wide = replace(infer(graph, "wmb", i_bound=1), marginals=shifted(graph, 0.5))
+    loose = replace(wide, log_z=log_z_of(graph) + 6.0)
+    best.take("wmb(table_limit=64)", loose)
+    best.take("lbp", replace(messages, marginals=shifted(graph, 0.2)))
+    answer = best.answer(Stop(), "").stats
+    assert answer["marginals_by"] == "wmb(table_limit=64)"
+    assert "its tables are the largest" in answer["marginals_reason"]
+    best.take("ijgp(i_bound=2)", replace(messages, marginals=shifted(graph, 0.25)))
+    answer = best.answer(Stop(), "").stats
+    assert answer["marginals_by"] == "ijgp"
+    # The error is one that was measured elsewhere, and says so.
+    assert f"root mean square error was {answer['marginals_error']}" in answer["marginals_reason"]
+    assert "marginals_error" not in answer["missing"]
+    # Outside the bounds, message passing is wrong however well it agrees.
+    best.take("ijgp(i_bound=4)", replace(messages, log_z=log_z_of(graph) + 9.0))
+    assert best.answer(Stop(), "").stats["marginals_by"] == "wmb(table_limit=64)"
+
+
+def test_a_sum_that_nothing_exceeds_is_taken_for_the_whole() -> None:
+    graph, best, truth = best_of_a_grid()
+    log_z = log_z_of(graph)
+    messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED, stats={})
+    part = replace(truth, log_z_kind=LogZKind.LOWER, status=Status.NOT_CONVERGED, stats={})
+    best.take("clamping(table_limit=64)", replace(part, log_z=log_z - 0.1))
+    # The upper bound is far, and nothing else says how much is left out.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(best, "upper", log_z + 0.05)
+        assert best.answer(Stop(), "").stats["marginals_by"].startswith("clamping")
+    best.take("lbp", replace(messages, marginals=shifted(graph, 0.5)))
+    assert best.answer(Stop(), "").stats["marginals_by"].startswith("clamping")
+    best.take("ijgp(i_bound=2)", replace(messages, log_z=log_z + 0.5))
+    assert not best.answer(Stop(), "").stats["marginals_by"].startswith("clamping")
 
 
 def test_bounds_that_nearly_meet_certify_the_marginals() -> None:
@@ -250,12 +375,14 @@ def test_agreeing_samples_choose_the_marginals_with_the_least_error() -> None:
     )
     stop = Stop()
     messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED, stats={})
-    # What converged far off, between the bounds, counts until there are samples that agree.
+    # What the rule chooses without an error counts until there are samples that agree.
     best.take("lbp", replace(messages, marginals=shifted(graph, 0.31)))
-    assert best.answer(stop, "").stats["marginals_by"] == "lbp"
+    ruled = best.answer(stop, "").stats
+    assert ruled["marginals_by"] != "ais"
     best.take("ais", replace(sampled, stats={**stats, "log_z_standard_error": None}))
-    assert best.answer(stop, "").stats["estimate_by"] == "lbp"
-    assert best.answer(stop, "").stats["marginals_error"] is None
+    assert best.answer(stop, "").stats["estimate_by"] == "ais"
+    assert best.answer(stop, "").stats["bethe_by"] == "lbp"
+    assert best.answer(stop, "").stats["marginals_by"] == ruled["marginals_by"]
     best.take("ais", sampled)
     answer = best.answer(stop, "")
     assert answer.stats["marginals_by"] == answer.stats["estimate_by"] == "ais"

@@ -260,9 +260,9 @@ def test_graphs_that_are_stacked_at_a_time_are_few_where_tables_are_large() -> N
 
 def test_heavy_graphs_after_light_ones_are_shared() -> None:
     light = [other_tables(fr2(4, 2, density=0.2, seed=0), seed) for seed in range(300)]
-    heavy = [other_tables(fr2(20, 5, density=0.1, seed=1), seed) for seed in range(12)]
+    heavy = [other_tables(fr2(22, 5, density=0.1, seed=1), seed) for seed in range(12)]
     plan = plan_of(heavy[0].absorb_evidence())
-    assert plan.cost.seconds > 0.005
+    assert plan.cost.seconds > 0.003
     sizes: list[tuple[int, int]] = []
     solve = inference.exact.batch._Batch.solve
 

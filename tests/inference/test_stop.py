@@ -9,12 +9,14 @@ from threading import Barrier, Thread
 import numpy as np
 import pytest
 
+from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import Status, entries, infer
+from inference.exact.backend import Exact
 from inference.kernels.preparation import PREPARATION
 from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.registry import backend_class
-from inference.stop import Stop
+from inference.stop import Stop, UnfinishedError
 from tests.inference.answers import log_z_of
 from tests.processes import run_python
 
@@ -160,3 +162,24 @@ def test_a_plan_that_was_stopped_is_not_taken_for_an_exact_one(
     assert posterior.status is not Status.EXACT
     assert posterior.stats["split_buckets"] > 0
     assert posterior.stats["upper"] > log_z_of(graph)
+
+
+@pytest.mark.parametrize(
+    ("graph", "exact"),
+    [
+        (grid(8, 8, coupling=1.0, field=1.0, seed=0), Exact()),
+        (grid(8, 8, coupling=1000.0, field=1.0, seed=0), Exact()),
+        (grid(16, 16, coupling=1.0, field=1.0, seed=0), Exact()),
+        (grid(8, 8, coupling=1.0, field=1.0, seed=0), Exact(memory_limit=60_000)),
+        (fr2(16, 40, density=0.9, seed=0), Exact()),
+    ],
+    ids=["elimination", "log space", "large tables", "clamping", "conditioning"],
+)
+def test_exact_inference_stops_and_answers_the_next_call(graph: FactorGraph, exact: Exact) -> None:
+    graph = graph.absorb_evidence()
+    way = exact.ready(graph)
+    raised = np.ones(1, dtype=np.int64)
+    with pytest.raises(UnfinishedError):
+        way.solve(graph, lambda: 2, raised)
+    # Nothing of the run that was stopped is left in the memory that the next one takes.
+    assert exact.infer(graph).log_z == pytest.approx(infer(graph, "exact").log_z)

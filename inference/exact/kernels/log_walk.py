@@ -34,7 +34,7 @@ from inference.exact.kernels.program import (
     TARGET,
     offset_in_block,
 )
-from inference.exact.kernels.propagation import DONE, ZERO, finish_marginals
+from inference.exact.kernels.propagation import DONE, STOPPED, ZERO, finish_marginals
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.views import lent
 
@@ -50,11 +50,13 @@ class LogWalk(NamedTuple):
         tables: float64, the products of the clusters' inputs: all, or as much as the longest block.
         choices: int32, for MAXIMUM: of each entry of a message, which entry of its group is the
             largest, the first of equal ones. Its length is 0 where all clusters sum.
+        stop: int64 (1,), nonzero when the walk must end before its next block; only read.
     """
 
     values: NDArray[np.float64]
     tables: NDArray[np.float64]
     choices: NDArray[np.int32]
+    stop: NDArray[np.int64]
 
 
 @kernel
@@ -67,7 +69,7 @@ def ascend_log(program, table_starts, constant_factors, log_values, operations, 
         walk: the `LogWalk`, written.
 
     Returns:
-        the logarithm that the roots and the constant factors come to.
+        the logarithm that the roots and the constant factors come to; NaN if it was stopped.
     """
     program, walk = lent((program, walk))
     steps, values = program.steps, walk.values
@@ -81,17 +83,19 @@ def ascend_log(program, table_starts, constant_factors, log_values, operations, 
         _send_log(program, c, operations[c], keep, first_message, walk)
         if steps[c, PARENT] < 0:
             total += values[first_message + steps[c, MESSAGE]]
-    return total
+    return np.nan if walk.stop[0] != 0 else total
 
 
 @inner_kernel
 def _send_log(program, c, operation, keep, first_message, walk):
     """Write the message of cluster `c`, in log space, and with MAXIMUM its choices."""
     program, walk = lent((program, walk))
-    values, tables, choices = walk
+    values, tables, choices, stop = walk
     steps, inputs, offsets = program.steps, program.inputs, program.offsets
     block, group = steps[c, BLOCK], steps[c, GROUP]
     for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
+        if stop[0] != 0:
+            return
         base = steps[c, TABLE] + h * block if keep else 0
         for j in range(base, base + block):
             tables[j] = 0.0
@@ -119,7 +123,7 @@ def _send_log(program, c, operation, keep, first_message, walk):
 
 
 @kernel
-def _answer_log(program, c, k, child, tables, largest, answers):
+def _answer_log(program, c, k, child, tables, largest, answers, stop):
     """Write the log sum of cluster `c`'s table over all but what input `k` has, to the child.
 
     Each sum is taken relative to its own largest term, in two passes, so that none is lost.
@@ -127,12 +131,15 @@ def _answer_log(program, c, k, child, tables, largest, answers):
     Args:
         tables: float64, logarithms.
         largest: float64, -inf throughout the child's message, laid out as `answers`; scratch.
+        stop: int64 (1,), nonzero when the walk must end before its next block.
     """
-    program, tables, largest, answers = lent((program, tables, largest, answers))
+    program, tables, largest, answers, stop = lent((program, tables, largest, answers, stop))
     steps = program.steps
     block = steps[c, BLOCK]
     for summing in range(2):
         for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
+            if stop[0] != 0:
+                return
             base = steps[c, TABLE] + h * block
             first = program.inputs[k, TARGET] + program.offsets[program.inputs[k, HIGH] + h]
             for j in range(block):
@@ -161,8 +168,10 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
     first_message = len(log_values)
     log_z = ascend_log(
         program, table_starts, constant_factors, log_values, np.zeros(n_clusters, dtype=np.int64),
-        True, LogWalk(values, tables, np.empty(0, dtype=np.int32)),
+        True, LogWalk(values, tables, np.empty(0, dtype=np.int32), work.stop),
     )  # fmt: skip
+    if math.isnan(log_z):
+        return STOPPED, log_z
     if log_z == -np.inf:
         return ZERO, log_z
     for i in range(len(answers)):
@@ -182,8 +191,11 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
             for j in range(start + i * group, start + (i + 1) * group):
                 tables[j] = tables[j] + shift if shift > -np.inf else -np.inf
         for k in range(steps[c, CHILDREN], steps[c + 1, INPUTS]):
-            _answer_log(program, c, k, inputs[k, SPAN] - n_factors, tables, largest, answers)
+            child = inputs[k, SPAN] - n_factors
+            _answer_log(program, c, k, child, tables, largest, answers, work.stop)
         for j in range(start, stop):
             tables[j] = math.exp(tables[j])
         finish_marginals(steps, program.residues, tables, marginals, c, False)
+        if work.stop[0] != 0:
+            return STOPPED, log_z
     return DONE, log_z

@@ -60,6 +60,7 @@ from inference.kernels.views import lent
 DONE = 0
 ZERO = 1
 UNDERFLOW = 2
+STOPPED = 3
 
 _SAFE_RANGE = math.exp(650.0)
 """Range within which products of doubles keep full precision (exp(-708) is the smallest)."""
@@ -85,17 +86,19 @@ class Workspace(NamedTuple):
         spans: float64 (n_factors + 2 n_clusters,), the range of each factor, then of each message
             (the largest entry over the smallest that is not zero), then what each message was
             divided by.
+        stop: int64 (1,), nonzero when the pass must end before its next cluster; only read.
     """
 
     values: NDArray[np.float64]
     answers: NDArray[np.float64]
     tables: NDArray[np.float64]
     spans: NDArray[np.float64]
+    stop: NDArray[np.int64]
 
 
 @inlined_kernel
 def workspace_sizes(program, table_starts):
-    """Numbers of entries of the arrays of a `Workspace` for a program."""
+    """Numbers of entries of the arrays of a `Workspace` for a program, but for `stop`."""
     steps = program.steps
     n_clusters = len(steps) - 1
     n_factors = len(table_starts) - 1
@@ -113,6 +116,7 @@ def new_workspace(program, table_starts):
         np.empty(answers, dtype=np.float64),
         np.empty(tables, dtype=np.float64),
         np.empty(spans, dtype=np.float64),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -302,6 +306,8 @@ def ascend_all(program, table_starts, work, first, last):
     log_scale = 0.0
     scale = 1.0
     for c in range(first, last):
+        if work.stop[0] != 0:
+            return STOPPED, 0.0
         if would_underflow(steps, inputs, spans, c):
             return UNDERFLOW, 0.0
         if steps[c, FORM] == ONE_QUARTET:
@@ -524,6 +530,9 @@ def descend_all(program, table_starts, work, marginals, first, last):
     """Turn the tables of clusters `last` - 1 down to `first` into beliefs, and read marginals.
 
     `marginals` and `work.answers` are zero before.
+
+    Returns:
+        DONE or STOPPED.
     """
     program, work = lent((program, work))
     steps, inputs, residues, products = (
@@ -536,6 +545,8 @@ def descend_all(program, table_starts, work, marginals, first, last):
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]
     for c in range(last - 1, first - 1, -1):
+        if work.stop[0] != 0:
+            return STOPPED
         if steps[c, FORM] == ONE_QUARTET:
             # In registers, as on the way up.
             entry = np.uintp(steps[c, TABLE])
@@ -592,6 +603,7 @@ def descend_all(program, table_starts, work, marginals, first, last):
                 end = steps[c + 1, TABLE] - steps[c, TABLE]
                 descend(program, work, answers, marginals, c, 0, end, True)
             finish_marginals(steps, residues, tables, marginals, c, True)
+    return DONE
 
 
 @kernel
@@ -607,5 +619,5 @@ def propagate(program, table_starts, log_values, work, marginals):
             work.answers[i] = 0.0
         for i in range(len(marginals)):
             marginals[i] = 0.0
-        descend_all(program, table_starts, work, marginals, 0, n_clusters)
+        code = descend_all(program, table_starts, work, marginals, 0, n_clusters)
     return code, log_z + log_scale

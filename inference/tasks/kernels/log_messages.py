@@ -37,7 +37,8 @@ def log_messages(program, table_starts, log_values, room):
     values = np.empty(first_down + n_messages + room, dtype=np.float64)
     ascend_log(
         program, table_starts, np.empty(0, dtype=np.int64), log_values, np.zeros(n, dtype=np.int64),
-        False, LogWalk(values, work.sums, np.empty(0, dtype=np.int32)),
+        False,
+        LogWalk(values, work.sums, np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)),
     )  # fmt: skip
     for entry in range(first_down, first_down + n_messages):
         values[entry] = 0.0
