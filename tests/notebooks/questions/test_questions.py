@@ -103,10 +103,10 @@ SMALL: dict[str, Callable[[], Artifacts]] = {
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
     "kept-groups": lambda: kept_groups(data=(SATURATED,), splits=2),
     "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
-    "labels-once": lambda: labels_once(labels=(12,), draws=2),
+    "labels-once": lambda: labels_once(labels=(12,), draws=1),
     "relation-prompts": relation_prompts,
     "relation-transfer": lambda: relation_transfer(folds=2),
-    "shift-harm": lambda: shift_harm(bootstrap=20),
+    "shift-harm": lambda: shift_harm(bootstrap=3),
     "skewed-responses": lambda: skewed_responses(
         worlds=("even",), labels=(10,), quantities=("share", "score: auroc"), draws=2
     ),
