@@ -117,12 +117,12 @@ class ClaimSettings(Settings):
 
 
 class SampledAnswerSettings(Settings):
-    """Sampled answers."""
+    """Evidence."""
 
     samples: Annotated[int | None, Field(ge=1), Option("N", usual=True)] = None
-    """Let the language model answer each response's question again until there are N answers, as
-    evidence beside passages or alone. Sampled answers in the input count, and are evidence without
-    this option too."""
+    """Answers to each response's question to have as evidence. The language model is asked for
+    those that the input lacks. Sampled answers in the input are evidence without this option
+    too."""
 
 
 class JudgementSettings(RelationSettings, AlgorithmSettings):

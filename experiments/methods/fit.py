@@ -155,10 +155,11 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     columns: Annotated[Names, USUAL] = ("evidence", "position", "texts")
     """Families of columns: evidence, position, neighbors (means over sentence and response),
     others (passages not retrieved for the claim), passages (words of topic and claim in their
-    texts), texts (the share of the claim's names in any passage of the response, and of its words
-    in one sentence; left out beside others where a response lacks texts), samples (relations of
-    sampled answers, which the others do not read). Alone source, domain or kind: learn a prior of
-    each source or kind of contexts instead, for --prior."""
+    texts), texts (words and names of the claim in them), samples (relations of sampled answers).
+    The columns of texts are the share of the claim's names in any passage of the response, and of
+    its words in one sentence; they are left out beside others where a response lacks texts. Only
+    samples reads sampled answers. Alone source, domain or kind: learn a prior of each source or
+    kind of contexts instead, for --prior."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
