@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,11 @@ from inference.batch import claim_posteriors
 P = 0.9
 """Stated probability of a vote, which learned strengths replace."""
 
-KINDS = {"passages": without_samples, "samples": samples_alone, "both": lambda graph: graph}
+KINDS: Mapping[str, Callable[[FactGraph], FactGraph]] = {
+    "passages": without_samples,
+    "samples": samples_alone,
+    "both": lambda graph: graph,
+}
 STRENGTHS = Potentials((ATOMS, TEMPERATURE), by=kind_class)
 GRAPH, GIVEN, LEARNED = "graph", "as given", "learned in folds"
 TWO_SCORES = "logistic regression on both scores"
@@ -216,7 +220,7 @@ def drawn_passages(
     left = {label: iter(rng.permutation(len(claims))) for label, claims in pool.items()}
     drawn = []
     for graph in graphs:
-        contexts, relations = [], []
+        contexts, relations = list[Context](), list[Relation]()
         for atom in graph.atoms:
             label = atom.label is True
             for relation in pool[label][next(left[label])]:

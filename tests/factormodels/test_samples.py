@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_samples_are_not_searched_and_stay_when_passages_are_replaced() -> None:
     class Finding:
         name = "finding"
 
-        def retrieve(self, queries: list[str]) -> list[Retrieved]:
+        def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
             return [Retrieved((Passage("", "", "", "Basalt sinks."),)) for _ in queries]
 
     graph = sampled("Yes.")
