@@ -522,6 +522,7 @@ def revise(
     responses: Responses,
     *,
     settings: ReviseSettings | None = None,
+    probe: bool | None = None,
     api_base: str | None = None,
     cache: str | os.PathLike[str] = ...,
     replay: bool = False,

@@ -10,6 +10,7 @@ from typing import Any
 from experiments.asking.probing import CorrectionEvidence, ProbeResult
 from experiments.asking.relation_correction import BATCH, PROBE
 from experiments.findings.table import Table, columns_as, data_frame, named
+from factormodels.extraction.asking.table import PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE
 from factormodels.extraction.probe.table import RELATIONS
 from factormodels.nouns import counted, is_or_are
 
@@ -101,6 +102,8 @@ def _mend(result: ProbeResult) -> str:
         if each.name in (PROBE, BATCH) and each.name != used and result.would_be_usable(each):
             right = round(each.scores.accuracy * each.scores.n)
             return f"With --relation-correction {each.name} it finds {right} of {each.scores.n}."
+    if result.probe.stage in (PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE):
+        return "Name another model with --model, or let no claim skip the search: --theta 1."
     if result.probe.name == RELATIONS:
         return (
             "Name another model with --model, or a classifier on this disk with --relations "

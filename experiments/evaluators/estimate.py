@@ -214,7 +214,7 @@ def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEst
         template = prompts_of(plan.model)[stage.prompt]
         texts = [
             sum(len(text) for slot, text in question.fields.items() if slot in template.slots)
-            for question in probe.questions
+            for question in probe.asked
         ]
         calls = repeated * probe_calls(probe.name)
         characters = calls * (_empty(template) + sum(texts) / len(texts))

@@ -85,7 +85,13 @@ from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage, stage_by_response
-from factormodels.extraction.probe.table import RELATIONS
+from factormodels.extraction.probe.table import (
+    FAILURES_OF_CLAIMS,
+    MISSING_FROM_CLAIMS,
+    PRE_VERIFICATIONS,
+    PRE_VERIFICATIONS_IN_RESPONSE,
+    RELATIONS,
+)
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
@@ -276,7 +282,15 @@ def _probed_stages(settings: FastFactRun) -> tuple[str, ...]:
     if not is_probed(settings.probe, settings.model):
         return ()
     by_model = settings.core and settings.core_relations == "model"
-    return (VERDICTS.name, *([RELATIONS] if by_model else []))
+    shown = {"chunk": PRE_VERIFICATIONS, "response": PRE_VERIFICATIONS_IN_RESPONSE}
+    failures = (FAILURES_OF_CLAIMS, MISSING_FROM_CLAIMS)
+    return (
+        # At theta 1 no claim is skipped, and nothing depends on these verdicts.
+        *([shown[settings.context]] if settings.theta < 1.0 else []),
+        VERDICTS.name,
+        *(failures if settings.failure_types else ()),
+        *([RELATIONS] if by_model else []),
+    )
 
 
 def _relations_of_core(model: LanguageModel) -> RelationModel:

@@ -14,11 +14,13 @@ from pydantic import Field
 from calibration.intervals import Scale, mean_interval
 from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
+from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.responses import load_responses
 from experiments.evaluators.display.marked_texts import deciding_excerpts
+from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import with_interval
@@ -37,6 +39,7 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
+from factormodels.extraction.probe.table import RELATIONS
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.corrections import corrections, passages_against, relations_to
@@ -59,6 +62,7 @@ HEDGE = "It is not certain whether this is so: "
 
 class ReviseSettings(
     AskingSettings,
+    FirstProbeSettings,
 ):
     """Settings for doubtful claims."""
 
@@ -160,9 +164,11 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     with asking(settings) as session:
         model = session.model
         judge = None
+        probed = FirstProbe()
         if model is not None:
             named = settings.relations or "model"
             judge, _ = relation_model(named, model, openness=settings.openness)
+            probed = _probed(named, model, settings)
         for graph in each_response(graphs):
             new, response_changes, lost = revised_response(graph, settings, model, judge)
             changes[graph.id] = response_changes
@@ -187,16 +193,25 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
             f"{counted(len(failures), 'claim')} could not be corrected since there was no answer; "
             f"the first: {failures[0]}"
         )
-    return with_failed_calls(
-        Findings(
-            source=loaded.source,
-            sentences=(*_sentences(changes), *remarks),
-            tables=tables,
-            incomplete=bool(failures),
-            graphs=tuple(revised),
-        ),
-        calls_in_ledger(session.ledger),
+    findings = Findings(
+        source=loaded.source,
+        sentences=(*_sentences(changes), *remarks),
+        tables=tables,
+        incomplete=bool(failures),
+        graphs=tuple(revised),
     )
+    return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
+
+
+def _probed(relations: str, model: LanguageModel, settings: ReviseSettings) -> FirstProbe:
+    """Result of probing the model that judges corrected claims."""
+    if relations != "model" or not is_probed(settings.probe, settings.model):
+        return FirstProbe()
+
+    def judging(asked: LanguageModel) -> RelationModel:
+        return relation_model("model", asked, openness=settings.openness)[0]
+
+    return first_probe([(RELATIONS, model)], judging)
 
 
 def revised_response(

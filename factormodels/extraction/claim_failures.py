@@ -5,11 +5,12 @@ Source: FaStfact, section 3, figure 5, table 5 and appendix L; the prompts are o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from factormodels.extraction.asking import table
+from factormodels.extraction.asking.claim_faults import listed_claims
 from factormodels.extraction.asking.loop import ask_all
 from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.language_model import Failure, LanguageModel
@@ -49,7 +50,7 @@ def judge_claims(graph: FactGraph, model: LanguageModel) -> ClaimFailures:
     questions = [
         Question(
             table.CLAIM_FAILURES,
-            {"text": graph.response, "claims": _listed([atom.text for atom in part])},
+            {"text": graph.response, "claims": listed_claims([atom.text for atom in part])},
             about=len(part),
             parts=len(part),
         )
@@ -64,7 +65,7 @@ def judge_claims(graph: FactGraph, model: LanguageModel) -> ClaimFailures:
         of_claims |= {atom.id: kinds for atom, kinds in zip(part, answer, strict=True)}
     lacking = Question(
         table.MISSING_CLAIMS,
-        {"text": graph.response, "claims": _listed([atom.text for atom in graph.atoms])},
+        {"text": graph.response, "claims": listed_claims([atom.text for atom in graph.atoms])},
     )
     (missing,) = ask_all(model, [lacking])
     if isinstance(missing, Failure):
@@ -89,7 +90,3 @@ def claim_failures_stage(model: LanguageModel) -> Stage:
         return replace(graph, metadata={**graph.metadata, METADATA_KEY: facts})
 
     return stage
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))

@@ -262,7 +262,9 @@ def cost_table(
     `calls` counts new calls, `cached` answers from the cache, `failures` failed calls. `answers`,
     tokens and `cost` cover all answers that the responses needed, whenever they were paid for,
     including answers to responses that failed in this run; `per_response` is the mean of `cost`
-    over both. `needed` is the number of calls or searches that the responses need, `audit` the part
+    over both. Stages that the formulas do not have, such as the probe, have neither `needed` nor
+    `formula`, and their tokens and cost are those of this run's calls and of cached answers.
+    `needed` is the number of calls or searches that the responses need, `audit` the part
     for the audit, which `formula` leaves out. Pages are the pages that gave evidence.
 
     Args:
@@ -310,7 +312,34 @@ def cost_table(
         }
     )
     rows.append({"stage": "pages", "needed": sum(_pages(graph) for graph in graphs)})
+    # Stages that the formulas do not have: the probe, failures of claims, relations of Core.
+    counted = {row["stage"] for row in rows}
+    rows += [
+        _beside(stage, usage, len(taken))
+        for stage, usage in ledger.stages.items()
+        if stage not in counted
+    ]
     return data_frame(rows)
+
+
+def _beside(stage: str, usage: StageUsage, n_responses: int) -> dict[str, Any]:
+    """Return the row of a stage without a formula."""
+    used = {
+        "answers": usage.made,
+        "prompt_tokens": usage.taken.prompt_tokens,
+        "completion_tokens": usage.taken.completion_tokens,
+        "cost": usage.cost + usage.cached_cost,
+        "unpriced": usage.unpriced + usage.cached_unpriced,
+    }
+    return {
+        "stage": stage,
+        "calls": usage.calls,
+        "cached": usage.cached,
+        "failures": usage.failures,
+        **used,
+        "cost": _price(used),
+        "per_response": _price(used) / n_responses if n_responses else math.nan,
+    }
 
 
 def loads_of(graphs: Iterable[FactGraph]) -> list[Load]:

@@ -5,7 +5,7 @@ Source: FaStfact, figure 5 and table 5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +23,11 @@ MISSING = ("relevance", "extractor")
 """Reasons for missing claims (table 5): removed as irrelevant, or missed by the extractor."""
 
 FAILURES = tuple(name for names in CATEGORIES.values() for name in names)
+
+
+def listed_claims(texts: Sequence[str]) -> str:
+    """Return claims as the prompts show them: one per line, numbered from 1."""
+    return "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
 
 
 def failures_of(value: Any, count: int) -> tuple[tuple[str, ...], ...] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from factormodels.claims import JUDGED_KINDS
 from factormodels.errors import InputError
@@ -37,7 +38,7 @@ STAGE = "probe"
 
 
 def probe_calls(name: str) -> int:
-    """Return the number of calls of a probe, at one call per question.
+    """Return the number of calls of a probe, at one call per question or list of claims.
 
     Args:
         name: name of a probe.
@@ -45,7 +46,7 @@ def probe_calls(name: str) -> int:
     probe = probe_named(name)
     stage = RELATION if probe.stage is None else probe.stage
     return (
-        len(probe.questions)
+        len(probe.asked)
         + (len(CONTENT_FREE) if probe.stage is None else 0)
         # Some questions with log-probabilities are asked twice.
         + (REPEATED if stage.top_logprobs else 0)
@@ -132,16 +133,24 @@ def probe_stage(model: LanguageModel, probe: Probe) -> Probed:
     if (stage := probe.stage) is None:
         raise InputError(f"the probe of {probe.name} asks a relation model; use probe_relations")
 
+    known: dict[tuple[tuple[str, str], ...], Any] = {}
+
     def ask(questions: Sequence[ProbeQuestion]) -> list[ProbeAnswer]:
-        answers = ask_all(asked, [Question(stage, question.fields) for question in questions])
-        return [
-            ProbeAnswer("", missing=answer.reason)
-            if isinstance(answer, Failure)
-            else probe.read(answer)
-            for answer in answers
+        new = {question.texts: question for question in questions if question.texts not in known}
+        wanted = [
+            Question(stage, question.fields, about=question.about, parts=question.parts)
+            for question in new.values()
         ]
+        known.update(zip(new, ask_all(asked, wanted), strict=True))
+        return [_read(probe, question, known[question.texts]) for question in questions]
 
     return _probed(probe, ask, (), seen)
+
+
+def _read(probe: Probe, question: ProbeQuestion, answer: Any) -> ProbeAnswer:
+    if isinstance(answer, Failure):
+        return ProbeAnswer("", missing=answer.reason)
+    return probe.read(question.read_part(answer))
 
 
 def probe_relations(

@@ -116,6 +116,55 @@ class ProbeRefusal:
     response: str
 
 
+@dataclass(frozen=True)
+class ProbeSentence:
+    """A sentence with one claim, and what a model can say of it without a source.
+
+    Attributes:
+        id: its name.
+        label: supported, non-supported, irrelevant to the question, or unsure.
+        question: the question that was asked.
+        sentence: the sentence.
+    """
+
+    id: str
+    label: str
+    question: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class ProbeClaims:
+    """The claims taken from a text, and what is wrong with each.
+
+    Attributes:
+        id: its name.
+        text: the text.
+        claims: (label, claim), in order; a label is the name of a failure, or "none".
+    """
+
+    id: str
+    text: str
+    claims: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ProbeExtraction:
+    """A text, and the claims taken from it, of which one may be missing.
+
+    Attributes:
+        id: its name.
+        label: the reason why a claim is missing, or "none" if all claims are there.
+        text: the text.
+        claims: the claims.
+    """
+
+    id: str
+    label: str
+    text: str
+    claims: tuple[str, ...]
+
+
 CONTENT_FREE = ("N/A", "[MASK]", "...")
 """Texts without content, each used as both passage and claim (Zhao et al. 2021, section 5)."""
 
@@ -152,6 +201,54 @@ def probe_relevances() -> tuple[ProbeRelevance, ...]:
 def probe_refusals() -> tuple[ProbeRefusal, ...]:
     """Return responses, half of which decline to answer."""
     return tuple(ProbeRefusal(**record) for record in _records("refusals.yaml"))
+
+
+_PER_LABEL = 12
+"""Number of sentences with each verdict of pre-verification."""
+
+
+@cache
+def probe_sentences() -> tuple[ProbeSentence, ...]:
+    """Return sentences for pre-verification, twelve for each verdict: true and false ones are facts
+    of `probe_facts`.
+    """
+    labels = {"true": "supported", "false": "non-supported"}
+    facts = tuple(
+        ProbeSentence(fact.id, labels[fact.label], fact.question, fact.claim)
+        for label in labels
+        for fact in [fact for fact in probe_facts() if fact.label == label][:_PER_LABEL]
+    )
+    return facts + tuple(ProbeSentence(**record) for record in _records("preverification.yaml"))
+
+
+@cache
+def probe_claims() -> tuple[ProbeClaims, ...]:
+    """Return texts with their claims: twelve claims for each failure, and two a text without."""
+    return tuple(
+        ProbeClaims(
+            record["id"], record["text"], tuple((label, claim) for label, claim in record["claims"])
+        )
+        for record in _records("claim_failures.yaml")
+    )
+
+
+@cache
+def probe_extractions() -> tuple[ProbeExtraction, ...]:
+    """Return texts, each with all claims, without one off the point, and without another one."""
+    extractions = []
+    for record in _records("missing_claims.yaml"):
+        sentences = (record["fact"], record["detail"], record["aside"])
+        lacking = {"none": "", "extractor": record["detail"], "relevance": record["aside"]}
+        extractions += [
+            ProbeExtraction(
+                f"{record['id']}-{label}",
+                label,
+                " ".join(sentences),
+                tuple(sentence for sentence in sentences if sentence != missing),
+            )
+            for label, missing in lacking.items()
+        ]
+    return tuple(extractions)
 
 
 def _records(name: str) -> list[Mapping[str, Any]]:

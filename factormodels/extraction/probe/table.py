@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import JUDGED_KINDS, RelationKind
 from factormodels.discourse import KINDS_OF_SENSES, Sense
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.asking.assessor import Assessor
+from factormodels.extraction.asking.claim_faults import FAILURES, MISSING, listed_claims
+from factormodels.extraction.asking.claim_lines import ClaimLines, PreLabel
 from factormodels.extraction.asking.self_answers import SelfJudgement, SelfSetting
 from factormodels.extraction.asking.stage import ModelStage
 from factormodels.extraction.asking.table import (
     ASSESSORS,
+    CLAIM_FAILURES,
     CLAIM_RELATION,
+    MISSING_CLAIMS,
+    PRE_VERIFICATION,
+    PRE_VERIFICATION_IN_RESPONSE,
     REFUSAL,
     RELATION,
     RELEVANCE,
@@ -24,13 +31,17 @@ from factormodels.extraction.asking.table import (
 )
 from factormodels.extraction.language_model.answers import Label
 from factormodels.extraction.probe.questions import (
+    probe_claims,
+    probe_extractions,
     probe_facts,
     probe_pairs,
     probe_refusals,
     probe_relevances,
     probe_senses,
+    probe_sentences,
 )
 from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.sentences import Chunk
 
 RELATIONS = RELATION.name
 """Name of the probe of relations, which a relation model answers."""
@@ -41,7 +52,21 @@ RELEVANCES = RELEVANCE.name
 
 REFUSALS = REFUSAL.name
 
-_NO_RELATION = "none"
+PRE_VERIFICATIONS = PRE_VERIFICATION.name
+"""Name of the probe of pre-verification that shows the sentences of a call."""
+
+PRE_VERIFICATIONS_IN_RESPONSE = f"{PRE_VERIFICATIONS} in the response"
+"""Name of the probe of pre-verification that shows the whole response."""
+
+FAILURES_OF_CLAIMS = CLAIM_FAILURES.name
+
+MISSING_FROM_CLAIMS = "missing claims"
+"""Name of the probe of the question about missing claims, which shares its stage's name."""
+
+_NONE = "none"
+
+_SEVERAL = "several"
+"""Label of an answer that gives several of the labels; it is right for no question."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +80,10 @@ class ProbeQuestion:
         group: key of the group of questions that share their texts.
         fields: texts by name of slot.
         order: the answer that the passage tells the reader to give; empty if there is none.
+        about: subject of the question, for the parser of its answer.
+        parts: number of parts of the answer.
+        part: index of the part that answers this question; None if the whole answer does. Questions
+            with the same texts are asked in one call.
     """
 
     id: str
@@ -63,6 +92,18 @@ class ProbeQuestion:
     group: str
     fields: Mapping[str, str]
     order: str = ""
+    about: Any = None
+    parts: int = 1
+    part: int | None = None
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """The fields, as a key of the call that asks the question."""
+        return tuple(sorted(self.fields.items()))
+
+    def read_part(self, answer: Any) -> Any:
+        """Return the part of a stage's answer that answers this question."""
+        return answer if self.part is None else answer[self.part]
 
 
 @dataclass(frozen=True)
@@ -97,7 +138,7 @@ class Probe:
         labels: the possible labels.
         questions: the questions.
         stage: the stage that asks; None if a relation model does.
-        read: converts an answer of the stage to an answer of the probe.
+        read: converts an answer of the stage, or its part, to an answer of the probe.
     """
 
     name: str
@@ -106,6 +147,13 @@ class Probe:
     questions: tuple[ProbeQuestion, ...]
     stage: ModelStage[Any] | None = None
     read: Callable[[Any], ProbeAnswer] = field(default=lambda answer: answer)
+
+    @property
+    def asked(self) -> tuple[ProbeQuestion, ...]:
+        """The first question of each call."""
+        return tuple({question.texts: question for question in reversed(self.questions)}.values())[
+            ::-1
+        ]
 
     @property
     def chance(self) -> float:
@@ -124,6 +172,10 @@ def probes() -> Mapping[str, Probe]:
         *map(_self_probe, SELF_SETTINGS.values()),
         _relevance_probe(),
         _refusal_probe(),
+        _pre_verification_probe(PRE_VERIFICATIONS, PRE_VERIFICATION),
+        _pre_verification_probe(PRE_VERIFICATIONS_IN_RESPONSE, PRE_VERIFICATION_IN_RESPONSE),
+        _claim_failures_probe(),
+        _missing_claims_probe(),
     )
     return {probe.name: probe for probe in rows}
 
@@ -161,14 +213,14 @@ def _claim_relation_probe() -> Probe:
         ProbeQuestion(
             item.id,
             item.label,
-            _compiled(None if item.label == _NO_RELATION else Sense(item.label)),
+            _compiled(None if item.label == _NONE else Sense(item.label)),
             item.id,
             {"response": item.response, "first": item.first, "second": item.second},
         )
         for item in probe_senses()
     )
     kinds = {str(kind) for kind in KINDS_OF_SENSES.values() if kind is not None}
-    labels = (*(str(kind) for kind in RelationKind if kind in kinds), _NO_RELATION)
+    labels = (*(str(kind) for kind in RelationKind if kind in kinds), _NONE)
 
     def read(answer: tuple[Sense | None, float]) -> ProbeAnswer:
         sense, confidence = answer
@@ -181,7 +233,7 @@ def _claim_relation_probe() -> Probe:
 
 def _compiled(sense: Sense | None) -> str:
     kind = None if sense is None else KINDS_OF_SENSES[sense]
-    return _NO_RELATION if kind is None else str(kind)
+    return _NONE if kind is None else str(kind)
 
 
 def _assessor_probe(assessor: Assessor) -> Probe:
@@ -294,6 +346,93 @@ def _refusal_probe() -> Probe:
         return ProbeAnswer(labels[not declines])
 
     return Probe(REFUSALS, "judgments of refusals", labels, questions, REFUSAL, read)
+
+
+_VERDICTS = MappingProxyType(
+    {
+        **{label: label for label in PreLabel},
+        # A fact that most people know may be called certain or likely.
+        PreLabel.LIKELY_SUPPORTED: PreLabel.SUPPORTED,
+        PreLabel.LIKELY_NON_SUPPORTED: PreLabel.NON_SUPPORTED,
+    }
+)
+"""The label of the probe for each verdict of pre-verification."""
+
+
+def _pre_verification_probe(name: str, stage: ModelStage[ClaimLines]) -> Probe:
+    questions = []
+    for item in probe_sentences():
+        chunk = Chunk(1, (item.sentence,))
+        fields = {
+            "question": item.question,
+            "response": item.sentence,
+            "sentences": chunk.numbered,
+        }
+        questions.append(
+            ProbeQuestion(item.id, item.label, item.label, item.id, fields, about=chunk)
+        )
+
+    def read(answer: ClaimLines) -> ProbeAnswer:
+        verdicts = {_VERDICTS[claim.label] for claim in answer.claims}
+        if not verdicts:
+            return ProbeAnswer("", missing=answer.fault or "the answer lists no claim")
+        # A confidence is that of one word, and two words may have the same label.
+        return ProbeAnswer(_one_of(map(str, verdicts)))
+
+    labels = (*dict.fromkeys(map(str, _VERDICTS.values())), _SEVERAL)
+    shown = " in the response" if name == PRE_VERIFICATIONS_IN_RESPONSE else ""
+    about = f"verdicts of pre-verification{shown}"
+    return Probe(name, about, labels, tuple(questions), stage, read)
+
+
+def _claim_failures_probe() -> Probe:
+    questions = tuple(
+        ProbeQuestion(
+            f"{item.id}-{number}",
+            label,
+            label,
+            item.id,
+            {"text": item.text, "claims": listed_claims([claim for _, claim in item.claims])},
+            about=len(item.claims),
+            parts=len(item.claims),
+            part=number - 1,
+        )
+        for item in probe_claims()
+        for number, (label, _) in enumerate(item.claims, 1)
+    )
+
+    def read(answer: tuple[str, ...]) -> ProbeAnswer:
+        return ProbeAnswer(_one_of(answer) if answer else _NONE)
+
+    labels = (*FAILURES, _NONE, _SEVERAL)
+    return Probe(FAILURES_OF_CLAIMS, "failures of claims", labels, questions, CLAIM_FAILURES, read)
+
+
+def _missing_claims_probe() -> Probe:
+    questions = tuple(
+        ProbeQuestion(
+            item.id,
+            item.label,
+            item.label,
+            item.text,
+            {"text": item.text, "claims": listed_claims(item.claims)},
+        )
+        for item in probe_extractions()
+    )
+
+    def read(answer: tuple[tuple[str, str], ...]) -> ProbeAnswer:
+        return ProbeAnswer(_one_of(reason for _, reason in answer) if answer else _NONE)
+
+    labels = (*MISSING, _NONE, _SEVERAL)
+    return Probe(
+        MISSING_FROM_CLAIMS, "reasons for missing claims", labels, questions, MISSING_CLAIMS, read
+    )
+
+
+def _one_of(labels: Iterable[str]) -> str:
+    """Return the only label, or `_SEVERAL`."""
+    distinct = set(labels)
+    return distinct.pop() if len(distinct) == 1 else _SEVERAL
 
 
 def _stated(labels: Sequence[str], label: str, probability: float) -> ProbeAnswer:

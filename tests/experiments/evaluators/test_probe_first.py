@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from experiments import coherence, omissions, select, self_knowledge
+from experiments import coherence, fastfact, omissions, revise, select, self_knowledge
 from experiments.evaluators.probe_first import planned_probe
 from experiments.findings.findings import Findings
-from factormodels import Atom, Context, FactGraph
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.extraction.asking.table import SELF_SETTINGS
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.probe.asking import STAGE
 from factormodels.extraction.probe.table import (
     CLAIM_RELATIONS,
+    FAILURES_OF_CLAIMS,
+    MISSING_FROM_CLAIMS,
+    PRE_VERIFICATIONS,
+    PRE_VERIFICATIONS_IN_RESPONSE,
     REFUSALS,
     RELATIONS,
     RELEVANCES,
@@ -44,11 +49,18 @@ GRAPH = FactGraph(
     response="Trains cross the bridge. Nobody sang.",
 )
 
+REFUTED = replace(GRAPH, relations=(Relation("c1", "a2", RelationKind.CONTRADICTION, 0.95),))
+
 
 def evaluated(question: str) -> str:
     """An answer that each stage of an evaluation can read."""
     for mark, answer in (
         ("bear on the question", json.dumps({"relevant": True})),
+        ("each claim", json.dumps([{"claim": 1, "failures": []}])),
+        ("are missing", "[]"),
+        ("List and judge", "1 | Trains cross the bridge. | unsure"),
+        ("</question>\n<passages>", json.dumps({"claim": "Trains cross the bridge."})),
+        ("<passages>", "Verdict: supported"),
         ("<second>", json.dumps({"relation": "none", "confidence": 0.9})),
         ("List the claims", json.dumps([{"sentence": 1, "claim": "Trains cross the bridge."}])),
     ):
@@ -109,6 +121,17 @@ EVALUATIONS: dict[str, tuple[Evaluate, Callable[[str], str], tuple[str, ...]]] =
         evaluated,
         (RELATIONS, RELEVANCES),
     ),
+    "revise": (lambda model: revise(REFUTED, model=model, probe=True), evaluated, (RELATIONS,)),
+    "fastfact": (
+        lambda model: fastfact(GRAPH, model=model, failure_types=True, probe=True),
+        evaluated,
+        (PRE_VERIFICATIONS, "fastfact", FAILURES_OF_CLAIMS, MISSING_FROM_CLAIMS),
+    ),
+    "fastfact with the whole response": (
+        lambda model: fastfact(GRAPH, model=model, context="response", probe=True),
+        evaluated,
+        (PRE_VERIFICATIONS_IN_RESPONSE, "fastfact"),
+    ),
     "self-knowledge": (
         lambda model: self_knowledge(
             [*graphs(with_claims=True), FactGraph("r9", (), response="Sorry, I do not know.")],
@@ -167,15 +190,16 @@ def test_fastfact_is_probed_once_and_the_dry_run_counts_it(keyed: Path) -> None:
         options = ("--documents", "notes", "--model", "openai/scripted", "--api-base", server.url)
         planned = invoke("fastfact", "batch.jsonl", *options, "--dry-run")
         row = next(line.split() for line in planned.stdout.splitlines() if "probe" in line)
-        assert row == [STAGE, str(planned_probe(["fastfact"])[STAGE])]
+        assert row == [STAGE, str(planned_probe([PRE_VERIFICATIONS, "fastfact"])[STAGE])]
         assert not server.requests
         first = invoke("fastfact", "batch.jsonl", *options, "--out", "o", "--probe")
         asked = len(server.requests)
         invoke("fastfact", "batch.jsonl", *options, "--out", "again", "--probe")
         assert len(server.requests) == asked
     assert "finds 36 of 36 verdicts of fastfact" in first.stdout
+    assert "finds 48 of 48 verdicts of pre-verification" in first.stdout
     written = json.loads((keyed / "o" / "findings.json").read_text(encoding="utf-8"))
-    assert written["tables"]["probe"][0]["correct"] == 36
+    assert [row["correct"] for row in written["tables"]["probe"]] == [48, 36]
 
 
 @pytest.mark.service

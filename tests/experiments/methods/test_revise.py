@@ -210,7 +210,7 @@ def test_planted_errors_go_through_a_server(tmp_path: Path) -> None:
 
     with ScriptedServer(reply) as server:
         model = LitellmSettings("openai/loopback", server.url)
-        revised = revise(graphs, model=model, cache=tmp_path / "answers.sqlite")
+        revised = revise(graphs, model=model, cache=tmp_path / "answers.sqlite", probe=False)
     frame: Any = revised["changes"]
     labels = {(g.id, a.id): a.label for g in graphs for a in g.atoms}
     false = [key for key, label in labels.items() if not label]

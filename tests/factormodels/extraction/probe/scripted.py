@@ -13,6 +13,10 @@ from factormodels.extraction.language_model import Completion, Request, Token
 from factormodels.extraction.probe.questions import probe_pairs
 from factormodels.extraction.probe.table import (
     CLAIM_RELATIONS,
+    FAILURES_OF_CLAIMS,
+    MISSING_FROM_CLAIMS,
+    PRE_VERIFICATIONS,
+    PRE_VERIFICATIONS_IN_RESPONSE,
     REFUSALS,
     RELEVANCES,
     ProbeQuestion,
@@ -29,11 +33,15 @@ def right_answers() -> Mapping[str, str]:
     """The right answer to each question of each probe, by the texts of its conversation."""
     answers: dict[str, str] = {}
     for probe in probes().values():
-        prompt = load_prompt(RELATION.prompt if probe.stage is None else probe.stage.prompt)
+        asked_together: dict[object, list[ProbeQuestion]] = {}
         for question in probe.questions:
+            asked_together.setdefault(question.texts, []).append(question)
+        prompt = load_prompt(RELATION.prompt if probe.stage is None else probe.stage.prompt)
+        for questions in asked_together.values():
+            question = questions[0]
             fields = {slot: question.fields.get(slot) or "(none)" for slot in prompt.slots}
             asked = (message.content for message in prompt.render(**fields))
-            answers["\n".join(asked)] = answer_meaning(probe.name, question)
+            answers["\n".join(asked)] = answer_meaning(probe.name, questions)
     return answers
 
 
@@ -42,8 +50,17 @@ def conversation(request: Request) -> str:
     return "\n".join(message.content for message in request.messages)
 
 
-def answer_meaning(name: str, question: ProbeQuestion) -> str:
-    """An answer of a stage that is read as the right one."""
+def answer_meaning(name: str, questions: Sequence[ProbeQuestion]) -> str:
+    """An answer of a stage that is read as the right one to each question of a call."""
+    question = questions[0]
+    if name in (PRE_VERIFICATIONS, PRE_VERIFICATIONS_IN_RESPONSE):
+        return f"1 | {question.fields['response']} | {question.label}"
+    if name == FAILURES_OF_CLAIMS:
+        wrong = [[] if each.label == "none" else [each.label] for each in questions]
+        return json.dumps([{"claim": n, "failures": names} for n, names in enumerate(wrong, 1)])
+    if name == MISSING_FROM_CLAIMS:
+        missing = [] if question.label == "none" else [question.label]
+        return json.dumps([{"claim": "Something else.", "reason": reason} for reason in missing])
     if name == CLAIM_RELATIONS:
         return json.dumps({"relation": question.kind, "confidence": 0.9})
     if name == RELEVANCES:

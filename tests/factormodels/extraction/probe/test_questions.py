@@ -6,18 +6,29 @@ from collections import Counter
 
 import pytest
 
+from calibration.label_bias import beats_constant
+from experiments.asking.probing import LEVEL
 from factormodels.discourse import Sense
+from factormodels.extraction.asking.claim_faults import CATEGORIES, FAILURES, MISSING
 from factormodels.extraction.asking.table import ASSESSORS, SELF_SETTINGS
 from factormodels.extraction.language_model import Completion
+from factormodels.extraction.probe.asking import probe_calls
 from factormodels.extraction.probe.questions import (
+    probe_claims,
+    probe_extractions,
     probe_facts,
     probe_pairs,
     probe_refusals,
     probe_relevances,
     probe_senses,
+    probe_sentences,
 )
 from factormodels.extraction.probe.table import (
     CLAIM_RELATIONS,
+    FAILURES_OF_CLAIMS,
+    MISSING_FROM_CLAIMS,
+    PRE_VERIFICATIONS,
+    PRE_VERIFICATIONS_IN_RESPONSE,
     REFUSALS,
     RELATIONS,
     RELEVANCES,
@@ -101,9 +112,66 @@ def test_relevance_and_refusals_are_balanced_and_of_the_same_texts() -> None:
         assert all(len(set(labels)) == 2 for labels in by_question.values())
 
 
+def test_sentences_of_pre_verification_are_twelve_a_verdict() -> None:
+    labels = ("supported", "non-supported", "irrelevant", "unsure")
+    assert Counter(item.label for item in probe_sentences()) == dict.fromkeys(labels, 12)
+    # The question does not tell apart what is irrelevant and what nobody can know.
+    asked = {
+        label: {item.question for item in probe_sentences() if item.label == label}
+        for label in ("irrelevant", "unsure")
+    }
+    assert asked["irrelevant"] == asked["unsure"]
+
+
+@pytest.mark.parametrize("name", [PRE_VERIFICATIONS, PRE_VERIFICATIONS_IN_RESPONSE])
+def test_certain_and_likely_verdicts_count_alike_and_differing_ones_as_several(name: str) -> None:
+    probe = probe_named(name)
+    stage, question = probe.stage, probe.questions[0]
+    assert stage is not None
+    prompt = load_prompt(stage.prompt)
+
+    def read(answer: str) -> str:
+        return probe.read(stage.read(Completion(answer), prompt, question.about)).label
+
+    assert read("1 | It is so. | likely supported") == "supported"
+    assert read("1 | It is so. | supported\n1 | It was so. | likely supported") == "supported"
+    assert read("1 | It is so. | supported\n1 | It was so. | unsure") == "several"
+    assert read("none") == ""
+
+
+def test_claims_are_twelve_a_failure_and_no_place_tells_it() -> None:
+    labels = Counter(label for item in probe_claims() for label, _ in item.claims)
+    assert labels == {**dict.fromkeys(FAILURES, 12), "none": 24}
+    # The best answers by place alone are no evidence.
+    places: dict[int, Counter[str]] = {}
+    for item in probe_claims():
+        for position, (label, _) in enumerate(item.claims):
+            places.setdefault(position, Counter())[label] += 1
+    right = sum(counts.most_common(1)[0][1] for counts in places.values())
+    assert not beats_constant(right, 84, 24 / 84, level=LEVEL)
+    # A repetition follows what it repeats.
+    for item in probe_claims():
+        kinds = [label for label, _ in item.claims]
+        assert kinds.index("none") < min(map(kinds.index, CATEGORIES["redundant"]))
+    # Each text is one call.
+    assert len(probe_named(FAILURES_OF_CLAIMS).asked) == 12
+    assert probe_calls(FAILURES_OF_CLAIMS) == 12
+
+
+def test_missing_claims_are_twelve_a_reason_of_the_same_texts() -> None:
+    labels = (*MISSING, "none")
+    assert Counter(item.label for item in probe_extractions()) == dict.fromkeys(labels, 12)
+    assert len({item.text for item in probe_extractions()}) == 12
+    probe = probe_named(MISSING_FROM_CLAIMS)
+    both = (("A claim.", "relevance"), ("Another.", "extractor"))
+    assert probe.read(both).label == "several"
+
+
 def test_every_closed_question_has_a_probe_of_36_questions() -> None:
     assert list(probes()) == [
-        *(RELATIONS, CLAIM_RELATIONS, *ASSESSORS, *SELF_SETTINGS, RELEVANCES, REFUSALS)
+        *(RELATIONS, CLAIM_RELATIONS, *ASSESSORS, *SELF_SETTINGS, RELEVANCES, REFUSALS),
+        *(PRE_VERIFICATIONS, PRE_VERIFICATIONS_IN_RESPONSE),
+        *(FAILURES_OF_CLAIMS, MISSING_FROM_CLAIMS),
     ]
     for probe in probes().values():
         assert len(probe.questions) >= 36
@@ -119,13 +187,14 @@ def test_a_right_answer_is_read_as_right(name: str) -> None:
     assert stage is not None
     prompt = load_prompt(stage.prompt)
     for question in probe.questions:
+        together = [each for each in probe.questions if each.texts == question.texts]
         assert question.label in probe.labels
         # Every slot is filled, and nothing is left open.
         fields = {slot: question.fields[slot] for slot in prompt.slots}
         messages = prompt.render(**fields)
         assert "{{" not in messages[-1].content
-        answer = answer_meaning(name, question)
-        read = probe.read(stage.read(Completion(answer), prompt, None))
+        completion = Completion(answer_meaning(name, together))
+        read = probe.read(question.read_part(stage.read(completion, prompt, question.about)))
         assert read.label == question.label
 
 
