@@ -21,6 +21,7 @@ from notebooks.questions.i_bound import i_bound
 from notebooks.questions.kept_claims import kept_claims
 from notebooks.questions.kept_groups import SATURATED, kept_groups
 from notebooks.questions.labels_once import labels_once
+from notebooks.questions.prior_intervals import prior_intervals
 from notebooks.questions.real_graphs import View, compared
 from notebooks.questions.relation_prompts import relation_prompts
 from notebooks.questions.relation_transfer import relation_transfer
@@ -104,6 +105,9 @@ SMALL: dict[str, Callable[[], Artifacts]] = {
     "kept-groups": lambda: kept_groups(data=(SATURATED,), splits=2),
     "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
     "labels-once": lambda: labels_once(labels=(12,), draws=1),
+    "prior-intervals": lambda: prior_intervals(
+        worlds=("one passage per source",), responses=(12,), draws=2
+    ),
     "relation-prompts": relation_prompts,
     "relation-transfer": lambda: relation_transfer(folds=2),
     "shift-harm": lambda: shift_harm(bootstrap=3),
