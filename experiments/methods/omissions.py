@@ -17,10 +17,16 @@ from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.responses import load_responses
 from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
 from experiments.findings.findings import Findings
-from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.table import Table, columns_as, data_frame, with_note
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
 from experiments.settings import USUAL, Option, front_door
+from experiments.settings.conventions import (
+    SourcePriorSettings,
+    graph_names,
+    note_of,
+    own_prior_remarks,
+)
 from experiments.settings.limits import Encoding, Openness, VariantName
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.asking.table import FACT_RELEVANCE
@@ -38,7 +44,7 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
 
 
-class OmissionSettings(AskingSettings, FirstProbeSettings):
+class OmissionSettings(AskingSettings, FirstProbeSettings, SourcePriorSettings):
     """Settings for finding and comparing facts."""
 
     model: Annotated[Model, USUAL] = None
@@ -138,11 +144,16 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
             coverages.append(_coverage(graph, settings, model, judge))
     if settings.dry_run:
         return planned_findings(loaded.source, session.ledger)
-    tables = {"responses": _responses(coverages), "omitted": _facts(coverages)}
+    conventions = settings.declared()
+    note = note_of(conventions, graph_names([settings.variant]))
+    tables = {
+        "responses": with_note(_responses(coverages), note),
+        "omitted": with_note(_facts(coverages), note),
+    }
     tables |= cost_tables(session.ledger)
     missing = sum(len(coverage.facts) - len(coverage.known) for coverage in coverages)
     failures = sum(len(coverage.failures) for coverage in coverages)
-    remarks = list(loaded.remarks)
+    remarks = [*loaded.remarks, *own_prior_remarks(loaded.graphs, conventions)]
     if model is None:
         remarks.append(
             "Without --model every sentence of a passage is a fact, whether it bears on the "
@@ -189,12 +200,13 @@ def _coverage(
 ) -> FactCoverage:
     from inference import infer
 
-    view = variant(graph, settings.variant)
-    posterior = infer(view.to_factor_graph(settings.encoding)).marginals
+    conventions = settings.declared()
+    view = variant(graph, settings.variant, conventions)
+    posterior = infer(view.to_factor_graph(conventions.encoding)).marginals
     # FR1 has a copy of a passage for each of its claims: count the response's own passages.
     trust = {
         context.id: float(posterior[context.id][1]) if context.id in posterior else context.prior
-        for context in graph.contexts
+        for context in variant(graph, "given", conventions).contexts
     }
     p = [float(posterior[atom][1]) for atom in view.atom_ids]
     facts, failures = facts_of(graph, trust, model)

@@ -22,10 +22,16 @@ from experiments.columns.responses import load_responses
 from experiments.evaluators.display.marked_texts import deciding_excerpts
 from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
 from experiments.findings.findings import Findings
-from experiments.findings.table import Table, columns_as, data_frame, named
+from experiments.findings.table import Table, columns_as, data_frame, named, with_note
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
 from experiments.settings import USUAL, Option, front_door
+from experiments.settings.conventions import (
+    SourcePriorSettings,
+    graph_names,
+    note_of,
+    own_prior_remarks,
+)
 from experiments.settings.limits import Encoding, Least, Openness, VariantName
 from factormodels.claims import (
     CONFLICTS,
@@ -35,6 +41,7 @@ from factormodels.claims import (
     RelationKind,
     is_evidence,
 )
+from factormodels.conventions import Conventions
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -63,6 +70,7 @@ HEDGE = "It is not certain whether this is so: "
 class ReviseSettings(
     AskingSettings,
     FirstProbeSettings,
+    SourcePriorSettings,
 ):
     """Settings for doubtful claims."""
 
@@ -176,11 +184,16 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
             failures += [f"{graph.id}, {atom}: {reason}" for atom, reason in lost]
     if settings.dry_run:
         return planned_findings(loaded.source, session.ledger)
-    tables = {"responses": _responses(changes), "changes": _changes(changes)}
+    conventions = settings.declared()
+    note = note_of(conventions, graph_names({_view_of(graph, settings) for graph in graphs}))
+    tables = {
+        "responses": with_note(_responses(changes), note),
+        "changes": with_note(_changes(changes), note),
+    }
     if any(atom.label is not None for graph in graphs for atom in graph.atoms):
         tables["labels"] = _labels(changes)
     tables |= cost_tables(session.ledger)
-    remarks = list(loaded.remarks)
+    remarks = [*loaded.remarks, *own_prior_remarks(graphs, conventions)]
     if settings.variant not in (None, "given"):
         unused = sum(len(between_claims(graph)) for graph in graphs)
         if unused:
@@ -224,8 +237,11 @@ def revised_response(
 
     Dropped and hedged claims are not claims of the revised response, which does not assert them.
     """
-    view = variant(graph, settings.variant or ("given" if between_claims(graph) else "FR2"))
-    before = _posteriors(view, settings)
+    conventions = settings.declared()
+    # The revised response keeps the priors of its passages; `_posteriors` applies those declared.
+    structural = replace(conventions, context_prior=None, prior=None, weak_relations="left-out")
+    view = variant(graph, _view_of(graph, settings), structural)
+    before = _posteriors(view, conventions)
     doubtful = [atom for atom in view.atoms if before[atom.id] < settings.keep]
     refuted = [atom for atom in doubtful if before[atom.id] < settings.drop]
     texts: Mapping[str, str] = {}
@@ -234,14 +250,18 @@ def revised_response(
     if model is not None and judge is not None and refuted:
         answered = corrections(view, refuted, model, _excerpts(view, refuted))
         texts, lost = answered.texts, answered.failures
-        relations = relations_to(view, texts, judge, least=settings.least)
+        kept_weak = (
+            conventions.weak_relations == "kept" and "least" not in settings.model_fields_set
+        )
+        least = 0.0 if kept_weak else settings.least
+        relations = relations_to(view, texts, judge, least=least)
     best = _best_passages(relations)
     corrected = {atom: text for atom, text in texts.items() if atom in best}
     kept = {atom.id for atom in view.atoms} - {atom.id for atom in doubtful}
     # A correction that the graph does not hold probable goes, and the others are judged without it.
     while True:
         new = _with_texts(view, kept, corrected, relations)
-        after = _posteriors(new, settings)
+        after = _posteriors(new, conventions)
         unlikely = [atom for atom in corrected if after[atom] < settings.keep]
         if not unlikely:
             break
@@ -296,12 +316,17 @@ def _doubt(view: FactGraph, atom: str) -> tuple[str, str]:
     return "", "another claim is at odds with it" if conflict else "too little supports it"
 
 
-def _posteriors(graph: FactGraph, settings: ReviseSettings) -> dict[str, float]:
+def _view_of(graph: FactGraph, settings: ReviseSettings) -> str:
+    return settings.variant or ("given" if between_claims(graph) else "FR2")
+
+
+def _posteriors(graph: FactGraph, conventions: Conventions) -> dict[str, float]:
     from inference import infer
 
     if not graph.atoms:
         return {}
-    posterior = infer(graph.to_factor_graph(settings.encoding))
+    declared = variant(graph, "given", conventions)
+    posterior = infer(declared.to_factor_graph(conventions.encoding))
     return {atom: float(posterior.marginals[atom][1]) for atom in graph.atom_ids}
 
 

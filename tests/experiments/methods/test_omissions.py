@@ -124,3 +124,21 @@ def test_a_response_that_says_all_has_more_recall(tmp_path: Path) -> None:
 
 def test_without_passages_nothing_can_be_missed() -> None:
     refused("nothing can be missed", omissions, [FactGraph("r", (Atom("a"),), response="It is.")])
+
+
+def test_the_conventions_of_the_release_hold() -> None:
+    graph = FactGraph(
+        "r",
+        (Atom("a1", "The bridge carries trams."),),
+        (Context("c1", "It carries trains.", retrieved_for=("a1",)),),
+        (Relation("c1", "a1", RelationKind.CONTRADICTION, 0.95),),
+        response="The bridge carries trams.",
+    )
+    released = omissions([graph], like="fact-reasoner-0.8")
+    # The passage at .9 contradicts the claim; without it the claim has its prior.
+    precision = 0.9 * 0.05 + 0.1 * 0.5
+    assert released["responses"]["precision"].tolist() == pytest.approx([precision], rel=1e-12)
+    assert released["omitted"]["weight"].tolist() == pytest.approx([0.9], rel=1e-12)
+    assert released.tables["responses"].note.endswith(
+        "passages at 0.9, relations below 1/2 kept, encoding conditional."
+    )

@@ -320,3 +320,27 @@ def test_input_that_does_not_fit_is_refused() -> None:
     refused("drop. 0.8 is more than .keep. 0.5", revise, [bridge()], drop=0.8)
     refused("no response has claims and relations", revise, [FactGraph("r", (Atom("a"),))])
     refused("name who corrects", revise, [bridge()], relations="lexical")
+
+
+def test_the_conventions_of_the_release_hold_and_leave_the_priors_of_the_output() -> None:
+    graph = FactGraph(
+        "r",
+        (Atom("a1", "The bridge carries trams."),),
+        (Context("c1", "It carries trains.", retrieved_for=("a1",)),),
+        (Relation("c1", "a1", C, 0.95),),
+        response="The bridge carries trams.",
+    )
+    revised = revise([graph], like="fact-reasoner-0.8")
+    # The passage at .9 contradicts the claim; without it the claim has its prior.
+    assert revised["changes"]["before"].tolist() == pytest.approx(
+        [0.9 * 0.05 + 0.1 * 0.5], rel=1e-12
+    )
+    assert [context.prior for context in revised.graphs[0].contexts] == [0.99]
+    for name in ("responses", "changes"):
+        assert revised.tables[name].note.endswith(
+            "passages at 0.9, relations below 1/2 kept, encoding conditional."
+        )
+    by_source = revise([graph], prior={"*": 0.6}, encoding="conditional")
+    assert by_source["changes"]["before"].tolist() == pytest.approx(
+        [0.6 * 0.05 + 0.4 * 0.5], rel=1e-12
+    )
