@@ -12,7 +12,9 @@ import jsonschema
 import pytest
 
 from factormodels import read_many
-from factormodels.extraction.asking.table import STATED_RELATION
+from factormodels.extraction.asking.loop import request_of
+from factormodels.extraction.asking.stage import Fault, Question
+from factormodels.extraction.asking.table import ATOMIZER, STATED_RELATION
 from factormodels.extraction.concurrency import run_until_done
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity, Request
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
@@ -21,6 +23,8 @@ from factormodels.extraction.language_model.log_probabilities import (
     spelled_tokens,
     token_log_probabilities,
 )
+from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.sentences import Chunk
 from tests.experiments.conftest import invoke
 from tests.real_model.inputs import QUESTION, write_inputs
 from tests.real_model.serve import SMOLLM2
@@ -98,3 +102,16 @@ def test_a_real_model_is_held_to_a_schema_and_its_tokens_spell_the_answer(
     assert all(math.isfinite(value) and value <= 0.0 for value in values)
     # Prose begins otherwise: the brace was forced on the model.
     assert values[0] < math.log(0.5)
+
+
+def test_a_real_model_lists_claims_as_the_schema_has_them(smollm2: RealModel) -> None:
+    chunk = Chunk(1, ("Marie Curie was born in Warsaw.", "She discovered radium."))
+    fields = {"question": QUESTION, "response": chunk.text, "sentences": chunk.numbered}
+    question = Question(ATOMIZER, fields, about=chunk, parts=len(chunk.sentences))
+    model = LitellmModel(LitellmSettings(smollm2.name, smollm2.api_base))
+    answer = run_until_done(model.complete(request_of(model, question)))
+    assert isinstance(answer, Completion), answer
+    jsonschema.validate(json.loads(answer.text), ATOMIZER.schema)
+    assert "response_format" not in model.lacking
+    # Nothing is repaired: the first answer has the form, whatever it says.
+    assert not isinstance(ATOMIZER.read(answer, load_prompt(ATOMIZER.prompt), chunk), Fault)
