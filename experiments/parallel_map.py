@@ -142,7 +142,8 @@ def _restart(workers: Workers, prepare: bytes) -> None:
         workers.submit(_prepare, prepare).result()
     except workers.lost:
         raise WorkerError(
-            "a worker process ended before it could start; run with --workers 1 to see why"
+            "a worker process ended before it could start; in a script, call the function under "
+            "`if __name__ == '__main__':`, or use one worker (--workers 1) to see why"
         ) from None
 
 

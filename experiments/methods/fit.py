@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -73,7 +73,7 @@ from factormodels.metadata.learned_from import (
     joined_mark,
     relations_mark,
 )
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 from factormodels.variants import variant
 from inference.batch import claim_posteriors
 
@@ -352,6 +352,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
             f"{silent:,} of {counted(len(graphs), 'response')} lack texts of claims or "
             "passages: columns of texts are left out."
         )
+    sentences += _unread_samples(graphs, judge.families)
     if not judge.field.converged:
         sentences.append("The search did not converge; give --penalty, or fewer columns.")
     sentences.append(
@@ -488,6 +489,17 @@ def score_rows(
         row |= named("less", ends)
         rows.append({key: float(v) if isinstance(v, float) else v for key, v in row.items()})
     return rows
+
+
+def _unread_samples(graphs: Sequence[FactGraph], families: Iterable[str]) -> list[str]:
+    """Return the remark that no column reads the sampled answers; empty if one does."""
+    samples = sum(len(graph.sample_ids) for graph in graphs)
+    if not samples or "samples" in families:
+        return []
+    return [
+        f"{counted(samples, 'sampled answer')} {is_or_are(samples)} not used; add samples to the "
+        "--columns of fit to learn from them."
+    ]
 
 
 def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -635,7 +647,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     moves = settings.adapt and determined
     if known is not whole and not moves:
         p = whole.posteriors(graphs, user_columns)
-    sentences = _checked(harm)
+    sentences = [*_checked(harm), *_unread_samples(graphs, whole.families)]
     if user_table is not None and user_table.remark:
         sentences.append(user_table.remark)
     share = f"{number(shift.share)} {interval(shift.share_lower, shift.share_upper)}"

@@ -19,6 +19,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many, write_many
 from factormodels.metadata.recorded_match import TEXT_MATCH_KEY
 from factormodels.metadata.recorded_verdicts import recorded_verdicts
+from factormodels.samples import with_samples
 from tests.commands import called
 from tests.refusals import refused
 
@@ -69,6 +70,19 @@ def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
     assert given["model"].tolist() == ["as given"]
     # .13 and .18 when it was written.
     assert scores["brier"][0] < given["brier"][0] - 0.02
+
+
+def test_sampled_answers_that_no_column_reads_are_reported(judge: Path) -> None:
+    plain = biographies(0, 4)
+    sampled = [with_samples(graph, ["She was a pilot.", "He was a singer."]) for graph in plain]
+    note = "8 sampled answers are not used"
+    options: dict[str, Any] = {"penalty": 30.0, "folds": 0}
+    assert note in " ".join(fit(sampled, **options).sentences)
+    read = fit(sampled, columns=("evidence", "samples"), **options).sentences
+    assert note not in " ".join(read)
+    assert note not in " ".join(fit(plain, **options).sentences)
+    assert note in " ".join(apply(judge, sampled).sentences)
+    assert note not in " ".join(apply(judge, plain).sentences)
 
 
 def test_labels_play_no_part(judge: Path) -> None:

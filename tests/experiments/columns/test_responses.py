@@ -414,7 +414,7 @@ def test_responses_without_text_do_not_stop_those_whose_claims_are_taken(tmp_pat
     documents.mkdir()
     (documents / "n.txt").write_text("Ada Example painted.")
     assessed = assess(path, atoms="sentences", documents=documents)
-    assert assessed.sentences[:2] == (empty, "1 response without a text: left out.")
+    assert {empty, "1 response without a text: left out."} <= set(assessed.sentences)
     assert set(assessed["claims"].response) == {"t-001"}
     asked: dict[str, Any] = {"model": "openai/x", "dry_run": True, "max_calls": 9}
     planned = self_knowledge(path, **asked)
