@@ -44,7 +44,7 @@ from experiments.asking.settings import AskingSettings
 from experiments.columns.user_columns import UserTable, read_user_table
 from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
-from experiments.findings.table import Table, columns_as, data_frame, named
+from experiments.findings.table import Table, columns_as, data_frame, named, with_note
 from experiments.findings.text import interval, number, p_value, some_of
 from experiments.methods.estimate import EstimateSettings, estimates_by_judges
 from experiments.methods.learned_judge import folds_sentence
@@ -62,8 +62,10 @@ from experiments.settings import (
     front_door,
     option_of,
 )
+from experiments.settings.conventions import graph_names, note_of
 from experiments.settings.inputs import graphs_of, is_table
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
+from factormodels.conventions import DEFAULT
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.fact_graph import FactGraph
@@ -336,7 +338,9 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         others = LearnedFrom.OTHER_RESPONSES
         marks = [joined_mark(others, relations_mark(graph)) or others for graph in graphs]
         cross_fit = judged(graphs, predictions[FIELD], marks)
-        tables["scores"] = _scores_table(rows)
+        as_given = any(row["model"] == GIVEN for row in rows)
+        note = note_of(DEFAULT, graph_names([settings.variant])) if as_given else ""
+        tables["scores"] = with_note(_scores_table(rows), note)
         sentences.append(sentence)
         judge = replace(judge, scores=tuple(rows))
         if settings.estimate:

@@ -59,6 +59,8 @@ def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
     printed = called(*map(str, ("fit", tmp_path / "a.jsonl", *arguments))).stdout
     assert "field" in printed
     assert "boosted trees" in printed
+    # Posteriors as given have the default conventions, whatever an assessment declared.
+    assert "Conventions: priors of passages as in the data" in " ".join(printed.split())
     kept = json.loads(judge.read_text(encoding="utf-8"))
     assert [cause["level"] for cause in kept["causes"]] == ["sentence", "response"]
     assert kept["scores"][0]["model"] == "field"
@@ -399,6 +401,7 @@ def test_several_models_are_combined_from_a_table_alone(tmp_path: Path) -> None:
     assert scores.brier["field"] < scores.brier[curves].min()
     # Nothing else is known of these claims, so that no posterior is a rival.
     assert not scores.index.str.contains("as given").any()
+    assert "Conventions" not in fitted.tables["scores"].note
     assert fitted["columns"]["column"].tolist() == list(names)
     # Elsewhere labels are not needed, and the columns are those that the judge knows.
     bare = tmp_path / "bare.csv"
