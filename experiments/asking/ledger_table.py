@@ -52,7 +52,8 @@ def _prefix_note(total: StageUsage) -> str:
     if not total.prefix_tokens:
         return ""
     share = total.prefix_tokens / total.taken.prompt_tokens
-    return f"In prefix cache: tokens in that the server had read before, {share:.0%} of them."
+    of = "tokens in and cached in together" if total.cached else "tokens in"
+    return f"In prefix cache: tokens that the server had read before, {share:.0%} of {of}."
 
 
 def cost_tables(ledger: Ledger) -> dict[str, Table]:

@@ -22,6 +22,11 @@ def probe_sentences(results: Sequence[ProbeResult]) -> Iterator[str]:
         yield from _remarks(result)
 
 
+def probe_cautions(results: Sequence[ProbeResult]) -> Iterator[str]:
+    """Yield the sentence on each probe whose answers are no evidence."""
+    yield from (_found(result) for result in results if not result.usable)
+
+
 def _found(result: ProbeResult) -> str:
     about, n = result.probe.about, result.answered
     label, count = result.commonest

@@ -560,8 +560,8 @@ def _bound(loaded: LoadedResponses, plan: AssessmentPlan) -> Findings:
             "Nothing was sent.",
             *([thinks] if any(row.thoughts for row in rows) else []),
             "Tokens: characters / 4. Answers in the cache are not taken off. Where claims are not "
-            f"yet known: {CLAIMS_PER_SENTENCE:g} per sentence, and no two passages alike, as far "
-            "as there are so many. Verdicts of assessors count at their longest.",
+            f"yet known: {CLAIMS_PER_SENTENCE:g} per sentence, each with passages that no other "
+            "has, until the documents have no more. Verdicts of assessors count at their longest.",
         ),
         tables=tables,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from experiments.asking.probe_tables import probe_sentences, probe_tables
+from experiments.asking.probe_tables import probe_cautions, probe_sentences, probe_tables
 from experiments.asking.probing import (
     ProbeResult,
     probe_in_session,
@@ -20,6 +21,7 @@ from experiments.asking.relation_correction import (
     wanted_correction,
 )
 from experiments.findings.findings import Findings
+from experiments.findings.responses import ListedResponses
 from factormodels.errors import InputError
 from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model import LanguageModel
@@ -129,6 +131,7 @@ def first_probe(
 def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
     """Findings with the probe's: its sentences first, its table before the costs.
 
+    The page of a model whose answers are no evidence says so in its head, before the first number.
     Beside an evaluation the row of a probe says enough; `factormodels probe` shows the others.
     """
     if not (probed.results or probed.unrecorded):
@@ -136,13 +139,21 @@ def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
     probe = probe_tables(probed.results)
     last = {name: table for name, table in findings.tables.items() if name == "cost"}
     others = {name: table for name, table in findings.tables.items() if name not in last}
+    listed, cautions = findings.listed, tuple(probe_cautions(probed.results))
     return replace(
         findings,
         sentences=(*probed.sentences, *findings.sentences),
         tables={**others, **probe, **last},
         unshown=(*findings.unshown, *(name for name in probe if name != "probe")),
         incomplete=findings.incomplete or not probed.usable,
+        listed=partial(_cautioned, listed, cautions) if listed and cautions else listed,
     )
+
+
+def _cautioned(listed: Callable[[], ListedResponses], cautions: tuple[str, ...]) -> ListedResponses:
+    """Responses with more cautions, the given ones first."""
+    responses = listed()
+    return replace(responses, cautions=(*cautions, *responses.cautions))
 
 
 def planned_probe(names: Iterable[str]) -> dict[str, int]:

@@ -149,6 +149,13 @@ def test_a_model_that_reads_nothing_ends_with_a_warning() -> None:
     assert findings.sentences[0].endswith("its relations are no evidence.")
     assert findings.incomplete
     assert not findings["probe"]["evidence"].item()
+    # Whoever receives the page reads it before the first number.
+    assert findings.listed is not None
+    assert findings.listed().cautions == findings.sentences[:1]
+    usable = asked_of(related(3.0, (0.0,) * 3, label_of), probe=True)
+    assert usable["probe"]["evidence"].item()
+    assert usable.listed is not None
+    assert not usable.listed().cautions
     # Of a model without a cache nothing is asked unless it is wanted.
     assert "probe" not in asked_of(related(0.0, BIAS)).tables
 
