@@ -146,9 +146,11 @@ def _traced(source: Models, settings: InferSettings, path: Path) -> Findings:
     trace = answer.trace
     stats = {name: value for name, value in answer.stats.items() if name != "trace"}
     answer = replace(answer, stats=stats)
-    traced = trace_findings(name_of(source), trace, answer)
-    files = traced.save(path)
     findings = findings_of(name_of(source), [(model, answer)])
+    # Where the files are is no part of what was asked.
+    asked = settings.model_dump(mode="json", exclude={"out", "trace"}, fallback=str)
+    traced = trace_findings(name_of(source), trace, answer, findings.sentences, asked)
+    files = traced.save(path)
     return replace(
         findings,
         sentences=(*findings.sentences, f"The trace is in {', '.join(map(str, files))}."),
@@ -224,7 +226,17 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
         ask: Callable[[FactorGraph], Posterior] = partial(_recorded, algorithm)
     else:
         ask = partial(_tightened, algorithm) if tightens and seconds else algorithm.infer
-    return False, ((model, ask(model.factor_graph)) for model in first)
+    return False, ((model, _without_preparation(ask, model.factor_graph)) for model in first)
+
+
+def _without_preparation(ask: Callable[[FactorGraph], Posterior], graph: FactorGraph) -> Posterior:
+    """Posterior whose `seconds` leave out kernels that the warm-up did not need."""
+    from inference.kernels.preparation import PREPARATION
+
+    before = PREPARATION.seconds
+    posterior = ask(graph)
+    seconds = posterior.stats["seconds"] - (PREPARATION.seconds - before)
+    return replace(posterior, stats={**posterior.stats, "seconds": max(seconds, 0.0)})
 
 
 def _algorithm(settings: InferSettings) -> Backend:

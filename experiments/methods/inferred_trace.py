@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings
@@ -11,17 +13,27 @@ from experiments.findings.table import Table, columns_as
 from experiments.findings.text import duration
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from inference.posterior import Posterior
     from inference.trace import Trace
 
 
-def trace_findings(source: str, trace: Trace, answer: Posterior) -> Findings:
+def trace_findings(
+    source: str,
+    trace: Trace,
+    answer: Posterior,
+    sentences: Sequence[str],
+    settings: Mapping[str, Any],
+) -> Findings:
     """Findings on each algorithm over time, as tables `trace` and `marginals` and a figure.
 
     Args:
         source: what the model is called.
         trace: the trace.
         answer: the posterior that was returned.
+        sentences: findings on the answer, which are kept beside its trace.
+        settings: settings of the call, as JSON can represent them.
     """
     steps = trace.to_frame()
     marginals = trace.marginals_frame()
@@ -46,14 +58,29 @@ def trace_findings(source: str, trace: Trace, answer: Posterior) -> Findings:
         from experiments.findings.figures.trace_figure import distances, trace_figure
 
         distance = distances(marginals, answer.marginals.flat)
+        caption = _caption(source, answer, steps, bool((distance > 0.0).any()))
         data = steps.assign(distance=steps["step"].map(distance))
-        title = "Bounds, estimates and marginals against processor time"
-        return {"anytime": PaperFigure(trace_figure(steps, distance), data, title)}
+        return {"anytime": PaperFigure(trace_figure(steps, distance), data, caption)}
 
     return Findings(
         source=source,
+        sentences=tuple(sentences),
+        settings=settings,
         tables={"trace": table, "marginals": every},
         draw=draw,
         unshown=("marginals",),
         command="infer",
+    )
+
+
+def _caption(source: str, answer: Posterior, steps: pd.DataFrame, has_distances: bool) -> str:
+    """Return the caption: the network, the zero, the band and the reference of the marginals."""
+    ends = steps[["best_lower", "best_upper"]].iloc[-1]
+    zero = "the middle of the last bracket" if np.isfinite(ends).all() else "the last number found"
+    by = answer.stats.get("marginals_by", answer.answered_by)
+    compared = "; mean |Δp| is the distance of other marginals to these" if has_distances else ""
+    return (
+        f"Bounds on and estimates of log Z of {source} by each algorithm, against the processor "
+        f"time at which it ended. Band: the best certain bracket until then; zero: {zero}. "
+        f"The returned marginals are by {by} with the status {answer.status}{compared}"
     )
