@@ -120,6 +120,13 @@ def test_answers_beside_a_network_are_what_errors_are_measured_against(study: Pa
 
 
 @pytest.mark.usefixtures("without_figure")
+def test_searches_are_counted_beside_backends(study: Path) -> None:
+    findings = run(str(study), ["backends=[exact]", "maxima=[exact]"])
+    counts = "2 networks, 1 backend and 1 search for the best states: 4 of 4 measurements answered"
+    assert any(counts in each for each in findings.sentences)
+
+
+@pytest.mark.usefixtures("without_figure")
 def test_a_run_goes_on_with_what_is_measured(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     whole = measure_network
