@@ -25,7 +25,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
-from factormodels.metadata.stage_keys import STAGE_KEYS
+from factormodels.metadata.stage_keys import PROBE_KEY, STAGE_KEYS
 from factormodels.passage_sources import PassageKey
 
 METADATA_KEY = "assessment"
@@ -166,6 +166,10 @@ class _Core(_Facts):
     kept: list[str] | None = None
 
 
+class _Probed(_Facts):
+    cautions: list[str]
+
+
 _KINDS: Mapping[str, type[_Facts]] = MappingProxyType(
     {
         **dict.fromkeys(STAGE_KEYS, _Stage),
@@ -173,6 +177,7 @@ _KINDS: Mapping[str, type[_Facts]] = MappingProxyType(
         "summaries": _Summaries,
         "relations": _Relations,
         CORE_KEY: _Core,
+        PROBE_KEY: _Probed,
     }
 )
 _KINDS_BY_NAME: Mapping[str, type[_Facts]] = MappingProxyType(

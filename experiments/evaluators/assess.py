@@ -60,6 +60,7 @@ from experiments.evaluators.probe_first import (
     FirstProbe,
     is_probed,
     probe_first,
+    probe_recorded,
     probed_stages,
     with_probe,
 )
@@ -257,6 +258,9 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
         if not settings.dry_run:
             probed = probe_first(session, settings, plan.relations)
             plan = with_correction(plan, probed.correction)
+            if probed.cautions:
+                mark = partial(probe_recorded, cautions=probed.cautions)
+                plan = replace(plan, stages=(*plan.stages, mark))
         if settings.early_exit is not None:
             plan = with_early_exit(plan)
         if settings.dry_run:

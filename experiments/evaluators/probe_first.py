@@ -22,6 +22,7 @@ from experiments.asking.relation_correction import (
 )
 from experiments.findings.findings import Findings
 from experiments.findings.responses import ListedResponses
+from experiments.findings.table import with_note
 from factormodels.errors import InputError
 from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model import LanguageModel
@@ -29,6 +30,8 @@ from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.probe.asking import STAGE, probe_calls
 from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS, RELEVANCES
 from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.fact_graph import FactGraph
+from factormodels.metadata.stage_keys import PROBE_KEY
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session
@@ -94,6 +97,11 @@ class FirstProbe:
             )
 
     @property
+    def cautions(self) -> tuple[str, ...]:
+        """Sentences on the probes whose answers are no evidence."""
+        return tuple(probe_cautions(self.results))
+
+    @property
     def usable(self) -> bool:
         """True if all probed answers are evidence."""
         return all(result.usable for result in self.results)
@@ -131,15 +139,20 @@ def first_probe(
 def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
     """Findings with the probe's: its sentences first, its table before the costs.
 
-    The page of a model whose answers are no evidence says so in its head, before the first number.
-    Beside an evaluation the row of a probe says enough; `factormodels probe` shows the others.
+    The page of a model whose answers are no evidence says so in its head, before the first number,
+    and each table of its results in the note, which a paper keeps. Beside an evaluation the row of
+    a probe says enough; `factormodels probe` shows the others.
     """
     if not (probed.results or probed.unrecorded):
         return findings
     probe = probe_tables(probed.results)
     last = {name: table for name, table in findings.tables.items() if name == "cost"}
-    others = {name: table for name, table in findings.tables.items() if name not in last}
-    listed, cautions = findings.listed, tuple(probe_cautions(probed.results))
+    others = {
+        name: with_note(table, " ".join(probed.cautions))
+        for name, table in findings.tables.items()
+        if name not in last
+    }
+    listed, cautions = findings.listed, probed.cautions
     return replace(
         findings,
         sentences=(*probed.sentences, *findings.sentences),
@@ -151,9 +164,18 @@ def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
 
 
 def _cautioned(listed: Callable[[], ListedResponses], cautions: tuple[str, ...]) -> ListedResponses:
-    """Responses with more cautions, the given ones first."""
+    """Responses with more cautions, the given ones first, each once."""
     responses = listed()
-    return replace(responses, cautions=(*cautions, *responses.cautions))
+    return replace(responses, cautions=tuple(dict.fromkeys((*cautions, *responses.cautions))))
+
+
+def probe_recorded(graph: FactGraph, cautions: tuple[str, ...]) -> FactGraph:
+    """Return the response with the failed probes of its models in its metadata.
+
+    Whoever reads the file later, without the findings of this run, is warned by it.
+    """
+    metadata = {**graph.metadata, PROBE_KEY: {"cautions": list(cautions)}}
+    return replace(graph, metadata=metadata)
 
 
 def planned_probe(names: Iterable[str]) -> dict[str, int]:

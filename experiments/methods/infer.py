@@ -440,7 +440,9 @@ def _facts(posterior: Posterior) -> list[str]:
     if "upper_by" in stats and not exact:
         parts.append(f"upper by {stats['upper_by']}, lower by {stats['lower_by']}")
     if "marginals_by" in stats and not exact:
-        parts.append(f"marginals by {stats['marginals_by']}")
+        error = stats.get("marginals_error")
+        about = "of unknown error" if error is None else f"root mean square error about {error:.2g}"
+        parts.append(f"marginals by {stats['marginals_by']}, {about}")
     return [*parts, duration(stats.get("seconds", math.nan))]
 
 

@@ -15,3 +15,6 @@ STAGE_KEYS = (*(ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY, SUMMARIES_K
 
 CONSUMPTION_KEY = "consumption"
 """Key of the calls, tokens and cost of a response, by stage."""
+
+PROBE_KEY = "probe"
+"""Key of the sentences on probes whose answers are no evidence, of the models that were asked."""

@@ -53,7 +53,7 @@ from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import only_asked
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
-from factormodels.metadata.stage_keys import CONSUMPTION_KEY
+from factormodels.metadata.stage_keys import CONSUMPTION_KEY, PROBE_KEY
 from factormodels.nouns import counted
 from factormodels.variants import variant as variant_of
 
@@ -97,7 +97,7 @@ def listed_responses(
         more=MORE,
         compared=True,
         lead=tuple(f"Relations by {name}." for name in relation_models(graphs)),
-        cautions=tuple(relation_cautions(graphs)),
+        cautions=(*recorded_probe_cautions(graphs), *relation_cautions(graphs)),
     )
 
 
@@ -105,6 +105,12 @@ def relation_models(graphs: Sequence[FactGraph]) -> list[str]:
     """Names of the models that judged the relations of responses."""
     asked = (graph.metadata["relations"] for graph in graphs if "relations" in graph.metadata)
     return list(dict.fromkeys(str(facts["model"]) for facts in asked))
+
+
+def recorded_probe_cautions(graphs: Sequence[FactGraph]) -> tuple[str, ...]:
+    """Return the sentences on failed probes that responses record, each once."""
+    recorded = (graph.metadata.get(PROBE_KEY, {}).get("cautions", ()) for graph in graphs)
+    return tuple(dict.fromkeys(sentence for each in recorded for sentence in each))
 
 
 def relation_cautions(graphs: Sequence[FactGraph]) -> Iterator[str]:
@@ -155,6 +161,7 @@ def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
     return Findings(
         source=source,
         sentences=(
+            *recorded_probe_cautions(graphs),
             *relation_cautions(graphs),
             *measure_sentences(compared),
             *missing_sentences(responses, graphs),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from calibration.label_bias import VectorScaling, smoothed_mean, without_bias
-from experiments import assess
+from experiments import assess, report
 from experiments.asking.relation_correction import (
     Lesson,
     RelationCorrection,
@@ -20,6 +21,7 @@ from experiments.asking.relation_correction import (
 )
 from factormodels import FactGraph, RelationKind, read_many
 from factormodels.extraction.language_model import Completion, Request
+from factormodels.io import write_many
 from factormodels.metadata.learned_from import (
     LearnedFrom,
     ResponseIdentity,
@@ -143,7 +145,7 @@ def asked_of(answer: Any, **more: Any) -> Any:
     return assess(graphs, model=AnsweringModel(answer), **given)
 
 
-def test_a_model_that_reads_nothing_ends_with_a_warning() -> None:
+def test_a_model_that_reads_nothing_ends_with_a_warning(tmp_path: Path) -> None:
     findings = asked_of(related(0.0, BIAS), probe=True, relation_correction="none")
     assert findings.sentences[0].startswith("Probe: answering finds 12 of 36 relations, all called")
     assert findings.sentences[0].endswith("its relations are no evidence.")
@@ -152,7 +154,14 @@ def test_a_model_that_reads_nothing_ends_with_a_warning() -> None:
     # Whoever receives the page reads it before the first number.
     assert findings.listed is not None
     assert findings.listed().cautions == findings.sentences[:1]
+    # So does the reader of a paper's table, and of a page made of the responses alone.
+    assert findings.tables["summary"].note.endswith(findings.sentences[0])
+    write_many(findings.graphs, tmp_path / "graphs.jsonl")
+    page = report(tmp_path / "graphs.jsonl", out=tmp_path / "page.html", response="r0")
+    assert page.page is not None
+    assert findings.sentences[0] in unescape(page.page.decode("utf-8"))
     usable = asked_of(related(3.0, (0.0,) * 3, label_of), probe=True)
+    assert all("probe" not in graph.metadata for graph in usable.graphs)
     assert usable["probe"]["evidence"].item()
     assert usable.listed is not None
     assert not usable.listed().cautions
