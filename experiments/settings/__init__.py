@@ -80,11 +80,27 @@ class Settings(BaseModel):
             InputError: for an unknown name, or a value that its field does not take.
         """
         for name in given.keys() - cls.model_fields.keys():
+            if name in _OF_RESULTS:
+                raise InputError(
+                    f"{name} is not an argument here; use {_OF_RESULTS[name]} of the result"
+                )
             raise InputError(unknown_name(f"the argument {name!r}", name, cls.model_fields))
         try:
             return cls(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as error:
             raise InputError(_sentence(cls, error)) from None
+
+
+_OF_RESULTS: Mapping[str, str] = MappingProxyType(
+    {
+        "out": "save(PATH)",
+        "report": "report(PATH)",
+        "rename": "save(PATH, rename={OLD: NEW})",
+        "show": "save(PATH, show=[COLUMN])",
+        "venue": "save(PATH, venue=VENUE)",
+    }
+)
+"""Calls of a result that do what an option of every command does, by the option."""
 
 
 @cache

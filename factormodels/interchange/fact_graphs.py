@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from factormodels.claims import Atom, Context, Relation
@@ -133,7 +134,6 @@ def to_networkx(graph: FactGraph) -> nx.DiGraph[str]:
             result.add_node(known.pop("id"), type=kind, **known)
     for position, relation in enumerate(graph.relations):
         known = _values(relation) | {"position": position}
-        known["kind"] = relation.kind.value
         result.add_edge(known.pop("source"), known.pop("target"), **known)
     return result
 
@@ -179,8 +179,11 @@ def from_networkx(graph: nx.DiGraph[str]) -> FactGraph:
 
 
 def _values(record: Atom | Context | Relation) -> dict[str, Any]:
-    """Return the fields of a record by name."""
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+    """Return the fields of a record by name; kinds as plain text, which every writer takes."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {
+        name: value.value if isinstance(value, StrEnum) else value for name, value in values.items()
+    }
 
 
 def _checked(row: Mapping[str, Any], kind: type[Record], where: str) -> Record:
@@ -199,9 +202,10 @@ def _checked(row: Mapping[str, Any], kind: type[Record], where: str) -> Record:
     values: dict[str, Any] = {
         name: _native(value) for name, value in row.items() if not _is_missing(value)
     }
-    for name in ("id", "source", "target", "kind", "probability"):
-        if name in known and name not in values:
-            raise InputError(f"{where}: {name!r} is missing; add it")
+    for field in fields(kind):
+        needed = field.default is MISSING and field.default_factory is MISSING
+        if needed and field.name not in values:
+            raise InputError(f"{where}: {field.name!r} is missing; add it")
     with located(where):
         return kind(**values)
 

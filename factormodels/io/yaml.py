@@ -120,7 +120,7 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, LookupError, OverflowError, AttributeError, TypeError):
             kind = node.tag.removeprefix(_TAG)
-            _refuse(f"{shown(node.value)} is not a {kind}", node.start_mark)
+            _refuse(f"{shown(node.value)} is not of the type {kind}", node.start_mark)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Return the mapping of a node; refuse duplicate keys."""

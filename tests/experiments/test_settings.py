@@ -135,9 +135,11 @@ def test_errors_are_one_sentence(arguments: str, sentence: str) -> None:
     refused(re.escape(sentence), run_command, measure, ["t.csv", *arguments.split()])
 
 
-def test_a_program_is_told_of_arguments() -> None:
+def test_errors_name_the_arguments_of_python() -> None:
     refused("`seed` -1: give 0 or more", measure, "t.csv", seed=-1)
     refused(r"the argument 'sede' is unknown \(did you mean 'seed',", measure, "t.csv", sede=1)
+    # Options of every command are arguments of what a result does with its tables.
+    refused(r"rename is not an argument here; use save\(PATH, rename=", measure, "t", rename={})
 
 
 def test_help_is_made_from_the_declaration(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from factormodels import Atom, Context, FactGraph, MissingDependencyError, Relation
-from factormodels.claims import RelationKind
+from factormodels.claims import ContextKind, RelationKind
 from factormodels.datasets import load
 from factormodels.interchange import from_frames, from_networkx, to_frames, to_networkx
 from tests.refusals import refused
@@ -21,7 +21,10 @@ GRAPH = FactGraph(
         Atom("a10", prior=0.3),
         Atom("a2", label=False),
     ),
-    contexts=(Context("c1", "Passage", retrieved_for=("a1", "a10"), key="k"), Context("c2")),
+    contexts=(
+        Context("c1", "Passage", retrieved_for=("a1", "a10"), key="k"),
+        Context("c2", kind=ContextKind.SAMPLE),
+    ),
     relations=(
         Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9),
         Relation("c2", "a1", RelationKind.CONTRADICTION, 1.0),
@@ -39,6 +42,8 @@ def test_every_embedded_graph_comes_back() -> None:
         texts = {name: getattr(graph, name) for name in ("query", "response", "topic", "metadata")}
         assert from_frames(graph.id, *to_frames(graph), **texts) == graph
         assert from_networkx(to_networkx(graph)) == graph
+    kinds = {type(kind) for _, kind in to_networkx(GRAPH).nodes(data="kind", default="")}
+    assert kinds == {str}
 
 
 def test_frames_have_a_row_for_each_and_types_that_calculate() -> None:

@@ -176,7 +176,7 @@ def test_missing_values_are_reported(tmp_path: Path) -> None:
         ([{**ADDED, "annotator_label": "perhaps"}], "'perhaps' is not a label"),
         (
             [{**ADDED, "annotation_status_details": {"action": "moved"}}],
-            ".action: 'moved' is none of",
+            ".action: 'moved' is not an action",
         ),
         ("none", "$.claims_lst: 'none' is not a list"),
         ([{"pre-label": "supported"}], "$.claims_lst[0]: the key 'claim' is missing"),

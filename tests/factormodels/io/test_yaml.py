@@ -19,10 +19,10 @@ MERGES = "a0: &a0 {k: 1}\n" + "".join(
 LONG_ALIASES = f"a: &a {'x' * 1000}\nb: [{','.join(['*a'] * 2_000)}]"
 
 REFUSED = {
-    "!!int abc": "'abc' is no int",
-    '!!float ""': "'' is no float",
-    "!!bool maybe": "'maybe' is no bool",
-    "!<tag:yaml.org,2002:int> x": "'x' is no int",
+    "!!int abc": "'abc' is not of the type int",
+    '!!float ""': "'' is not of the type float",
+    "!!bool maybe": "'maybe' is not of the type bool",
+    "!<tag:yaml.org,2002:int> x": "'x' is not of the type int",
     "!!int [1]": "expected a scalar",
     "!!map 1": "this is not a mapping",
     '!!binary "==="': "could not determine a constructor",

@@ -275,7 +275,7 @@ DAY = (
     [
         *((*case, "has nothing left to spend.*add credit") for case in SPENT),
         *(
-            (provider, 429, body, "a day or month.*wait until that limit resets")
+            (provider, 429, body, "the day or month.*wait until that limit resets")
             for provider, body in DAY
         ),
     ],
