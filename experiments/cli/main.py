@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 from rich.console import Console
 
+import factormodels
 from experiments.cli.console import (
     LIMIT_REACHED,
     open_standard_streams,
@@ -179,9 +180,7 @@ def _called(arguments: list[str]) -> int:
     while arguments and arguments[0].startswith("-"):
         option, _, value = arguments.pop(0).partition("=")
         if option == "--version":
-            from experiments.study.manifest import code_version
-
-            sys.stdout.write(f"factormodels {code_version()}\n")
+            sys.stdout.write(f"factormodels {factormodels.__version__}\n")
             return 0
         if option in ("--help", "-h", "--help-all", "--install-completion"):
             asked = option.removesuffix("-all")

@@ -186,6 +186,8 @@ class ResponseSettings(Settings):
             source = Path(responses)
             if isinstance(responses, str):
                 _check_place(responses)
+            elif source != STANDARD_INPUT:
+                check_named(source)
             graphs, remarks = _read(Path(responses), self)
         else:
             graphs, remarks = _of_given(responses, self)

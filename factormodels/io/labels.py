@@ -102,7 +102,7 @@ def label_spelling(
     words = {word: str(value) for value in values if (word := folded(value)) not in NO_LABEL}
     if not words:
         raise InputError(f"{where}: there is no label; give {EXAMPLES}")
-    for option, named in (("--true", true), ("--irrelevant", irrelevant)):
+    for option, named in (("--true", true), ("--irrelevant-label", irrelevant)):
         for word in named:
             if folded(word) not in words:
                 parts = [part.strip() for part in str(word).split(",")]
@@ -123,7 +123,8 @@ def label_spelling(
     if fault:
         raise InputError(
             f"{where}: its labels are {_listed(words)}, {fault}; say which words mean true with "
-            "--true WORD (all others are then false), and with --irrelevant WORD which do not count"
+            "--true WORD (all others are then false), and with --irrelevant-label WORD which do "
+            "not count"
         )
     return LabelSpelling(_TRUE, _FALSE, IRRELEVANT | dropped)
 

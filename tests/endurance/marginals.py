@@ -102,13 +102,15 @@ def pedigrees(seed: int, log_range: float) -> FactorGraph:
         parents = rng.choice(person, 2, replace=False) if person >= 8 else None
         for side in range(2):
             for locus in range(2):
-                own = int(alleles[person, locus, side])
+                allele = int(alleles[person, locus, side])
                 if parents is None:
-                    factors.append(((own,), rng.dirichlet(np.ones(3) * 2.0)))
+                    factors.append(((allele,), rng.dirichlet(np.ones(3) * 2.0)))
                     continue
                 selector = len(cards)
                 cards.append(2)
-                factors.append(((selector, *alleles[parents[side], locus].tolist(), own), passed))
+                factors.append(
+                    ((selector, *alleles[parents[side], locus].tolist(), allele), passed)
+                )
                 if locus:
                     link = np.array([[1.0 - apart, apart], [apart, 1.0 - apart]])
                     factors.append(((selector - 1, selector), link))
@@ -304,14 +306,14 @@ def marginals(seeds: int = 8) -> Iterator[Row]:
     for half, of_graphs in halves.items():
         smallest = np.array([errors.smallest for errors in of_graphs])
         for name in CHOICES:
-            own = np.array([errors.choices[name] for errors in of_graphs])
-            yield _row(half, name, own, smallest)
+            chosen = np.array([errors.choices[name] for errors in of_graphs])
+            yield _row(half, name, chosen, smallest)
         yield _row(half, "the best of each graph", smallest, smallest)
         for case in _HELD_BACK:
             of_case = [errors for errors in of_graphs if errors.case == case]
-            own = np.array([errors.choices["the rule"] for errors in of_case])
+            chosen = np.array([errors.choices["the rule"] for errors in of_case])
             least = np.array([errors.smallest for errors in of_case])
-            yield _row(half, f"the rule, case {case!r}", own, least)
+            yield _row(half, f"the rule, case {case!r}", chosen, least)
 
 
 def _row(half: str, name: str, errors: Floats, smallest: Floats) -> Row:

@@ -98,11 +98,11 @@ def test_samples_are_not_searched_and_stay_when_passages_are_replaced() -> None:
     clash = FactGraph(
         "r", graph.atoms, (Context("c1", "No.", kind=ContextKind.SAMPLE), *graph.contexts[1:])
     )
-    found = with_contexts(clash, Finding(), ["basalt"])
-    assert [(c.id, c.text) for c in found.contexts] == [
+    merged = with_contexts(clash, Finding(), ["basalt"])
+    assert [(c.id, c.text) for c in merged.contexts] == [
         ("c2", "Basalt sinks."), ("c1", "No."), ("s1", "Yes."),
     ]  # fmt: skip
-    assert found.metadata["retrieval"]["contexts"] == 1
+    assert merged.metadata["retrieval"]["contexts"] == 1
 
 
 def test_samples_are_compared_with_claims_and_not_with_each_other() -> None:

@@ -76,8 +76,8 @@ def with_contexts(
                     retrieved_for=(atom,) if atom else (),
                 )
             )
-    found = replace(graph, contexts=(*contexts, *samples), relations=())
-    merged = merge_duplicate_contexts(found)
+    with_passages = replace(graph, contexts=(*contexts, *samples), relations=())
+    merged = merge_duplicate_contexts(with_passages)
     counts: dict[str, object] = {
         "retriever": retriever.name,
         "queries": len(asked),

@@ -430,3 +430,8 @@ def test_the_ids_of_a_table_are_kept_wherever_it_is_read(folder: Path) -> None:
         "id,question,response\n7,What?,That.\nx,Why?,So.\n,How?,Thus.\n"
     )
     assert [graph.id for graph in read_many("texts.csv")] == ["7", "x", "texts-004"]
+
+
+def test_a_misspelled_dataset_has_the_nearest_name_from_a_path_too() -> None:
+    for wrong in ("demonstratio", Path("demonstratio")):
+        refused("did you mean 'demonstration'", load_responses, wrong)
