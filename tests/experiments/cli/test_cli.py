@@ -63,6 +63,7 @@ OTHERS = {
     *("fast", "sync", "to", "output", "wheel-dir", "max-size", "version", "install-completion"),
     *("help", "error-unmatch", "no-deps", "no-optional-locks", "porcelain", "verify", "surface"),
     *("nworkers", "nthreads", "use-priors", "enable-prompt-tokens-details", "logprobs-mode"),
+    "tasks",
 }
 """Options of the whole, and of other programs; the last is a variable of a style sheet."""
 
