@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -15,20 +16,23 @@ import inference.exact.plans
 import inference.exact.small
 from factormodels import FactorGraph
 from factormodels.synthetic import chain, fr2, grid, random_graph
-from inference import InferenceError, get_backend, infer_batch
+from inference import (
+    InferenceError,
+    get_backend,
+    infer,
+    infer_batch,
+    infer_rows,
+    infer_settings,
+)
 from inference.exact.backend import Exact
 from inference.exact.plans import KeptPlans, Plan
 from inference.exact.small import SECONDS_AT_ONCE, Allowance, planning_seconds
-from inference.kernels.compiled import interpreted, kernel
+from inference.kernels import compiled
+from inference.kernels.compiled import Kernel, interpreted
 from inference.tasks import map_assignment
 from inference.warm_up import small_graph, warm_up, warm_up_for
 from tests.inference.graphs import CONTRADICTIONS, odd_graph
 from tests.processes import run_python
-
-
-def half(number: int) -> int:
-    """Return half a number."""
-    return number // 2
 
 
 def graphs() -> Iterator[FactorGraph]:
@@ -58,7 +62,7 @@ def graphs() -> Iterator[FactorGraph]:
 def anew(monkeypatch: pytest.MonkeyPatch, *, spent: bool = False) -> Allowance:
     """Keep no plan, and let as much be interpreted as in a process that begins, or nothing."""
     # As where no kernel was called yet.
-    allowance, plans = Allowance(kernel(half), SECONDS_AT_ONCE, 0.2), KeptPlans()
+    allowance, plans = Allowance(lambda: False, SECONDS_AT_ONCE, 0.2), KeptPlans()
     allowance.spent = spent
     monkeypatch.setattr(inference.exact.planner, "KEPT", plans)
     for module in (
@@ -144,12 +148,74 @@ def test_graphs_that_are_not_small_are_not_interpreted(monkeypatch: pytest.Monke
 def test_a_process_that_has_machine_code_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     allowance = anew(monkeypatch)
     assert get_backend("auto").is_ready([small_graph()])
-    used = kernel(half)
-    assert used(4) == 2
-    monkeypatch.setattr(allowance, "_kernel", used)
+    monkeypatch.setattr(allowance, "_is_loaded", lambda: True)
     assert not get_backend("auto").is_ready([small_graph()])
     Exact().infer(small_graph())
     assert allowance.spent
+
+
+def calls_by_path(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
+    """Count the calls of kernels from Python from now on, by whether they are interpreted."""
+    calls: Counter[bool] = Counter()
+    call = Kernel.__call__
+
+    def counted(called: Kernel, *arguments: Any) -> Any:
+        if not compiled._MODE.within:
+            calls[compiled._MODE.interprets] += 1
+        return call(called, *arguments)
+
+    monkeypatch.setattr(Kernel, "__call__", counted)
+    return calls
+
+
+def numbers(posterior: Any) -> tuple[Any, ...]:
+    """Return log Z and the marginals, to the last bit."""
+    return posterior.log_z, posterior.marginals.flat.tobytes()
+
+
+ENTRIES: dict[str, Callable[[FactorGraph], Any]] = {
+    "exact": lambda graph: numbers(infer(graph, "exact")),
+    "auto": lambda graph: numbers(infer(graph, "auto")),
+    "batch": lambda graph: [*map(numbers, infer_batch([graph] * 3, "exact"))],
+    "settings": lambda graph: [
+        *map(numbers, infer_settings(graph, [graph.log_values, graph.log_values / 2], "exact"))
+    ],
+    "rows": lambda graph: infer_rows(graph, [{graph.names[0]: "1"}], "exact").to_csv(),
+    "map": lambda graph: map_assignment(graph).log_potential,
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_graph_solved_before_runs_machine_code_once_that_is_loaded(
+    entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve, graph = ENTRIES[entry], fr2(3, 8, density=0.5, seed=0)
+    allowance = anew(monkeypatch)
+    calls = calls_by_path(monkeypatch)
+    first = solve(graph)
+    assert calls[True]
+    assert not calls[False]
+    # Another algorithm has loaded Numba.
+    monkeypatch.setattr(allowance, "_is_loaded", lambda: True)
+    calls.clear()
+    assert solve(graph) == first
+    assert calls[False]
+    assert not calls[True]
+
+
+@pytest.mark.slow
+def test_any_kernel_that_runs_as_machine_code_ends_interpretation() -> None:
+    code = (
+        "from inference import infer\nfrom inference.exact.small import ALLOWANCE\n"
+        "from inference.kernels.compiled import machine_code_is_loaded\n"
+        "from inference.warm_up import small_graph\n"
+        "graph = small_graph()\n"
+        "first = infer(graph, 'exact').log_z\n"
+        "print(ALLOWANCE.spent, machine_code_is_loaded())\n"
+        "infer(graph, 'lbp')\n"
+        "print(infer(graph, 'exact').log_z == first, ALLOWANCE.spent, machine_code_is_loaded())"
+    )
+    assert run_python(code)[0] == "False False\nTrue True True\n"
 
 
 def test_warming_up_ends_it_where_something_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
