@@ -205,39 +205,41 @@ def doubled_classes() -> dict[str, list[str]]:
     return {name: modules for name, modules in places.items() if len(modules) > 1}
 
 
-def is_put_off(statement: ast.stmt) -> bool:
-    """Return whether an import within a statement waits for a call, or is for types alone."""
-    if isinstance(statement, ast.If):
-        return "TYPE_CHECKING" in ast.unparse(statement.test)
-    return isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+def is_for_types(statement: ast.stmt) -> bool:
+    """Return whether imports within a statement are for types alone."""
+    return isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test)
 
 
 def loaded_by(path: Path, modules: Mapping[str, Path]) -> set[str]:
-    """Return what is loaded first where a module is imported: what its top names, and the folders
-    of that. Folders that a module lies in are begun already."""
+    """Return what a module loads, in its functions too, and the folders of that.
+
+    The folders of the module itself are being loaded already, and count if it imports from them.
+    """
     name = module_name(path)
     loaded: set[str] = set()
-    statements: list[ast.stmt] = list(ast.parse(path.read_text(encoding="utf-8")).body)
-    while statements:
-        node = statements.pop()
+    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while nodes:
+        node = nodes.pop()
         if isinstance(node, ast.ImportFrom):
             whole = (f"{node.module}.{alias.name}" for alias in node.names)
             loaded.update(each if each in modules else node.module or "" for each in whole)
         elif isinstance(node, ast.Import):
             loaded.update(alias.name for alias in node.names)
-        elif not is_put_off(node):
-            parts = ast.iter_child_nodes(node)
-            statements += [each for each in parts if isinstance(each, ast.stmt)]
-    for each in tuple(loaded):
-        loaded.update(".".join(each.split(".")[:depth]) for depth in range(1, each.count(".") + 1))
+        elif isinstance(node, ast.stmt) and is_for_types(node):
+            nodes += node.orelse if isinstance(node, ast.If) else []
+        else:
+            nodes += ast.iter_child_nodes(node)
     packages = {".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 2)}
-    return (loaded & modules.keys()) - packages
+    folders = {each.rpartition(".")[0] for each in loaded}
+    for each in tuple(folders):
+        folders.update(".".join(each.split(".")[:depth]) for depth in range(1, each.count(".") + 1))
+    return (loaded | (folders - packages)) & modules.keys()
 
 
 def circle_of_files(paths: Iterable[Path]) -> list[str]:
-    """Return modules that wait for each other when one of them is imported; none if there are none.
+    """Return modules that need each other, at import or in a function; none if there are none.
 
-    Whichever is imported first, so that no package hides a circle by loading its parts in order.
+    Every module is a start, since a package can hide a circle by loading its parts in order.
     """
     modules = {module_name(path): path for path in paths}
     try:
@@ -269,7 +271,7 @@ def test_a_circle_is_seen_through_a_folder(
         # What hides it: who imports `top` has the room loaded before.
         "top.py": f"{hidden}import room\nimport low\n",
         "low.py": "if True:\n    from room.words import WORDS\n",
-        "lower.py": "def asked():\n    import top\n",
+        "lower.py": "",
         "room/__init__.py": "from room.reader import read\n",
         "room/reader.py": "import low\n",
         "room/words.py": "import lower\n",
@@ -278,6 +280,21 @@ def test_a_circle_is_seen_through_a_folder(
         (tmp_path / name).write_text(source, encoding="utf-8")
     assert {*circle_of_files(tmp_path.rglob("*.py"))} == {"low", "room", "room.reader"}
     (tmp_path / "room/__init__.py").write_text("", encoding="utf-8")
+    assert circle_of_files(tmp_path.rglob("*.py")) == []
+
+
+@pytest.mark.parametrize("end", ["top", "room"])
+def test_a_circle_is_seen_through_a_function(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.test_architecture.ROOT", tmp_path)
+    (tmp_path / "room").mkdir()
+    (tmp_path / "top.py").write_text("import room\n", encoding="utf-8")
+    (tmp_path / "room/__init__.py").write_text("from room.low import WORDS\n", encoding="utf-8")
+    low = tmp_path / "room/low.py"
+    low.write_text(f"def asked():\n    from {end} import read\n", encoding="utf-8")
+    assert {*circle_of_files(tmp_path.rglob("*.py"))} == {"room", "room.low", end}
+    low.write_text(f"if TYPE_CHECKING:\n    from {end} import read\n", encoding="utf-8")
     assert circle_of_files(tmp_path.rglob("*.py")) == []
 
 

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from factormodels.control_characters import printable
 from factormodels.errors import InputError
@@ -125,6 +125,14 @@ def save_figure(
     return paths
 
 
+@runtime_checkable
+class Arranged(Protocol):
+    """A figure that places its own texts and panels, as `ShownFigure` does."""
+
+    def arrange(self) -> None:
+        """Place them for the current width of the figure."""
+
+
 @contextmanager
 def laid_out(figure: Figure) -> Iterator[None]:
     """Compute the layout of a figure once, and keep it for all drawing within the block.
@@ -132,9 +140,7 @@ def laid_out(figure: Figure) -> Iterator[None]:
     Labels and titles that would exceed the figure are wrapped. After the block, the figure has its
     original texts and layout engine, so that it can be drawn at another width.
     """
-    from calibration.figures.shown_figure import ShownFigure
-
-    if isinstance(figure, ShownFigure):
+    if isinstance(figure, Arranged):
         figure.arrange()
     engine = figure.get_layout_engine()
     if engine is not None:

@@ -16,7 +16,12 @@ from __future__ import annotations
 
 from calibration.recalibration.base import Recalibrator
 from calibration.recalibration.best import BestRecalibrator
-from calibration.recalibration.by_name import AS_GIVEN, Recalibrations, recalibrations
+from calibration.recalibration.by_name import (
+    AS_GIVEN,
+    RECALIBRATORS,
+    Recalibrations,
+    recalibrations,
+)
 from calibration.recalibration.cross_fitting import CrossFitted, cross_fit, response_folds
 from calibration.recalibration.nonparametric import HistogramRecalibrator, IsotonicRecalibrator
 from calibration.recalibration.parametric import (
@@ -25,17 +30,6 @@ from calibration.recalibration.parametric import (
     TemperatureRecalibrator,
 )
 from calibration.recalibration.venn_abers import VennAbersRecalibrator
-
-RECALIBRATORS: dict[str, type[Recalibrator]] = {
-    "platt": PlattRecalibrator,
-    "temperature": TemperatureRecalibrator,
-    "beta": BetaRecalibrator,
-    "isotonic": IsotonicRecalibrator,
-    "histogram": HistogramRecalibrator,
-    "venn_abers": VennAbersRecalibrator,
-    "best": BestRecalibrator,
-}
-"""Recalibrators by their names in configurations."""
 
 __all__ = [
     "AS_GIVEN",

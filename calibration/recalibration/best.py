@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,28 @@ from calibration.folds import folds_of
 from calibration.forecasts import Sample, forecasts, pooled
 from calibration.labels import LabelPolicy
 from calibration.recalibration.base import Recalibrator
+from calibration.recalibration.nonparametric import HistogramRecalibrator, IsotonicRecalibrator
+from calibration.recalibration.parametric import (
+    BetaRecalibrator,
+    PlattRecalibrator,
+    TemperatureRecalibrator,
+)
+from calibration.recalibration.venn_abers import VennAbersRecalibrator
 from calibration.scores.families.pointwise import LOSSES, mean_loss
 from calibration.validation import Floats, whole_number
 from factormodels.errors import InputError
+
+CANDIDATES: Mapping[str, type[Recalibrator]] = MappingProxyType(
+    {
+        "platt": PlattRecalibrator,
+        "temperature": TemperatureRecalibrator,
+        "beta": BetaRecalibrator,
+        "isotonic": IsotonicRecalibrator,
+        "histogram": HistogramRecalibrator,
+        "venn_abers": VennAbersRecalibrator,
+    }
+)
+"""Recalibrators among which `BestRecalibrator` chooses, by their names in configurations."""
 
 
 class BestRecalibrator(Recalibrator):
@@ -26,8 +46,7 @@ class BestRecalibrator(Recalibrator):
     the choice is made within each outer fold, so that held-out atoms do not influence it.
 
     Args:
-        candidates: names in `RECALIBRATORS`, or None for all except this one; ``none`` leaves
-            probabilities unchanged.
+        candidates: names in `CANDIDATES`, or None for all; ``none`` leaves probabilities unchanged.
         loss: loss that determines the choice, ``log_loss`` or ``brier``.
         n_folds: number of inner folds, reduced to the number of responses if that is smaller.
         seed: seed of the folds.
@@ -103,17 +122,14 @@ class BestRecalibrator(Recalibrator):
 
     def _makers(self) -> dict[str, Recalibrator | None]:
         """Unfitted candidates by name."""
-        from calibration.recalibration import RECALIBRATORS
-
         if self.loss not in LOSSES:
             raise InputError(f"loss is {self.loss!r}; choose one of {', '.join(LOSSES)}")
-        known: Mapping[str, Any] = {"none": None} | {
-            name: maker for name, maker in RECALIBRATORS.items() if maker is not BestRecalibrator
-        }
+        known: dict[str, type[Recalibrator] | None] = {"none": None, **CANDIDATES}
         names = list(known) if self.candidates is None else self.candidates
         if isinstance(names, str) or not names or not set(names) <= set(known):
             raise InputError(f"candidates is {names!r}; give a list of some of {', '.join(known)}")
-        return {name: None if known[name] is None else known[name]() for name in names}
+        makers = {name: known[name] for name in names}
+        return {name: None if maker is None else maker() for name, maker in makers.items()}
 
 
 def _loss_out_of_sample(

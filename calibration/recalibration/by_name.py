@@ -10,9 +10,14 @@ from numpy.typing import ArrayLike
 
 from calibration.grouping import response_ids
 from calibration.labels import LabelPolicy
+from calibration.recalibration.base import Recalibrator
+from calibration.recalibration.best import CANDIDATES, BestRecalibrator
 from calibration.recalibration.cross_fitting import cross_fit
 from calibration.validation import Integers
 from factormodels.errors import InputError
+
+RECALIBRATORS: dict[str, type[Recalibrator]] = {**CANDIDATES, "best": BestRecalibrator}
+"""Recalibrators by their names in configurations."""
 
 AS_GIVEN = "as given"
 """Name of the unchanged probabilities."""
@@ -61,8 +66,6 @@ def recalibrations(
     Raises:
         InputError: for an unknown name, bad arrays or bad settings.
     """
-    from calibration.recalibration import RECALIBRATORS, BestRecalibrator
-
     keys = {name.replace("-", "_"): name for name in names}
     n_groups = len(set(response_ids(responses)))
     for key, name in keys.items():

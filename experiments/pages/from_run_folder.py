@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.findings.markup import csv_records, csv_text
 from experiments.findings.page import write_page
-from experiments.pages.report import AS_PLANNED, ReportSettings
+from experiments.pages.report_settings import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Watch
 from experiments.pages.study_page import study_page
 from experiments.settings.cells import chosen_cells

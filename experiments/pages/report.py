@@ -3,60 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator, Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.page import findings_page, write_page
 from experiments.findings.table import Table, columns_as, data_frame
+from experiments.pages.report_settings import ReportSettings
 from experiments.progress import watcher
-from experiments.settings import USUAL, Option, Words, front_door
-from experiments.settings.cells import CellSettings, chosen_cells
+from experiments.settings import front_door
+from experiments.settings.cells import chosen_cells
 from factormodels.errors import InputError, unknown_name
 from factormodels.nouns import counted
-
-
-def _named(value: Any) -> Any:
-    """Paths by name as texts NAME=PATH."""
-    if not isinstance(value, Mapping):
-        return value
-    return tuple(f"{name}={os.fspath(path)}" for name, path in value.items())
-
-
-Data = Annotated[
-    Words,
-    Option("NAME=PATH", python="str | Sequence[str] | Mapping[str, str | os.PathLike[str]]"),
-    BeforeValidator(_named),
-]
-"""Files by the names of datasets."""
-
-
-class ReportSettings(CellSettings):
-    """Settings of the page's contents."""
-
-    writes_page = True
-
-    out: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
-    """Write the page to this file; to RESULTS/report.html if not given, or FILE-report.html."""
-
-    data: Annotated[Data, USUAL] = ()
-    """Path of a data file that the run read; repeatable."""
-
-    response: Annotated[Words, Option("ID", usual=True)] = ()
-    """List these responses only; repeatable."""
-
-    first: Annotated[int | None, Field(ge=1), Option("N")] = None
-    """List this many responses of every dataset, from the first; if not given, as the study says
-    (report.responses)."""
-
-
-AS_PLANNED = ReportSettings()
-"""Values as in the study."""
 
 
 @front_door

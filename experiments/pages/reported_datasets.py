@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.columns.cell_names import RECORDED
-from experiments.pages.report import ReportSettings
+from experiments.pages.report_settings import ReportSettings
 from experiments.study.config import OWN_PRIORS
 from experiments.study.data import StudyData
 from experiments.study.design import NO_VIEW, GraphView, StudyCell

@@ -15,7 +15,7 @@ from experiments.findings.page import inline_svg, page, write_page
 from experiments.findings.table import ENDS, Column
 from experiments.findings.text import small
 from experiments.pages.pages import ABSENT, Number, change, fixed, interval, report_templates
-from experiments.pages.report import AS_PLANNED, ReportSettings
+from experiments.pages.report_settings import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Part, Watch, parts_of
 from experiments.pages.study_responses import listed_of_study
 from experiments.study.config import Study, as_plain

@@ -15,6 +15,12 @@ from factormodels.selection.bleached import (
     templates_of,
 )
 from factormodels.selection.entailment import CachedRelations, Entailments, pairwise_entailments
+from factormodels.selection.expected import (
+    ExpectedSelection,
+    expected_weight,
+    redundancy,
+    select_expected,
+)
 from factormodels.selection.program import (
     Program,
     Solution,
@@ -38,6 +44,7 @@ __all__ = [
     "CachedRelations",
     "Core",
     "Entailments",
+    "ExpectedSelection",
     "Informativeness",
     "Program",
     "Relevance",
@@ -50,12 +57,15 @@ __all__ = [
     "bleached_claims",
     "conflicts_of",
     "domains",
+    "expected_weight",
     "fill_templates",
     "pairwise_entailments",
     "read_templates",
+    "redundancy",
     "restricted",
     "select",
     "select_atoms",
+    "select_expected",
     "selecting",
     "solve",
     "subclaims_of",

@@ -10,16 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.errors import InputError
-from factormodels.nouns import counted
 from factormodels.selection.entailment import Entailments
-from factormodels.selection.program import (
-    EdgeRule,
-    Program,
-    SolverSettings,
-    checked_rule,
-    solve,
-)
-from factormodels.selection.stage import adjusted_precision
+from factormodels.selection.program import EdgeRule, checked_rule
 
 Floats = NDArray[np.float64]
 
@@ -65,29 +57,6 @@ class ExpectedSelection:
         count = self.expected_count
         verdicts = np.asarray(supported, dtype=bool)[list(self.chosen)]
         return float(np.asarray(self.survival)[verdicts].sum() / count) if count else 0.0
-
-
-@dataclass(frozen=True)
-class ScoreDistribution:
-    """Core's precision over redundancy graphs drawn from their probabilities.
-
-    Attributes:
-        scores: (samples,) precision over the subclaims selected in each graph.
-        counts: (samples,) number of subclaims selected.
-        seed: the seed.
-        n_proved: number of graphs whose program was solved to optimality.
-    """
-
-    scores: Floats
-    counts: NDArray[np.int64]
-    seed: int
-    n_proved: int
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the central interval that contains the share `level` of the scores."""
-        tail = (1.0 - level) / 2.0
-        lower, upper = np.quantile(self.scores, [tail, 1.0 - tail])
-        return float(lower), float(upper)
 
 
 def redundancy(entailments: Entailments, rule: EdgeRule = "either") -> Floats:
@@ -168,51 +137,6 @@ def expected_weight(chosen: Sequence[int], weights: ArrayLike, redundant: ArrayL
     w, r = _checked(weights, redundant)
     order = sorted(chosen, key=lambda i: (-w[i], i))
     return float(w[order] @ np.array(_survival(r, order)))
-
-
-def score_distribution(
-    weights: Sequence[float],
-    redundant: ArrayLike,
-    supported: Sequence[bool],
-    *,
-    samples: int = 200,
-    seed: int = 0,
-    solver: SolverSettings | None = None,
-) -> ScoreDistribution:
-    """Return Core's precision over redundancy graphs sampled from their probabilities.
-
-    Each pair excludes itself independently with its probability, and Core's program is solved on
-    each graph.
-
-    Args:
-        weights: (n,).
-        redundant: (n, n) symmetric probabilities of exclusion.
-        supported: verdict on each subclaim, (n,).
-        samples: number of graphs.
-        seed: seed of the graphs.
-        solver: limits of the solver.
-
-    Raises:
-        InputError: for arrays of wrong shapes, probabilities outside [0, 1], or no samples.
-    """
-    w, r = _checked(weights, redundant)
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-        raise InputError(f"samples is {samples!r}; give a whole number from 1")
-    if len(supported) != len(w):
-        raise InputError(
-            f"supported has {counted(len(supported), 'verdict')} for {counted(len(w), 'subclaim')}"
-        )
-    rows, columns = np.triu_indices(len(w), 1)
-    generator = np.random.default_rng(seed)
-    scores, counts, proved = np.zeros(samples), np.zeros(samples, dtype=np.int64), 0
-    for sample in range(samples):
-        drawn = generator.random(len(rows)) < r[rows, columns]
-        pairs = tuple(zip(rows[drawn].tolist(), columns[drawn].tolist(), strict=True))
-        solution = solve(Program(tuple(w.tolist()), pairs), solver)
-        scores[sample] = adjusted_precision(supported, solution.chosen)
-        counts[sample] = len(solution.chosen)
-        proved += solution.status == "optimal"
-    return ScoreDistribution(scores, counts, seed, proved)
 
 
 class _Search:

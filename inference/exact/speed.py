@@ -100,13 +100,6 @@ _MEASURING = Lock()
 _KNOWN = _Known()
 
 
-def forget_speed() -> None:
-    """Drop what this process has measured or read, so that the next call reads it again."""
-    with _MEASURING:
-        _KNOWN.factors.clear()
-        _KNOWN.source = MEASURED
-
-
 def _complete(wanted: list[tuple[str, ...]]) -> None:
     """Read or measure the factors of some groups of kinds, unless they are known."""
     if not any(map(_KNOWN.lacks, wanted)):

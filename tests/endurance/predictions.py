@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from factormodels import FactorGraph
-from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence
 from factormodels.synthetic import chain, fr2, grid
 from inference import InferenceError
 from inference.exact.backend import Exact
 from inference.exact.speed import speed_for
 from tests.endurance import Row
+from tests.factormodels.graphs import read_network
 
 _MOST_SECONDS = 30.0
 """Predicted seconds up to which a network is measured."""
@@ -49,7 +49,7 @@ def predictions(data: str = "", memory_limit: int = 10**9) -> Iterator[Row]:
     """
     networks = dict(DRAWN)
     for path in sorted(Path(data).glob("*.uai")) if data else ():
-        networks[path.stem] = lambda path=path: read_uai(path).with_evidence(  # type: ignore[misc]
+        networks[path.stem] = lambda path=path: read_network(path).with_evidence(  # type: ignore[misc]
             read_evidence(f"{path}.evid")
         )
     for name, make in networks.items():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from factormodels import FactGraph, FactorGraph, Relation, RelationKind
+from factormodels import FactGraph, FactorGraph, Relation, RelationKind, read
 from factormodels.synthetic import fact_graph
 
 ARRAYS = ("cardinalities", "scope_starts", "scope_variables", "table_starts", "evidence")
@@ -21,6 +22,13 @@ def assert_same(made: FactorGraph, expected: FactorGraph) -> None:
         first, other = getattr(made, name), getattr(expected, name)
         assert first.dtype == other.dtype
         np.testing.assert_array_equal(first, other)
+
+
+def read_network(path: Path) -> FactorGraph:
+    """Return the network of a file, which `read` does not tell from fact graphs by its type."""
+    network = read(path)
+    assert isinstance(network, FactorGraph)
+    return network
 
 
 def mixed() -> FactGraph:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from inference import infer
+from tests.factormodels.graphs import read_network
 from tests.inference.answers import given
 
 MEMORY = 2**32
@@ -20,7 +20,7 @@ EMBEDDED = Path(__file__).parent / "uai2014"
 
 def check(name: str, sums: Path, marginals: Path) -> None:
     """Compare log Z and marginals of a network with files of references in two folders."""
-    graph = read_uai(sums / name).with_evidence(read_evidence(sums / f"{name}.evid"))
+    graph = read_network(sums / name).with_evidence(read_evidence(sums / f"{name}.evid"))
     posterior = infer(graph, "exact", memory_limit=MEMORY)
     # The references are printed with 6 significant digits.
     partition = read_log10_partition(sums / f"{name}.PR")

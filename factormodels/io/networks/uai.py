@@ -41,15 +41,6 @@ ROW_SUM_TOLERANCE = 1e-3
 """Tolerance of the sum of a row of a BAYES table, since files have few digits."""
 
 
-def read_uai(path: str | os.PathLike[str]) -> FactorGraph:
-    """Read the factor graph of a UAI model file, with the names of its sidecar, if any.
-
-    Raises:
-        InputError: if the file cannot be read, is malformed, or a BAYES file has a cycle.
-    """
-    return parse_uai(read_text(path), path, names=read_names(path))
-
-
 def parse_uai(
     text: str, source: str | os.PathLike[str], *, names: SidecarNames | None = None
 ) -> FactorGraph:

@@ -22,8 +22,15 @@ from experiments.evaluators.core_choices import (
 )
 from factormodels import Atom, FactGraph, datasets, read_many, write_many
 from factormodels.extraction.relation_models.lexical import LexicalRelations
-from factormodels.selection import Selection, adjusted_precision, domains, select, subclaims_of
-from factormodels.selection.expected import redundancy, select_expected
+from factormodels.selection import (
+    Selection,
+    adjusted_precision,
+    domains,
+    redundancy,
+    select,
+    select_expected,
+    subclaims_of,
+)
 from notebooks.questions.core_on_biographies import BLIND, KNOWN, core_on_biographies
 from tests.experiments.conftest import invoke
 from tests.pages import findings

@@ -17,7 +17,6 @@ from factormodels.selection import (
 from factormodels.selection.expected import (
     expected_weight,
     redundancy,
-    score_distribution,
     select_expected,
 )
 from tests.factormodels.selection.cases import TableRelations
@@ -89,8 +88,6 @@ def test_certain_redundancy_gives_the_plain_program() -> None:
         plain = solve(Program(tuple(weights), pairs), patient)
         # Sets within the solver's tolerance of each other count as equal.
         assert select_expected(weights, r).expected_weight == pytest.approx(plain.weight, abs=2e-6)
-        scores = score_distribution(tuple(weights), r, [True] * n, samples=3, solver=patient)
-        assert set(scores.counts.tolist()) == {len(plain.chosen)}
 
 
 def test_the_limit_of_branchings_is_a_status_with_a_bound() -> None:
@@ -120,13 +117,6 @@ def test_repetition_of_a_probable_kind_counts_for_what_is_left_of_it() -> None:
     assert selected.expected_count == pytest.approx(2.11111)
     plain = solve(Program((1.0,) * 7, tuple(itertools.combinations(range(1, 7), 2))))
     assert len(plain.chosen) == 2
-    scores = score_distribution([1.0] * 7, r, supported, samples=400, seed=4)
-    again = score_distribution([1.0] * 7, r, supported, samples=400, seed=4)
-    assert np.array_equal(scores.scores, again.scores)
-    lower, upper = scores.interval()
-    assert 0.5 <= lower <= scores.scores.mean() <= upper <= 6 / 7
-    assert scores.n_proved == 400
-    assert (scores.scores.std() > 0, scores.seed) == (True, 4)
 
 
 def test_redundancy_joins_both_directions() -> None:
@@ -155,6 +145,3 @@ def test_bad_arrays_are_named(weights: list[float], r: list[list[float]], messag
 
 def test_bad_counts_are_named() -> None:
     refused("branches is 0", select_expected, [], np.zeros((0, 0)), branches=0)
-    refused("samples is 0", score_distribution, [], np.zeros((0, 0)), [], samples=0)
-    message = "supported has 1 verdict for 0 subclaims"
-    refused(message, score_distribution, [], np.zeros((0, 0)), [True])

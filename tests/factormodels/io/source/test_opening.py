@@ -18,7 +18,6 @@ from factormodels.errors import InputError
 from factormodels.io import read_any, read_each, read_prompts
 from factormodels.io.file_report import check_file
 from factormodels.io.json import decode, read_json_lines
-from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence, read_marginals
 from factormodels.io.source.files import read_text, write_text
 from factormodels.io.source.opening import (
@@ -32,7 +31,7 @@ from tests.memory import at_most, bytes_read, writing_at_most
 from tests.refusals import refused
 
 READERS: tuple[Callable[[Path], object], ...] = (
-    *(read_whole, read_text, read, read_many, read_any, read_prompts, read_uai),
+    *(read_whole, read_text, read, read_many, read_any, read_prompts),
     *(read_evidence, read_marginals, lambda path: list(read_each(path))),
     lambda path: list(read_json_lines(path)),
 )
