@@ -1,12 +1,11 @@
-"""The keys of a study, in tables made from the models that a study is checked by.
+"""The keys of a study, in tables made from the classes of settings that a study is checked by.
 
-A key's meaning is what its model says of it under "Attributes", or settings below the field; its
-type, default and short forms are those of the model's field.
+A key's meaning is the string below its field or the description of its type; its type and default
+are those of the field, and its short form that of the class of its settings.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import inspect
 import re
@@ -17,11 +16,10 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from experiments.study.config import Known, Short, Study
-from experiments.study.errors import fields_of
+from experiments.settings.keyed import Keyed, keyed_in
+from experiments.study.config import Known, Study
 
 LONGEST = 8
 """Names that a cell of a table lists; of more it says what they are of."""
@@ -36,7 +34,7 @@ class StudyKey(NamedTuple):
         default: what it is if it is left out; "required" if it cannot be.
         meaning: what it means.
         inside: the place of the mappings that it takes.
-        model: the model of these; None if it takes none.
+        model: the class of settings of these; None if it takes none.
     """
 
     path: str
@@ -44,54 +42,55 @@ class StudyKey(NamedTuple):
     default: str
     meaning: str
     inside: str = ""
-    model: type | None = None
+    model: type[Keyed] | None = None
 
 
-def keys_of(model: type, beneath: str = "") -> Iterator[StudyKey]:
-    """The keys of a model, in its order, and not those of the mappings in them.
+def keys_of(model: type[Keyed], beneath: str = "") -> Iterator[StudyKey]:
+    """The keys of settings, in their order, and not those of the mappings in them.
 
     Args:
-        model: a dataclass, or settings.
+        model: the class of settings.
         beneath: what every path begins with, as "datasets[].".
 
     Raises:
-        LookupError: if the model does not say what a key means.
+        LookupError: if the class does not say what a key means.
     """
     meaning_of = meanings(model)
     for name, field in _fields(model):
-        if name not in meaning_of:
+        if not meaning_of[name]:
             raise LookupError(f"{model.__module__}.{model.__name__} does not say {name!r}")
         hint: Any = field.annotation
         if field.metadata:
             hint = Annotated[(hint, *field.metadata)]
-        short = next((note for note in _metadata(hint) if isinstance(note, Short)), Short())
-        words = type_words(hint)
-        if short.lone is not None:
-            words += ", or one alone"
-        if short.text is not None:
-            words += f"; a text is short for `{{{short.text}: text}}`"
+        words, inner = type_words(hint), keyed_in(hint)
+        if inner is not None and inner.text_key:
+            words += f"; a text is short for `{{{inner.text_key}: text}}`"
         path = beneath + name
         yield StudyKey(
             path,
             words,
-            _default(field, short),
+            _default(field),
             meaning_of[name],
             f"{path}{_entry(hint)}",
-            _model_in(hint),
+            inner,
         )
 
 
 def tables(
-    model: type, shown_at: dict[type, str], *, beneath: str = "", more: tuple[StudyKey, ...] = ()
+    model: type[Keyed],
+    shown_at: dict[type, str],
+    *,
+    beneath: str = "",
+    more: tuple[StudyKey, ...] = (),
 ) -> str:
-    """Markdown: a table of the keys of a model, and one for every mapping within it.
+    """Markdown: a table of the keys of settings, and one for every mapping within them.
 
     Args:
-        model: a dataclass, or settings.
-        shown_at: models that have a table, and where, which get no second one; those of `model` are
-            added.
+        model: the class of settings.
+        shown_at: classes that have a table, and where, which get no second one; those of `model`
+            are added.
         beneath: what every path begins with.
-        more: keys beside those of the model, which stand first.
+        more: keys beside those of the class, which stand first.
     """
     keys = list(keys_of(model, beneath))
     inner = {key.model: key for key in keys if key.model is not None and key.model not in shown_at}
@@ -145,18 +144,14 @@ def analysis_keys() -> str:
     return "\n".join(parts)
 
 
-def meanings(model: type) -> dict[str, str]:
-    """Meanings of the keys of a model and of the models that it extends."""
-    meaning_of = {
-        name: f"{words[0].lower() if words[1:2].islower() else words[0]}{words[1:]}"
-        for name, field in fields_of(model).items()
-        if (words := " ".join((field.description or "").split()).removesuffix("."))
-    }
-    for base in reversed(model.__mro__):
-        text = inspect.cleandoc(vars(base).get("__doc__") or "")
-        _, _, section = text.partition("\nAttributes:\n")
-        for name, words in re.findall(r"^    (\w+): ((?:.+\n?)(?:^ {5,}.+\n?)*)", section, re.M):
-            meaning_of[name] = " ".join(words.split()).removesuffix(".")
+def meanings(model: type[Keyed]) -> dict[str, str]:
+    """Meanings of the keys of settings; empty where the class says none."""
+    meaning_of = {}
+    for name, field in model.model_fields.items():
+        words = " ".join((field.description or "").split()).removesuffix(".")
+        # A term such as K of F1@K keeps its capital.
+        as_word = words.startswith("A ") or words[1:2].islower()
+        meaning_of[name] = words[:1].lower() + words[1:] if as_word else words
     return meaning_of
 
 
@@ -182,7 +177,7 @@ def type_words(hint: Any) -> str:
         return f"mapping{values}"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return _listed([member.value for member in kind])
-    if _is_model(kind):
+    if keyed_in(kind) is not None:
         return "mapping"
     if kind in (int, float):
         return ("whole number" if kind is int else "number") + _limits(metadata)
@@ -226,50 +221,39 @@ def _article(words: str) -> str:
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
-def _default(field: FieldInfo, short: Short) -> str:
+def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    return _value(field.get_default(call_default_factory=True, validated_data={}), short)
-
-
-def _value(value: Any, short: Short) -> str:
+    value = field.get_default(call_default_factory=True, validated_data={})
     empty = value is None or (not value and isinstance(value, str | tuple | Mapping))
-    return "none" if empty else f"`{_written(value, short)}`"
+    return "none" if empty else f"`{_written(value)}`"
 
 
-def _written(value: Any, short: Short | None = None) -> str:
+def _written(value: Any) -> str:
     """A value as YAML in one line, without what is a default in it."""
-    if _is_model(type(value)):
+    if isinstance(value, Keyed):
         given = {
             name: getattr(value, name)
-            for name, field in fields_of(type(value)).items()
+            for name, field in type(value).model_fields.items()
             if getattr(value, name) not in (field.default, {})
         }
-        if short is not None and short.text is not None and list(given) == [short.text]:
-            return _written(given[short.text])
-        return _written(given)
+        return _written(given[value.text_key] if list(given) == [value.text_key] else given)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_written(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(_written(entry, short) for entry in value) + "]"
+        return "[" + ", ".join(map(_written, value)) + "]"
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value) or "''"
 
 
-def _fields(model: type) -> list[tuple[str, FieldInfo]]:
-    """The fields of a model by name, its own before those of what it extends."""
-    declared = vars(model).get("__annotations__", {})
-    return sorted(fields_of(model).items(), key=lambda field: field[0] not in declared)
+def _fields(model: type[Keyed]) -> list[tuple[str, FieldInfo]]:
+    """The fields of settings by name, those of the class before those of what it extends."""
+    declared = inspect.get_annotations(model)
+    return sorted(model.model_fields.items(), key=lambda field: field[0] not in declared)
 
 
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and (
-        dataclasses.is_dataclass(kind) or issubclass(kind, BaseModel)
-    )
-
-
-def _summary(model: type) -> str:
+def _summary(model: type[Keyed]) -> str:
     text = inspect.cleandoc(model.__doc__ or "").partition("\n\n")[0]
     return " ".join(text.split())
 
@@ -282,20 +266,8 @@ def _entry(hint: Any) -> str:
         return f"[]{_entry(arguments[0])}"
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return f".*{_entry(arguments[1])}"
-    inner = [argument for argument in arguments if _model_in(argument) is not None]
+    inner = [argument for argument in arguments if keyed_in(argument) is not None]
     return _entry(inner[0]) if inner else ""
-
-
-def _model_in(hint: Any) -> type | None:
-    kind = _bare(hint)
-    if _is_model(kind):
-        model: type = kind
-        return model
-    if typing.get_origin(kind) is typing.Literal:
-        return None
-    return next(
-        (inner for argument in typing.get_args(kind) if (inner := _model_in(argument))), None
-    )
 
 
 def _bare(hint: Any) -> Any:

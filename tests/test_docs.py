@@ -10,11 +10,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic.dataclasses import dataclass
+from pydantic import Field
 
+from experiments.settings.keyed import Keyed
 from tests.pages import Block, blocks, faults, run_page, unprinted
 
 pytestmark = pytest.mark.slow
@@ -142,12 +143,7 @@ def test_the_tables_of_keys_have_every_key_of_a_study(helper: Any) -> None:
     from experiments.analyses.schemas_by_name import schema
 
     definitions = schema("study")["$defs"]
-    # Single entries may stand without their list, where the schema has their keys once more.
-    expected = {
-        path
-        for path in schema_keys(definitions["Study"], definitions, "")
-        if not re.match(r"(datasets|relation_models|assessors|backends|priors|selections)\.", path)
-    }
+    expected = {*schema_keys(definitions["Study"], definitions, "")}
     listed = re.findall(r"^\| `(\S+)` \|", helper("study_keys").study_keys(), re.M)
     assert sorted(listed) == sorted(expected)
 
@@ -156,27 +152,22 @@ def test_a_key_is_reported_with_its_type_default_and_meaning(helper: Any) -> Non
     keys = helper("study_keys")
     text = keys.study_keys() + keys.network_keys() + keys.analysis_keys()
     for row in (
-        "| `variants` | list of `given`, `FR1`, `FR2` or `FR3`, or one alone | `[FR2]` | views of",
+        "| `variants` | list of `given`, `FR1`, `FR2` or `FR3` | `[FR2]` | views of",
         "| `backends[].backend` | name of a backend | required | its name, as",
         "| `priors[].learned.penalty` | number above 0 | none | standard deviation of",
         "| `relation_models[].replay` | true or false | `false` | take every answer",
         "| `datasets[].subset` | mapping | `{}` | which of the responses |",
-        "| `settings.datasets` | list of mappings, as `datasets[]` | required | ",
+        "| `settings.datasets` | list of mappings; a text is short for `{name: text}`, as `dat",
         "| `datasets[].shape.density` | number from 0 to 1 | `0.1` | probability that",
     ):
         assert f"\n{row}" in text, row
 
 
 def test_a_key_without_a_meaning_is_refused(helper: Any) -> None:
-    @dataclass
-    class Undescribed:
-        """Keys.
+    class Undescribed(Keyed):
+        """Keys."""
 
-        Attributes:
-            stated: that has a meaning.
-        """
-
-        stated: int = 0
+        stated: Annotated[int, Field(description="It has a meaning.")] = 0
         unstated: int = 0
 
     with pytest.raises(LookupError, match="'unstated'"):

@@ -12,6 +12,7 @@ from typing import Any
 
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artifacts import Artifacts
+from experiments.settings.keyed import Keyed
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,13 @@ class Analysis:
     Attributes:
         name: what studies call it.
         summary: what it does, one sentence.
-        settings: the dataclass of its settings.
+        settings: the class of its settings.
         run: (settings, context) -> artifacts.
     """
 
     name: str
     summary: str
-    settings: type
+    settings: type[Keyed]
     run: Callable[[Any, AnalysisContext], Artifacts]
 
 

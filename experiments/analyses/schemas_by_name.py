@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from pydantic import TypeAdapter
+from pydantic.json_schema import models_json_schema
 
 from experiments.settings.inputs import evidence_schema
-from experiments.study.config import LEARNED, Priors, Study, short_keys
+from experiments.settings.keyed import Keyed, keyed_in
+from experiments.study.config import Study
 from experiments.study.files import OF_ANALYSES, OF_UNITS, Manifest
 from experiments.study.rows import SCHEMA, UNANSWERED
 from factormodels.errors import InputError, unknown_name
@@ -32,24 +33,22 @@ def schema(name: str) -> Schema:
 
 
 def study_schema() -> Schema:
-    """JSON Schema of a study's YAML, with its shorthands, its base and every analysis."""
+    """JSON Schema of a study's YAML, with its short forms, its base and every analysis."""
     from experiments.analyses.registry import analysis, names
     from experiments.analyses.study import AnalysisStudy
     from experiments.networks.config import NetworkStudy
 
-    inputs: list[Any] = [
-        ("study", "validation", TypeAdapter(Study)),
-        ("networks", "validation", TypeAdapter(NetworkStudy)),
-        ("analysis", "validation", TypeAdapter(AnalysisStudy)),
-        *((name, "validation", TypeAdapter(analysis(name).settings)) for name in names()),
-    ]
-    by_key, combined = TypeAdapter.json_schemas(inputs)
+    kinds: dict[str, type[Keyed]] = {
+        "study": Study,
+        "networks": NetworkStudy,
+        "analysis": AnalysisStudy,
+        **{name: analysis(name).settings for name in names()},
+    }
+    by_kind, combined = models_json_schema([(kind, "validation") for kind in kinds.values()])
     definitions: Schema = combined["$defs"]
-    of = {key: by_key[key, "validation"] for key, _, _ in inputs}
+    of = {key: by_kind[kind, "validation"] for key, kind in kinds.items()}
     roots = {key: _definition(ref, definitions) for key, ref in of.items()}
-    _with_short_parts(definitions)
-    for key, root in roots.items():
-        _with_shorthands(root, NetworkStudy if key == "networks" else Study)
+    _with_texts(definitions, kinds.values())
     for key in ("study", "networks", "analysis"):
         root = roots[key]
         root["properties"]["base"] = {
@@ -140,33 +139,15 @@ def _definition(schema_or_reference: Schema, definitions: Schema) -> Schema:
     return definition
 
 
-def _with_shorthands(root: Schema, model: type) -> None:
-    """Let a study's own keys be written in short, as the reader of files writes them out."""
-    properties = root["properties"]
-    for key, short in short_keys(model).items():
-        if key not in properties:
+def _with_texts(definitions: Schema, kinds: Iterable[type[Keyed]]) -> None:
+    """Let a text stand for the mapping of every class of settings that has such a form."""
+    waiting, seen = [*kinds], set[type[Keyed]]()
+    while waiting:
+        kind = waiting.pop()
+        if kind in seen:
             continue
-        if short.lone is None:
-            properties[key] = {"anyOf": [{"type": "string"}, properties[key]]}
-            continue
-        several = properties[key]
-        single = several["items"]
-        if short.text is not None:
-            text = {"type": "string", "description": f"short for {short.text}"}
-            several["items"] = {"anyOf": [text, single]}
-            single = {"type": "string"}
-        properties[key] = {"anyOf": [several, single]}
-    if "unlabeled" in properties:
-        properties["unlabeled"]["enum"] += [True, False]
-        del properties["unlabeled"]["type"]
-
-
-def _with_short_parts(definitions: Schema) -> None:
-    """Allow a single prior for a list of one, and a text for a side of a pair."""
-    priors = definitions["Priors"]
-    for key in short_keys(Priors):
-        several = priors["properties"][key]
-        priors["properties"][key] = {"anyOf": [several, several["items"]]}
-    definitions["Priors"] = {"anyOf": [{"const": LEARNED}, priors]}
-    sides = definitions["Significance"]["properties"]["pairs"]["items"]
-    sides["items"] = {"anyOf": [{"type": "string", "description": "a backend"}, sides["items"]]}
+        seen.add(kind)
+        waiting += filter(None, (keyed_in(each.annotation) for each in kind.model_fields.values()))
+        if kind.text_key:
+            text = {"type": "string", "description": f"short for {kind.text_key}"}
+            definitions[kind.__name__] = {"anyOf": [text, definitions[kind.__name__]]}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
-from pydantic.dataclasses import dataclass
+from pydantic import AfterValidator, Field
 
 from experiments.analyses.context import AnalysisContext, Tracker, untracked
 from experiments.analyses.published import STEM, compare_published, published_numbers
@@ -18,35 +15,37 @@ from experiments.analyses.registry import Analysis, analysis, names
 from experiments.analyses.user_data import SOURCES
 from experiments.findings.artifacts import Artifacts, Origin, write_artifacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
+from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Seed
-from experiments.study.config import STRICT, VenueName, file_name, known, without_folders
+from experiments.study.config import VenueName, file_name, known, without_folders
 from experiments.study.files import MANIFEST, publish
 from experiments.study.manifest import manifest, manifest_text
-from experiments.study.reading import RawStudy, expand_shorthands, model_of
+from experiments.study.reading import RawStudy, model_of
 from factormodels.io.json import plain_hash
 from factormodels.io.source.files import unfinished_folder, write_text
 
 
-@dataclass(frozen=True, config=STRICT)
-class AnalysisStudy:
-    """Configuration of a study that requests an analysis.
-
-    Attributes:
-        study: its name, and the name of its folder of results.
-        analysis: which analysis.
-        description: what it is for.
-        seed: seed of whatever is drawn.
-        venue: what LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides,
-            or widths of a column and of the text in points, such as 219x455.
-        settings: settings of the analysis.
-    """
+class AnalysisStudy(Keyed):
+    """Configuration of a study that requests an analysis."""
 
     study: Annotated[str, AfterValidator(file_name)]
+    """Its name, and the name of its folder of results."""
+
     analysis: Annotated[str, known(names, "analysis")]
+    """Which analysis."""
+
     description: str = ""
+    """What it is for."""
+
     seed: Seed = 0
+    """Seed of whatever is drawn."""
+
     venue: VenueName = DEFAULT_VENUE
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides, or widths
+    of a column and of the text in points, such as 219x455."""
+
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+    """Settings of the analysis."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,15 +62,14 @@ class LoadedAnalysis:
 
     study: AnalysisStudy
     analysis: Analysis
-    settings: Any
+    settings: Keyed
     folder: Path
     where: str
 
     def plain(self) -> dict[str, Any]:
         """The study as plain data, every default written out, files without folders."""
-        plain: dict[str, Any] = json.loads(
-            json.dumps({**asdict(self.study), "settings": asdict(self.settings)}, default=str)
-        )
+        plain: dict[str, Any] = self.study.model_dump(mode="json")
+        plain["settings"] = self.settings.model_dump(mode="json")
         return {key: without_folders(value) for key, value in plain.items()}
 
     def origin(self) -> Origin:
@@ -138,10 +136,9 @@ def run_analysis(
     return artifacts, tuple(folder / file.name for file in files)
 
 
-def _parts(raw: Mapping[str, Any]) -> tuple[AnalysisStudy, Analysis, Any]:
+def _parts(raw: Mapping[str, Any]) -> tuple[AnalysisStudy, Analysis, Keyed]:
     """Validate plain data and return the study, its analysis, and the settings of the analysis."""
     study = model_of(AnalysisStudy, raw)
     chosen = analysis(study.analysis)
-    settings = dict(study.settings)
-    expand_shorthands(settings)
-    return study, chosen, model_of(chosen.settings, settings, beneath=("settings",))
+    settings = model_of(chosen.settings, dict(study.settings), beneath=("settings",))
+    return study, chosen, settings

@@ -89,8 +89,9 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
         "assessors": settings.judges,
         "seeds": settings.seeds,
     }
-    chosen = {key: value for key, value in sides.items() if value not in (None, (), [])}
-    study = {"study": settings.name, "datasets": _datasets(datasets), **chosen, **settings.keys}
+    chosen = {key: _several(value) for key, value in sides.items() if value not in (None, (), [])}
+    data = [_dataset(each) for each in _several(datasets)]
+    study = {"study": settings.name, "datasets": data, **chosen, **settings.keys}
     loaded = load_study(study)
     # Another folder for another grid, so that none is taken for the other.
     digest = config_hash(loaded.study)[:8]
@@ -99,13 +100,13 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
     return replace(findings, command="grid", texts={"study.yaml": yaml_text(study)})
 
 
-def _datasets(datasets: Any) -> Any:
-    """Datasets as a study writes them: names unchanged, and paths as mappings."""
-    several = datasets if isinstance(datasets, list | tuple) else [datasets]
-    return [_dataset(each) for each in several]
+def _several(values: Any) -> list[Any]:
+    """Values as a study writes them, a list; a single value is a list of one."""
+    return list(values) if isinstance(values, list | tuple) else [values]
 
 
 def _dataset(dataset: Any) -> Any:
+    """A dataset as a study writes it: a name unchanged, and a path as a mapping."""
     if not isinstance(dataset, str | os.PathLike):
         return dataset
     path = Path(dataset)

@@ -108,7 +108,7 @@ def run(
         run("compare")
         run("compare", ["variants=[FR1]", "backends=[exact, lbp]"])
         run("compare", ["backends[1].settings.damping=0.3"], out="damped")
-        run("my-study.yaml", ["priors.context=0.95"], dry_run=True)
+        run("my-study.yaml", ["priors=[{context: [0.95]}]"], dry_run=True)
         run("my-study.yaml", workers=8, resume=True)
         run("my-study.yaml", ["relation_models=[recorded, lexical]"])
         run("my-study.yaml", backend="exact", variant=["FR1", "FR2"])
@@ -118,7 +118,7 @@ def run(
     Args:
         config: A YAML file, or the name of an embedded study (`factormodels list studies` shows
             them). In Python also a dict with a study's keys, or the result of `load_study`.
-        overrides: KEY=VALUE replaces a value of the study, as in priors.context=0.95. In
+        overrides: KEY=VALUE replaces a value of the study, as in variants=[FR1]. In
             Python also a dict by place.
         settings: options of the run.
 

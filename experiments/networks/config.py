@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, field, replace
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, model_validator
-from pydantic.dataclasses import dataclass
 
 from experiments.findings.venues import DEFAULT_VENUE
 from experiments.networks.shapes import GraphShape
+from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Count, Positive, Seed
 from experiments.study.config import (
-    STRICT,
     BackendChoice,
-    Short,
     Some,
     VenueName,
     distinct,
@@ -26,7 +21,7 @@ from experiments.study.config import (
     without_folders,
 )
 from experiments.study.network_files import DRAWN
-from experiments.study.reading import RawStudy, canonical, model_of
+from experiments.study.reading import RawStudy, model_of
 
 Searcher = Literal["exact", "toulbar2"]
 """Elimination, or toulbar2's search."""
@@ -35,32 +30,33 @@ PRESENTATION = ("description", "against", "venue")
 """Keys that no measurement depends on: they may change between a run and its resumption."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class NetworkChoice:
-    """Networks of a study: files, or graphs that are drawn.
-
-    Attributes:
-        path: a UAI or BIF file, a folder that holds some, or a pattern of names such as
-            networks/*.uai, relative to the folder of the configuration that names it. Beside a
-            network NAME.uai, NAME.uai.evid (or NAME.evid) holds its evidence, NAME.uai.MAR and
-            NAME.uai.PR its reference answers.
-        shape: the shape of fact graphs that are drawn.
-        grid: side of square Ising grids that are drawn, with couplings up to 1 and fields up to
-            0.5.
-        name: what tables call the networks; of a path, its files' names without a final number if
-            absent.
-        graphs: number of graphs, or batches, that are drawn.
-        batch: graphs of a batch, which one call answers.
-        limit: only the first networks of the path, up to this number.
-    """
+class NetworkChoice(Keyed):
+    """Networks of a study: files, or graphs that are drawn."""
 
     path: str | None = None
+    """A UAI or BIF file, a folder that holds some, or a pattern of names such as networks/*.uai,
+    relative to the folder of the configuration that names it. Beside a network NAME.uai,
+    NAME.uai.evid (or NAME.evid) holds its evidence, NAME.uai.MAR and NAME.uai.PR its reference
+    answers."""
+
     shape: GraphShape | None = None
+    """The shape of fact graphs that are drawn."""
+
     grid: Count | None = None
+    """Side of square Ising grids that are drawn, with couplings up to 1 and fields up to 0.5."""
+
     name: str = ""
+    """What tables call the networks; of a path, its files' names without a final number if
+    absent."""
+
     graphs: Count = 1
+    """Number of graphs, or batches, that are drawn."""
+
     batch: Count = 1
+    """Graphs of a batch, which one call answers."""
+
     limit: Count | None = None
+    """Only the first networks of the path, up to this number."""
 
     @model_validator(mode="after")
     def _consistent(self) -> NetworkChoice:
@@ -76,23 +72,23 @@ class NetworkChoice:
         return self
 
 
-@dataclass(frozen=True, config=STRICT)
-class ProgramChoice:
-    """A program of others on the path, which takes part as a backend does.
-
-    Attributes:
-        program: which one: merlin, with its weighted mini-buckets.
-        label: what tables call it; the program's name if absent.
-        i_bound: most variables of a mini-bucket beside the one that is eliminated.
-        iterations: passes of messages.
-        seconds: a run that takes longer is refused.
-    """
+class ProgramChoice(Keyed):
+    """A program of others on the path, which takes part as a backend does."""
 
     program: Literal["merlin"]
+    """Which one: merlin, with its weighted mini-buckets."""
+
     label: str = ""
+    """What tables call it; the program's name if absent."""
+
     i_bound: Count = 6
+    """Most variables of a mini-bucket beside the one that is eliminated."""
+
     iterations: Count = 10
+    """Passes of messages."""
+
     seconds: Positive = 60.0
+    """A run that takes longer is refused."""
 
     @property
     def title(self) -> str:
@@ -100,49 +96,56 @@ class ProgramChoice:
         return self.label or self.program
 
 
-@dataclass(frozen=True, config=STRICT)
-class NetworkStudy:
-    """A study of networks: every backend, with every setting, on every network.
-
-    Attributes:
-        study: its name, and the name of its folder of results.
-        datasets: the networks, files or drawn.
-        description: what it is for.
-        backends: what is compared.
-        programs: programs of others that are compared where they are on the path.
-        against: label of the backend that times are divided by; the first if empty.
-        reference: backend whose answer is the reference of a network without reference files. If it
-            refuses a network, an exact answer of another backend is the reference; without one,
-            the tightest certified bracket of log Z.
-        maxima: who searches the most probable states of each network, for a table of its own: exact
-            (elimination), toulbar2. Times are divided by those of the first.
-        search_seconds: processor time of toulbar2 on a network.
-        rounds: turns of every backend on a network.
-        budget: seconds of repeated calls of a backend on a network.
-        seed: seed of graphs that are drawn, of the order of turns, and of backends unless `seeds`
-            is given.
-        seeds: seeds of the backends that have a setting `seed` and are not given one; `seed` alone
-            if absent.
-        venue: what LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides,
-            or widths of a column and of the text in points, such as 219x455.
-    """
+class NetworkStudy(Keyed):
+    """A study of networks: every backend, with every setting, on every network."""
 
     study: Annotated[str, AfterValidator(file_name)]
+    """Its name, and the name of its folder of results."""
+
     datasets: Some[NetworkChoice]
+    """The networks, files or drawn."""
+
     description: str = ""
-    backends: Annotated[Some[BackendChoice], Short("text", "backend")] = (BackendChoice("auto"),)
-    programs: Annotated[tuple[ProgramChoice, ...], Short("text", "program")] = ()
+    """What it is for."""
+
+    backends: Some[BackendChoice] = (BackendChoice(backend="auto"),)
+    """What is compared."""
+
+    programs: tuple[ProgramChoice, ...] = ()
+    """Programs of others that are compared where they are on the path."""
+
     against: str = ""
-    reference: Annotated[BackendChoice, Short(text="backend")] = field(
-        default_factory=lambda: BackendChoice("exact", settings={"seconds_limit": 60.0})
-    )
+    """Label of the backend that times are divided by; the first if empty."""
+
+    reference: BackendChoice = BackendChoice(backend="exact", settings={"seconds_limit": 60.0})
+    """Backend whose answer is the reference of a network without reference files. If it refuses a
+    network, an exact answer of another backend is the reference; without one, the tightest
+    certified bracket of log Z."""
+
     maxima: Annotated[tuple[Searcher, ...], AfterValidator(distinct)] = ()
+    """Who searches the most probable states of each network, for a table of its own: exact
+    (elimination), toulbar2. Times are divided by those of the first."""
+
     search_seconds: Positive = 20.0
+    """Processor time of toulbar2 on a network."""
+
     rounds: Count = 7
+    """Turns of every backend on a network."""
+
     budget: Positive = 1.0
+    """Seconds of repeated calls of a backend on a network."""
+
     seed: Seed = 0
-    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct), Short("any")] = ()
+    """Seed of graphs that are drawn, of the order of turns, and of backends unless `seeds` is
+    given."""
+
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = ()
+    """Seeds of the backends that have a setting `seed` and are not given one; `seed` alone if
+    absent."""
+
     venue: VenueName = DEFAULT_VENUE
+    """What LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides, or widths
+    of a column and of the text in points, such as 219x455."""
 
     @model_validator(mode="after")
     def _consistent(self) -> NetworkStudy:
@@ -159,7 +162,7 @@ class NetworkStudy:
         if len(self.reference.settings_of_each()) != 1:
             raise ValueError("reference: a grid is several backends; name one")
         for position, choice in enumerate(self.backends):
-            for key, value in asdict(choice.only).items():
+            for key, value in choice.only:
                 if value is not None and key not in ("datasets", "seeds"):
                     raise ValueError(
                         f"backends[{position}].only.{key}: networks have no {key}; leave it out"
@@ -178,7 +181,7 @@ class NetworkStudy:
 
     def plain(self) -> dict[str, Any]:
         """The study as plain data, every default written out, files without folders."""
-        plain: dict[str, Any] = without_folders(json.loads(json.dumps(asdict(self))))
+        plain: dict[str, Any] = without_folders(self.model_dump(mode="json"))
         return plain
 
     def measured_part(self) -> dict[str, Any]:
@@ -186,7 +189,7 @@ class NetworkStudy:
         return {key: value for key, value in self.plain().items() if key not in PRESENTATION}
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class LoadedNetworks:
     """A study of networks with where it came from.
 
@@ -213,20 +216,5 @@ def load_networks(raw: RawStudy, data: Path | None = None) -> LoadedNetworks:
         # A path of the command line starts where the command is given.
         beside = [*raw.raw["datasets"], {"path": str(data.absolute())}]
         raw = replace(raw, raw={**raw.raw, "datasets": beside})
-    study = raw.checked(lambda plain: model_of(NetworkStudy, plain, _canonical(plain)))
+    study = raw.checked(lambda plain: model_of(NetworkStudy, plain))
     return LoadedNetworks(study, raw)
-
-
-def _canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """The data with what may be in short written out."""
-    full = canonical(plain)
-    if isinstance(full.get("reference"), str):
-        full["reference"] = {"backend": full["reference"]}
-    programs = full.get("programs")
-    if isinstance(programs, str):
-        programs = [programs]
-    if isinstance(programs, list):
-        full["programs"] = [
-            {"program": each} if isinstance(each, str) else each for each in programs
-        ]
-    return full

@@ -6,41 +6,43 @@ from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
+from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Count, EncodingName, Positive, Probability
-from experiments.study.config import STRICT
 from experiments.study.units import strengthened
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import Densities, FactLaws, Uniform, draw_facts, mixed_reliability
 
 
-@dataclass(frozen=True, config=STRICT)
-class GraphShape:
-    """Distribution from which a graph is drawn.
-
-    Attributes:
-        atoms: number of atoms.
-        contexts: contexts retrieved for each atom.
-        density: probability that a context bears on an atom that it was not retrieved for.
-        context_density: probability that two contexts are related.
-        strength: what the log odds of the relations' probabilities, drawn from Beta(8, 2), are
-            multiplied by.
-        contradictions: share of contradictions among relations, the others are entailments. None
-            at all frustrates hardly a cycle, one half about every second.
-        doubtful: share of contexts whose prior is uniform on [0.5, 0.95]; the others' is 0.99.
-        encoding: encoding of the relations.
-    """
+class GraphShape(Keyed):
+    """Distribution from which a graph is drawn."""
 
     atoms: Count = 12
+    """Number of atoms."""
+
     contexts: Annotated[int, Field(ge=0)] = 2
+    """Contexts retrieved for each atom."""
+
     density: Probability = 0.1
+    """Probability that a context bears on an atom that it was not retrieved for."""
+
     context_density: Probability = 0.0
+    """Probability that two contexts are related."""
+
     strength: Positive = 1.0
+    """What the log odds of the relations' probabilities, drawn from Beta(8, 2), are multiplied
+    by."""
+
     contradictions: Probability = 0.25
+    """Share of contradictions among relations, the others are entailments. None at all frustrates
+    hardly a cycle, one half about every second."""
+
     doubtful: Probability = 0.5
+    """Share of contexts whose prior is uniform on [0.5, 0.95]; the others' is 0.99."""
+
     encoding: EncodingName = DEFAULT_ENCODING
+    """Encoding of the relations."""
 
 
 def draw_graph(shape: GraphShape, seed: tuple[int, ...]) -> FactorGraph:

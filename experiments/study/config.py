@@ -1,32 +1,21 @@
 """Configuration of a study: every key, its meaning and its checks.
 
-Each model is one mapping of the file, each field a key; "Attributes" says what the keys mean, and
-the table of keys in the guide is made from it. Types check a key by itself, the validators of a
-model what its keys say together. `experiments.study.reading` makes a study from a file,
-`experiments.study.errors` a sentence from whatever does not fit.
+Each class of settings is one mapping of the file, each field a key, and the string below it what
+the key means: the table of keys in the guide is made from it. Types check a key by itself, the
+validators of a class what its keys say together. `experiments.study.reading` makes a study from a
+file, `experiments.study.errors` a sentence from whatever does not fit.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import re
-import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, field
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationInfo,
-    model_validator,
-)
-from pydantic.dataclasses import dataclass
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from calibration.learned_potentials.graph_potentials import LEARNABLE, OF_RELATIONS
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
@@ -36,8 +25,8 @@ from experiments.asking.relation_settings import RelationPrompt
 from experiments.asking.settings import AnswerSettings
 from experiments.columns.cell_names import NO_GRAPH, RECORDED
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
-from experiments.settings import Settings, meanings_of
 from experiments.settings.conventions import ScoreConventionSettings, SourcePriorSettings
+from experiments.settings.keyed import Keyed
 from experiments.settings.limits import (
     Count,
     EncodingName,
@@ -62,9 +51,6 @@ from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.prompted import Method
 from factormodels.io.json import plain_hash
 from inference.registry import entries
-
-STRICT = ConfigDict(extra="forbid")
-"""Configuration of every model: a key that it does not know is refused."""
 
 # --- Values of keys ---------------------------------------------------------------------------
 
@@ -129,6 +115,11 @@ def venue_name(name: str) -> str:
     return name
 
 
+def _written_out(policy: Any) -> Any:
+    """Policy for unlabeled atoms as a text: YAML reads a bare true or false as a boolean."""
+    return str(policy).lower() if isinstance(policy, bool) else policy
+
+
 def column_name(name: str) -> str:
     """Return the name, which must be valid beside others in a column; empty is valid.
 
@@ -138,60 +129,6 @@ def column_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]*", name):
         raise ValueError("names stand side by side in a column; use letters, digits, '.', '_', '-'")
     return name
-
-
-@dataclasses.dataclass(frozen=True)
-class Short:
-    """Mark of a key with a short form, which its reader expands and its JSON Schema allows.
-
-    Attributes:
-        lone: values accepted as a list of one: any value, or a text only; None: none.
-        text: key of the mapping that a text, as an entry or as the value, abbreviates.
-    """
-
-    lone: Literal["any", "text"] | None = None
-    text: str | None = None
-
-
-def short_keys(model: type) -> dict[str, Short]:
-    """The keys of a model that may be written in short, in order."""
-    hints = typing.get_type_hints(model, include_extras=True)
-    return {
-        key: mark
-        for key, hint in hints.items()
-        for mark in getattr(hint, "__metadata__", ())
-        if isinstance(mark, Short)
-    }
-
-
-WRITTEN_OUT = "written out"
-"""Context of a validation whose data have every default written out, so that no key was given."""
-
-
-class Keyed(Settings):
-    """Settings within a study, where null means the same as an absent key."""
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        # The JSON Schema of a study and its documentation say what keys mean.
-        for name, meaning in meanings_of(cls).items():
-            cls.model_fields[name].description = meaning or None
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _forget_absent(
-        cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
-    ) -> Self:
-        if isinstance(value, Mapping):
-            value = {name: stated for name, stated in value.items() if stated is not None}
-        made = handler(value)
-        if (info.context or {}).get(WRITTEN_OUT):
-            made.model_fields_set.clear()
-        return made
-
-    def given(self, *names: str) -> list[str]:
-        """Keys that are present among some keys, in order, with any value."""
-        return [name for name in names if name in self.model_fields_set]
 
 
 Item = TypeVar("Item")
@@ -205,49 +142,53 @@ VenueName = Annotated[str, AfterValidator(venue_name)]
 # --- Data -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, config=STRICT)
-class Subset:
-    """The responses of a dataset that a study takes; an absent key restricts nothing.
-
-    Attributes:
-        responses: ids of the responses.
-        topics: topics of the responses.
-        labeled: only responses with a labeled atom.
-        sample: number of the remaining responses to draw at random, kept in the order of the data.
-        seed: seed of the draw.
-    """
+class Subset(Keyed):
+    """The responses of a dataset that a study takes; an absent key restricts nothing."""
 
     responses: tuple[str, ...] | None = None
+    """Ids of the responses."""
+
     topics: tuple[str, ...] | None = None
+    """Topics of the responses."""
+
     labeled: bool = False
+    """Only responses with a labeled atom."""
+
     sample: Count | None = None
+    """Number of the remaining responses to draw at random, kept in the order of the data."""
+
     seed: Seed = 0
+    """Seed of the draw."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class DatasetChoice:
-    """A dataset of a study: an embedded one by name, a file, or one that is generated.
+class DatasetChoice(Keyed):
+    """A dataset of a study: an embedded one by name, a file, or one that is generated."""
 
-    Attributes:
-        name: name of an embedded dataset, or what tables call the data of a path (the file's stem
-            if absent) or of a generator.
-        path: a file of fact graphs or a published file, relative to the folder of the configuration
-            that names it.
-        synthetic: arguments of `factormodels.synthetic.labeled_responses`; a law is a number, or
-            the two ends of an interval.
-        options: options of the embedded dataset's loader.
-        subset: which of the responses.
-        limit: number of these to keep, from the first.
-        variants: which of the study's variants its responses are asked under; all if absent.
-    """
+    text_key: ClassVar[str] = "name"
 
     name: str = ""
+    """Name of an embedded dataset, or what tables call the data of a path (the file's stem if
+    absent) or of a generator."""
+
     path: NonEmpty | None = None
+    """A file of fact graphs or a published file, relative to the folder of the configuration that
+    names it."""
+
     synthetic: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of `factormodels.synthetic.labeled_responses`; a law is a number, or the two ends
+    of an interval."""
+
+    options: Mapping[str, Any] = Field(default_factory=dict)
+    """Options of the embedded dataset's loader."""
+
     subset: Subset = Subset()
+    """Which of the responses."""
+
     limit: Count | None = None
+    """Number of these to keep, from the first."""
+
     variants: Some[VariantName] | None = None
+    """Which of the study's variants its responses are asked under; all if absent."""
 
     @model_validator(mode="after")
     def _consistent(self) -> DatasetChoice:
@@ -442,47 +383,49 @@ class AssessorChoice(Asking):
 # --- Algorithms -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, config=STRICT)
-class Only:
-    """The part of a study that a backend takes part in; an absent key restricts nothing.
-
-    Attributes:
-        datasets: datasets, by what tables call them.
-        variants: variants.
-        encodings: encodings.
-        priors: settings of the priors, by what tables call them.
-        strengths: strengths.
-        seeds: seeds.
-        relation_models: relation models, by what tables call them.
-    """
+class Only(Keyed):
+    """The part of a study that a backend takes part in; an absent key restricts nothing."""
 
     datasets: tuple[str, ...] | None = None
+    """Datasets, by what tables call them."""
+
     variants: tuple[VariantName, ...] | None = None
+    """Variants."""
+
     encodings: tuple[EncodingName, ...] | None = None
+    """Encodings."""
+
     priors: tuple[str, ...] | None = None
+    """Settings of the priors, by what tables call them."""
+
     strengths: tuple[Positive, ...] | None = None
+    """Strengths."""
+
     seeds: tuple[Seed, ...] | None = None
+    """Seeds."""
+
     relation_models: tuple[str, ...] | None = None
+    """Relation models, by what tables call them."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class BackendChoice:
-    """A backend of a study, or several that differ in settings.
-
-    Attributes:
-        backend: its name, as `factormodels list backends` lists them.
-        label: what tables call it; must differ from the other labels of the study. Its name and
-            settings if absent.
-        settings: settings by name; the others keep their defaults.
-        grid: lists of values by name of setting; one backend for each combination.
-        only: restricts it to a part of the study.
-    """
+class BackendChoice(Keyed):
+    """A backend of a study, or several that differ in settings."""
 
     backend: BackendName
+    """Its name, as `factormodels list backends` lists them."""
+
     label: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    grid: Mapping[str, Some[Any]] = field(default_factory=dict)
+    """What tables call it; must differ from the other labels of the study. Its name and settings if
+    absent."""
+
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+    """Settings by name; the others keep their defaults."""
+
+    grid: Mapping[str, Some[Any]] = Field(default_factory=dict)
+    """Lists of values by name of setting; one backend for each combination."""
+
     only: Only = Only()
+    """Restricts it to a part of the study."""
 
     @model_validator(mode="after")
     def _consistent(self) -> BackendChoice:
@@ -521,42 +464,49 @@ LEARNED = "learned"
 Parameter = Annotated[str, known(lambda: LEARNABLE, "parameter")]
 
 
-@dataclass(frozen=True, config=STRICT)
-class Learned:
-    """Priors that are learned from the labels of other responses, in cross-fitting.
-
-    Attributes:
-        parameters: what is learned: atom_prior, context_prior, and of relations temperature (on the
-            logit of the probability that each states) or probability (in its place).
-        by: the class of relations that has a temperature or probability of its own: kind, or
-            stance (Factcheck-Bench). Absent: one temperature for all, a probability for each kind.
-        folds: parts of the labeled responses, drawn with the study's `seed`; each is judged by
-            what the others teach.
-        backend: the algorithm that fits.
-        settings: settings of the algorithm.
-        objective: what is made small; likelihood: the negative log likelihood.
-        penalty: standard deviation of a normal prior on logit and log scales; absent: no penalty.
-        max_iterations: after this many, a search ends as not converged.
-        judge: file that `factormodels fit --save` wrote: atoms have its posteriors as priors, and
-            what it has read of them, relations with contexts, counts no more. Nothing is learned
-            from the study's own labels then, and no other key may be given.
-    """
+class Learned(Keyed):
+    """Priors that are learned from the labels of other responses, in cross-fitting."""
 
     parameters: Several[Parameter] = ("atom_prior", "temperature")
+    """What is learned: atom_prior, context_prior, and of relations temperature (on the logit of the
+    probability that each states) or probability (in its place)."""
+
     by: Literal["kind", "stance"] | None = None
+    """The class of relations that has a temperature or probability of its own: kind, or stance
+    (Factcheck-Bench). Absent: one temperature for all, a probability for each kind."""
+
     folds: Folds = 5
+    """Parts of the labeled responses, drawn with the study's `seed`; each is judged by what the
+    others teach."""
+
     backend: BackendName = "auto"
-    # Left out of the hash, since a dictionary has none: priors are keys of mappings, and equality
-    # still compares the settings.
-    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The algorithm that fits."""
+
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+    """Settings of the algorithm."""
+
     objective: ObjectiveName = "likelihood"
+    """What is made small; likelihood: the negative log likelihood."""
+
     penalty: Positive | None = None
+    """Standard deviation of a normal prior on logit and log scales; absent: no penalty."""
+
     max_iterations: Count = 500
+    """After this many, a search ends as not converged."""
+
     judge: str = ""
+    """File that `factormodels fit --save` wrote: atoms have its posteriors as priors, and what it
+    has read of them, relations with contexts, counts no more. Nothing is learned from the study's
+    own labels then, and no other key may be given."""
+
+    def __hash__(self) -> int:
+        # Priors are keys of mappings. A dictionary has no hash; equality still compares the
+        # settings.
+        return hash(tuple(value for name, value in self if name != "settings"))
 
     @model_validator(mode="after")
     def _consistent(self) -> Learned:
-        if self.judge and dataclasses.asdict(self) | {"judge": ""} != dataclasses.asdict(Learned()):
+        if self.judge and self.model_copy(update={"judge": ""}) != Learned():
             raise ValueError("a judge was learned before; leave out the keys beside it")
         of_relations = [name for name in self.parameters if name in OF_RELATIONS]
         if len(of_relations) > 1:
@@ -586,25 +536,24 @@ class PriorSetting:
     learned: Learned | None = None
 
 
-PriorValues = Annotated[Some[Probability | None], Short("any")]
+PriorValues = Some[Probability | None]
 
 
-@dataclass(frozen=True, config=STRICT)
-class Priors:
-    """Priors that replace those of the data, one setting for each combination.
-
-    Attributes:
-        atom: priors of atoms; null keeps the data's own.
-        context: priors of contexts; null keeps the data's own.
-        name: what tables call the setting; only if there is a single one. Made from the other keys
-            if absent.
-        learned: what is learned from labels; what is fixed beside it stays fixed.
-    """
+class Priors(Keyed):
+    """Priors that replace those of the data, one setting for each combination."""
 
     atom: PriorValues = (None,)
+    """Priors of atoms; null keeps the data's own."""
+
     context: PriorValues = (None,)
+    """Priors of contexts; null keeps the data's own."""
+
     name: str = ""
+    """What tables call the setting; only if there is a single one. Made from the other keys if
+    absent."""
+
     learned: Learned | None = None
+    """What is learned from labels; what is fixed beside it stays fixed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Priors:
@@ -648,6 +597,8 @@ def _prior_title(atom: float | None, context: float | None, learned: Learned | N
 
 class ConventionChoice(SourcePriorSettings, ScoreConventionSettings, Keyed):
     """Conventions of a study: those of a paper or a tool by name, or some by themselves."""
+
+    text_key: ClassVar[str] = "like"
 
 
 # --- Scores, tests, reports -------------------------------------------------------------------
@@ -705,56 +656,62 @@ class SelectionChoice(SelectionRule, Keyed):
         return self.name or self.selection
 
 
-@dataclass(frozen=True, config=STRICT)
-class Selector:
-    """Side of a pair: cells that have these values; both sides share the rest.
+class Selector(Keyed):
+    """Side of a pair: cells that have these values; both sides share the rest."""
 
-    Attributes:
-        variant: variant.
-        relation_model: relation model, by what tables call it.
-        encoding: encoding.
-        prior: setting of the priors, by what tables call it.
-        strength: strength.
-        backend: backend or assessor, by what tables call it.
-        seed: seed.
-        selection: selection, by what tables call it; the sides are then each over their own atoms.
-    """
+    text_key: ClassVar[str] = "backend"
 
     variant: VariantName | None = None
+    """Variant."""
+
     relation_model: str | None = None
+    """Relation model, by what tables call it."""
+
     encoding: EncodingName | None = None
+    """Encoding."""
+
     prior: str | None = None
+    """Setting of the priors, by what tables call it."""
+
     strength: Positive | None = None
+    """Strength."""
+
     backend: str | None = None
+    """Backend or assessor, by what tables call it."""
+
     seed: Seed | None = None
+    """Seed."""
+
     selection: str | None = None
+    """Selection, by what tables call it; the sides are then each over their own atoms."""
 
-    def given(self) -> dict[str, Any]:
-        """Settings that are given, by name."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+    def values(self) -> dict[str, Any]:
+        """Values that cells of this side have, by name."""
+        return {name: value for name, value in self if value is not None}
 
 
-@dataclass(frozen=True, config=STRICT)
-class Significance:
-    """Pairs to test and the tests; every interval and test resamples responses.
-
-    Attributes:
-        pairs: pairs of selectors with the same keys; the first is compared with the second
-            wherever all else is the same. A text is short for `{backend: text}`.
-        measures: what is compared, of the measures of `calibration.significance`.
-        test: the paired test; t is for means over responses.
-        alternative: two-sided, or better for the first being better.
-        correction: for all p-values of the study together; none leaves them uncorrected.
-        resamples: permutations, or replicates of the bootstrap, of every measure; all permutations
-            where there are no more.
-    """
+class Significance(Keyed):
+    """Pairs to test and the tests; every interval and test resamples responses."""
 
     pairs: tuple[Annotated[tuple[Selector, ...], Field(min_length=2, max_length=2)], ...] = ()
+    """Pairs of selectors with the same keys; the first is compared with the second wherever all
+    else is the same."""
+
     measures: Several[MeasureName] = ("brier", "accuracy")
+    """What is compared, of the measures of `calibration.significance`."""
+
     test: Literal["permutation", "bootstrap", "t"] = "permutation"
+    """The paired test; t is for means over responses."""
+
     alternative: Literal["two-sided", "better"] = "two-sided"
+    """Two-sided, or better for the first being better."""
+
     correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
+    """For all p-values of the study together; none leaves them uncorrected."""
+
     resamples: Count = 10_000
+    """Permutations, or replicates of the bootstrap, of every measure; all permutations where there
+    are no more."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Significance:
@@ -775,7 +732,7 @@ class Significance:
             )
         for first, second in self.pairs:
             # Sides that name different keys would differ in more than what is tested.
-            if not first.given() or set(first.given()) != set(second.given()):
+            if not first.values() or set(first.values()) != set(second.values()):
                 raise ValueError(
                     "the two sides of a pair have the same keys, such as "
                     "[{variant: FR3}, {variant: FR1}]"
@@ -785,28 +742,21 @@ class Significance:
         return self
 
 
-@dataclass(frozen=True, config=STRICT)
-class Reliability:
-    """Bins of the reliability diagram.
-
-    Attributes:
-        bins: number of bins.
-        strategy: bins of equally many atoms (quantile), or of equal width (uniform).
-    """
+class Reliability(Keyed):
+    """Bins of the reliability diagram."""
 
     bins: Annotated[int, Field(ge=1, le=10_000)] = 10
+    """Number of bins."""
+
     strategy: Literal["quantile", "uniform"] = "quantile"
+    """Bins of equally many atoms (quantile), or of equal width (uniform)."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class Report:
-    """Contents of the HTML report.
-
-    Attributes:
-        responses: how many responses of each dataset the page lists, the first ones.
-    """
+class Report(Keyed):
+    """Contents of the HTML report."""
 
     responses: Count = 200
+    """How many responses of each dataset the page lists, the first ones."""
 
 
 # --- The study --------------------------------------------------------------------------------
@@ -820,83 +770,99 @@ the conventions of graphs.
 """
 
 
-@dataclass(frozen=True, config=STRICT)
-class Study:
-    """A study: datasets x variants x relation models x encodings x priors x strengths x backends.
-
-    Attributes:
-        study: its name, and the name of its folder of results.
-        datasets: the data, each an embedded dataset, a file, or generated.
-        description: what it is for.
-        variants: views of the fact graphs: given (as recorded), FR1 (each atom with the contexts
-            retrieved for it), FR2 (every atom with every context), FR3 (contexts among each other
-            too).
-        relation_models: where relations come from: the data, or the texts, asked anew.
-        relation_correction: corrections of the label bias of new relations, a cell each: none,
-            probe, batch (by the mean answer to the pairs of a variant of a dataset), automatic (the
-            probe's correction if it is better), or a file that fit --relations wrote, relative to
-            the folder of the configuration.
-        assessors: what judges claims by prompts, without a graph, beside the backends.
-        language_model: model of the relation models and assessors that do not name one.
-        prompts: folder of templates in place of ours, each by its name; relative to the folder of
-            the configuration. `factormodels list prompts` lists them.
-        encodings: encodings of relations as factors.
-        priors: priors that replace those of the data; every combination is a setting. The word
-            learned in the list is short for `{learned: {}}`.
-        strengths: what the log odds of every relation's probability are multiplied by.
-        conventions: those of a paper or a tool, by name (paper, fact-reasoner-0.8), or some by
-            themselves. A name also fills in `encodings` and `k` where they are absent, and f1 among
-            the measures is F1 as it says.
-        backends: the algorithms.
-        seed: seed of what is drawn: intervals, tests, and backends unless `seeds` is given.
-        seeds: seeds of the backends that have a setting `seed` and are not given one; a cell each.
-            `seed` alone if absent.
-        selections: which atoms count in measures and tests.
-        unlabeled: what an atom without a human label counts as in scores; error refuses it.
-        k: K of F1@K: median (of the atoms per response), half (of a response's atoms), or a number.
-        measures: columns of the tables, from the scores of `calibration.scores.REGISTRY`;
-            summary.csv gets them too.
-        significance: pairs to be tested.
-        reliability: bins of the reliability diagram.
-        report: what the HTML report shows.
-        venue: what LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides,
-            or widths of a column and of the text in points, such as 219x455.
-        outputs: artifacts to make beside the rows, the summary and the manifest.
-    """
+class Study(Keyed):
+    """Study: datasets x variants x relation models x encodings x priors x strengths x backends."""
 
     study: Annotated[str, AfterValidator(file_name)]
-    datasets: Annotated[Some[DatasetChoice], Short("text", "name")]
+    """Its name, and the name of its folder of results."""
+
+    datasets: Some[DatasetChoice]
+    """The data, each an embedded dataset, a file, or generated."""
+
     description: str = ""
-    variants: Annotated[Several[VariantName], Short("text")] = ("FR2",)
-    relation_models: Annotated[Some[RelationModelChoice], Short("text", "model")] = (
-        RelationModelChoice(model=RECORDED),
-    )
-    relation_correction: Annotated[Several[NonEmpty], Short("text")] = (NONE,)
-    assessors: Annotated[tuple[AssessorChoice, ...], Short("text", "assessor")] = ()
-    language_model: Annotated[LanguageModelChoice | None, Short(text="model")] = None
+    """What it is for."""
+
+    variants: Several[VariantName] = ("FR2",)
+    """Views of the fact graphs: given (as recorded), FR1 (each atom with the contexts retrieved for
+    it), FR2 (every atom with every context), FR3 (contexts among each other too)."""
+
+    relation_models: Some[RelationModelChoice] = (RelationModelChoice(model=RECORDED),)
+    """Where relations come from: the data, or the texts, asked anew."""
+
+    relation_correction: Several[NonEmpty] = (NONE,)
+    """Corrections of the label bias of new relations, a cell each: none, probe, batch (by the mean
+    answer to the pairs of a variant of a dataset), automatic (the probe's correction if it is
+    better), or a file that fit --relations wrote, relative to the folder of the configuration."""
+
+    assessors: tuple[AssessorChoice, ...] = ()
+    """What judges claims by prompts, without a graph, beside the backends."""
+
+    language_model: LanguageModelChoice | None = None
+    """Model of the relation models and assessors that do not name one."""
+
     prompts: NonEmpty | None = None
-    encodings: Annotated[Several[EncodingName], Short("text")] = (DEFAULT_ENCODING,)
-    priors: Annotated[Some[Priors], Short("any")] = (Priors(),)
-    strengths: Annotated[Several[Positive], Short("any")] = (1.0,)
-    conventions: Annotated[ConventionChoice, Short(text="like")] = ConventionChoice()
-    backends: Annotated[Some[BackendChoice], Short("text", "backend")] = (BackendChoice("auto"),)
+    """Folder of templates in place of ours, each by its name; relative to the folder of the
+    configuration. `factormodels list prompts` lists them."""
+
+    encodings: Several[EncodingName] = (DEFAULT_ENCODING,)
+    """Encodings of relations as factors."""
+
+    priors: Some[Priors] = (Priors(),)
+    """Priors that replace those of the data; every combination is a setting."""
+
+    strengths: Several[Positive] = (1.0,)
+    """What the log odds of every relation's probability are multiplied by."""
+
+    conventions: ConventionChoice = ConventionChoice()
+    """Those of a paper or a tool, by name (paper, fact-reasoner-0.8), or some by themselves. A name
+    also fills in `encodings`, `k` and `unlabeled` where they are absent, and f1 among the measures
+    is F1 as it says."""
+
+    backends: Some[BackendChoice] = (BackendChoice(backend="auto"),)
+    """The algorithms."""
+
     seed: Seed = 0
-    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct), Short("any")] = ()
-    selections: Annotated[Some[SelectionChoice], Short("text", "selection")] = (
-        SelectionChoice(selection=EVERYTHING),
-    )
-    unlabeled: Literal["exclude", "false", "true", "error"] = "exclude"
+    """Seed of what is drawn: intervals, tests, and backends unless `seeds` is given."""
+
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = ()
+    """Seeds of the backends that have a setting `seed` and are not given one; a cell each. `seed`
+    alone if absent."""
+
+    selections: Some[SelectionChoice] = (SelectionChoice(selection=EVERYTHING),)
+    """Which atoms count in measures and tests."""
+
+    unlabeled: Annotated[
+        Literal["exclude", "false", "true", "error"],
+        BeforeValidator(_written_out),
+        WithJsonSchema({"enum": ["exclude", "false", "true", "error", False, True]}),
+    ] = "exclude"
+    """What an atom without a human label counts as in scores; error refuses it."""
+
     k: KPolicy = "median"
-    measures: Annotated[Several[MeasureName], Short("text")] = DEFAULT_MEASURES
-    significance: Significance = field(default_factory=Significance)
-    reliability: Reliability = field(default_factory=Reliability)
-    report: Report = field(default_factory=Report)
+    """K of F1@K: median (of the atoms per response), half (of a response's atoms), or a number."""
+
+    measures: Several[MeasureName] = DEFAULT_MEASURES
+    """Columns of the tables, from the scores of `calibration.scores.REGISTRY`; summary.csv gets
+    them too."""
+
+    significance: Significance = Field(default_factory=Significance)
+    """Pairs to be tested."""
+
+    reliability: Reliability = Field(default_factory=Reliability)
+    """Bins of the reliability diagram."""
+
+    report: Report = Field(default_factory=Report)
+    """What the HTML report shows."""
+
     venue: VenueName = DEFAULT_VENUE
+    """What LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides, or widths
+    of a column and of the text in points, such as 219x455."""
+
     outputs: Annotated[
         tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],
         AfterValidator(distinct),
-        Short("text"),
     ] = ("csv", "latex", "markdown", "reliability")
+    """Artifacts to make beside the rows, the summary and the manifest."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
@@ -1034,7 +1000,7 @@ class Study:
             "selection": tuple(choice.title for choice in self.selections),
         }
         for position, pair in enumerate(self.significance.pairs):
-            for name, value in itertools.chain(*(selector.given().items() for selector in pair)):
+            for name, value in itertools.chain(*(selector.values().items() for selector in pair)):
                 location = f"significance.pairs[{position}] names the {name}"
                 _check_named(location, value, of_study[name])
 
@@ -1051,8 +1017,7 @@ def as_plain(study: Study) -> dict[str, Any]:
     Files are named without their folder, and settings of calls to language models are left out, so
     that the result reveals nothing about the machine.
     """
-    # Through JSON, so that it equals a manifest that is read back: tuples are lists.
-    plain: dict[str, Any] = without_folders(json.loads(json.dumps(asdict(study), default=_plain)))
+    plain: dict[str, Any] = without_folders(study.model_dump(mode="json"))
     for dataset in plain["datasets"]:
         # Studies without the key keep the hash that they had before the key existed.
         if dataset["variants"] is None:
@@ -1068,10 +1033,6 @@ def as_plain(study: Study) -> dict[str, Any]:
         del plain["conventions"]
     without_access(plain)
     return plain
-
-
-def _plain(value: Settings) -> dict[str, Any]:
-    return value.model_dump(mode="json")
 
 
 def without_folders(plain: Any) -> Any:

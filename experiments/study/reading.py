@@ -1,13 +1,12 @@
 """Reading a study: a YAML file or an embedded one, the file it is based on, and overrides.
 
-A configuration becomes plain data with every shorthand of `experiments.study.config` expanded, and
-then models. The origin of every value is kept, so that an error begins with the file or override.
+A configuration becomes plain data in which every mapping is written out, and then settings. The
+origin of every value is kept, so that an error begins with the file or override.
 """
 
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import json
 import os
@@ -19,10 +18,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from calibration.scores.registry import DEFAULT_MEASURES
-from experiments.study.config import LEARNED, WRITTEN_OUT, Priors, Short, Study, short_keys
+from experiments.settings.keyed import WRITTEN_OUT, Keyed, in_full
+from experiments.study.config import Study
 from experiments.study.earlier_keys import rename_earlier_keys
 from experiments.study.errors import Step, StudyError, study_error
 from experiments.study.network_files import names_networks
@@ -34,6 +34,7 @@ from factormodels.io.source.opening import exists
 from factormodels.io.yaml import parse_assignment, parse_yaml
 
 Checked = TypeVar("Checked")
+Chosen = TypeVar("Chosen", bound=Keyed)
 
 _HOLDERS = ("datasets", "relation_models", "assessors", "selections")
 _PATHS = ("path", "templates", "cache")
@@ -148,7 +149,7 @@ Configuration = str | os.PathLike[str] | Mapping[str, Any]
 """A study: the name of an embedded one, the path of a YAML file, or what such a file would say."""
 
 Overrides = Iterable[str] | Mapping[str, Any]
-"""Values at places such as "priors.atom" or "backends[1].label": by place, or as "key=value"."""
+"""Values at places such as "priors" or "backends[1].label": by place, or as "key=value"."""
 
 _GIVEN = "the study"
 """Name in errors of a study that is not a file."""
@@ -234,8 +235,8 @@ def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
         name = f"override {shown(override)}"
         key, value = parse_assignment(override, "override")
         steps = _assign(changed, key, value, name)
-        # After each one, since a later override may name a place inside an earlier one's shorthand.
-        expand_shorthands(changed)
+        # After each one, since a later override may name a place within a text of an earlier one.
+        changed = written_out(changed)
         sources.append(Source(steps, name))
     return RawStudy(changed, raw, texts, where, folder, tuple(sources))
 
@@ -246,7 +247,7 @@ def validated(raw: RawStudy) -> LoadedStudy:
     Raises:
         InputError: for a key or value that a study cannot have.
     """
-    study = raw.checked(lambda plain: model_of(Study, plain, canonical(plain)))
+    study = raw.checked(lambda plain: model_of(Study, plain, with_named_conventions(plain)))
     return LoadedStudy(study, raw.folder, raw.where, raw.sources)
 
 
@@ -261,124 +262,74 @@ def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
         InputError: if it is none, as of another version.
     """
     try:
-        return model_of(Study, raw, canonical(raw), written_out=True)
+        plain = with_named_conventions(written_out(raw))
+        return model_of(Study, raw, plain, defaults_written=True)
     except StudyError as error:
         raise InputError(f"{where}: {error.sentence}") from None
 
 
 def model_of(
-    model: type[Checked],
+    model: type[Chosen],
     raw: Any,
     plain: Any = None,
     beneath: tuple[Step, ...] = (),
     *,
-    written_out: bool = False,
-) -> Checked:
-    """Validate plain data and return the model.
+    defaults_written: bool = False,
+) -> Chosen:
+    """Validate plain data and return the settings.
 
     Args:
-        model: a dataclass.
+        model: the class of settings.
         raw: the data as they were written, which errors show.
-        plain: the same with all shorthands written out; None: there are none.
+        plain: the same with keys that are filled in; None: there are none.
         beneath: the place of the data in their file.
-        written_out: whether the data have every default, so that no key counts as given.
+        defaults_written: whether the data have every default, so that no key counts as given.
 
     Raises:
-        StudyError: for a key or value that the model cannot have.
+        StudyError: for a key or value that the settings cannot have.
     """
     try:
         # Strict JSON mode: a text is never taken for a number, a list is a tuple.
-        text = json.dumps(raw if plain is None else plain)
-        context = {WRITTEN_OUT: written_out}
-        return TypeAdapter(model).validate_json(text, strict=True, context=context)
+        text = json.dumps(in_full(raw if plain is None else plain, model))
+        context = {WRITTEN_OUT: defaults_written}
+        return model.model_validate_json(text, strict=True, context=context)
     except ValidationError as error:
-        raise study_error(raw, error.errors(), model, beneath) from None
+        raise study_error(in_full(raw, model), error.errors(), model, beneath) from None
 
 
-def expand_shorthands(raw: dict[str, Any]) -> None:
-    """Expand a study's shorthands in place, so that overrides find their places.
+def written_out(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A study as written, each text that stands for a mapping written out, keys spelled as today.
 
-    One text becomes a list of one; a text in the list of datasets, backends, relation models or
-    assessors, or for a language model, becomes a mapping with its name; a YAML boolean becomes a
-    policy for unlabeled atoms. `canonical` expands all other shorthands.
+    Overrides then find their places, and mappings are laid over mappings.
     """
-    for key, short in _short_keys().items():
-        value = raw.get(key)
-        if short.lone == "text" and isinstance(value, str):
-            value = raw[key] = [value]
-        if short.text is None:
-            continue
-        if short.lone is None and isinstance(value, str):
-            raw[key] = {short.text: value}
-        # Entries that are not texts stay unchanged, for the validation to check.
-        elif short.lone is not None and isinstance(value, list):
-            raw[key] = [{short.text: item} if isinstance(item, str) else item for item in value]
-    rename_earlier_keys(raw)
-    # YAML reads a bare true or false as a boolean.
-    if isinstance(policy := raw.get("unlabeled"), bool):
-        raw["unlabeled"] = str(policy).lower()
-
-
-def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's raw form with every list written as one, for the validation.
-
-    Apart from `expand_shorthands`, since `priors.atom=0.4` is a place of the file as it stands.
-    """
-    plain: dict[str, Any] = copy.deepcopy(dict(raw))
-    for key, short in _short_keys().items():
-        value = plain.get(key)
-        if short.lone == "any" and value is not None and not isinstance(value, list):
-            plain[key] = [value]
+    plain: dict[str, Any] = in_full(copy.deepcopy(dict(raw)), Study)
     rename_earlier_keys(plain)
-    _expand_conventions(plain)
-    if isinstance(plain.get("priors"), list):
-        plain["priors"] = [
-            {LEARNED: {}} if prior == LEARNED else prior for prior in plain["priors"]
-        ]
-    for priors in plain.get("priors") or ():
-        if isinstance(priors, dict):
-            for key in short_keys(Priors):
-                # null is a value here (the data's own prior), so it is listed too.
-                if key in priors and not isinstance(priors[key], list):
-                    priors[key] = [priors[key]]
-    significance = plain.get("significance")
-    if isinstance(significance, dict) and isinstance(pairs := significance.get("pairs"), list):
-        significance["pairs"] = [
-            [{"backend": side} if isinstance(side, str) else side for side in pair]
-            if isinstance(pair, list)
-            else pair
-            for pair in pairs
-        ]
     return plain
 
 
-def _expand_conventions(plain: dict[str, Any]) -> None:
-    """Fill in the keys that the named conventions set, in place.
+def with_named_conventions(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A study with the keys that its named conventions set.
 
     That is the encoding, K and what unlabeled claims are where none is given, and which F1 the
     measure f1 is.
     """
+    plain: dict[str, Any] = copy.deepcopy(dict(raw))
     stated = plain.get("conventions")
     if not isinstance(stated, dict):
-        return
+        return plain
     preset = PRESETS.get(str(stated.get("like")))
     if preset is not None:
         plain.setdefault("encodings", [preset.encoding])
         plain.setdefault("k", preset.k)
         plain.setdefault("unlabeled", preset.unlabeled)
     if (stated.get("f1") or (DEFAULT if preset is None else preset).f1) == "pooled":
-        return
+        return plain
     plain.setdefault("measures", list(DEFAULT_MEASURES))
     significance = plain.get("significance")
     for holder in (plain, significance):
         if isinstance(holder, dict) and isinstance(names := holder.get("measures"), list):
             holder["measures"] = ["f1_by_response" if name == "f1" else name for name in names]
-
-
-# Resolving type hints is slow, and every override asks for these.
-@functools.cache
-def _short_keys() -> dict[str, Short]:
-    return short_keys(Study)
+    return plain
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -440,7 +391,7 @@ def _based(
     """A raw study on top of the one that it is based on, if any."""
     base = study.pop("base", None)
     # Before it is merged, so that mappings meet mappings.
-    expand_shorthands(study)
+    study = written_out(study)
     if base is None:
         return study, where, folder, []
     if not isinstance(base, str):
@@ -493,7 +444,8 @@ def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step
     # The pattern skips unreadable text; lost characters show that the place is malformed.
     if "".join(texts) != key.replace(".", "") or not texts:
         raise InputError(
-            f"{where}: {key!r} is not a place in a study; write priors.atom or backends[1].label"
+            f"{where}: {key!r} is not a place in a study; write reliability.bins or "
+            "backends[1].label"
         )
     steps = tuple(int(text[1:-1]) if text.startswith("[") else text for text in texts)
     if steps[0] == "base":

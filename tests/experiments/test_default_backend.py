@@ -56,7 +56,9 @@ def test_auto_is_the_default_wherever_a_backend_is_taken() -> None:
     assert len(stated) > 12
     # None and "" stand for none at all: the name then says nothing of an algorithm.
     assert [default for default in stated if default[1] not in ("auto", None, "")] == []
-    assert [choice.backend for choice in Study("s", (DatasetChoice("d"),)).backends] == ["auto"]
+    assert [
+        choice.backend for choice in Study(study="s", datasets=(DatasetChoice(name="d"),)).backends
+    ] == ["auto"]
 
 
 def test_numbers_of_graphs_that_are_quick_are_those_of_exact_to_the_last_bit() -> None:

@@ -171,8 +171,8 @@ datasets:
   - {name: demonstration, limit: 2}
   - path: graph.json
 variants: [given, FR2]
-encodings: implication
-priors: {atom: [0.5, null]}
+encodings: [implication]
+priors: [{atom: [0.5, null]}]
 strengths: [1.0, 0.5]
 backends: [exact, {backend: lbp, label: l, settings: {damping: 0.5}}]
 seed: 3
@@ -183,7 +183,7 @@ significance: {pairs: [[exact, l]], resamples: 20}
 outputs: [csv]
 """
 _OVERRIDES = (
-    *(b"seed=3", b"backends[0].settings.damping=0.5", b"priors.atom=[0.5, 0.6]", b"k=half"),
+    *(b"seed=3", b"backends[0].settings.damping=0.5", b"priors[0].atom=[0.5, 0.6]", b"k=half"),
     *(b"datasets=[{name: demonstration, limit: 2}]", b"reliability={bins: 3}", b"seeds=[1, 2]"),
     *(b"significance.resamples=100", b"variants=[given, FR1]", b"outputs=[]", b"study=name"),
 )

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from calibration.claims.agreement import label_agreement
 from calibration.claims.counts import f1_at_k_prime
@@ -22,24 +21,21 @@ from experiments.analyses.user_data import SourceName, load
 from experiments.evaluators.annotation_counts import JUDGED, read_counts, shares_of
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.study.config import STRICT
+from experiments.settings.keyed import Keyed
 from experiments.study.manifest import file_hash
 from factormodels.io.formats.fastfact_counts import GroupedCounts
 
 OVERALL = "Overall"
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        data: name of the responses with the claims and verdicts of people.
-        gamma: of F1@K'; the paper does not print its own.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     data: SourceName = "fastfact-bench"
+    """Name of the responses with the claims and verdicts of people."""
+
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
+    """Slope of F1@K' beyond K'; the paper does not print its own."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pydantic.dataclasses import dataclass
-
 from calibration.figures.positions import label_panels, position_figure
 from calibration.intervals import SumMethod
 from calibration.self_knowledge import IntervalSettings, label_positions
@@ -12,25 +10,24 @@ from experiments.analyses.user_data import SourceName, load
 from experiments.columns.placed_claims import claims_of_graphs
 from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures.positions import position_table
+from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Count
-from experiments.study.config import STRICT
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        data: name of the labeled responses, which say the sentence of each claim.
-        positions: number of bins of relative position.
-        intervals: how intervals over responses are made.
-        n_bootstrap: replicates of the bootstrap.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     data: SourceName = "factscore-labelled"
+    """Name of the labeled responses, which say the sentence of each claim."""
+
     positions: Count = 5
+    """Number of bins of relative position."""
+
     intervals: SumMethod = "bootstrap"
+    """How intervals over responses are made."""
+
     n_bootstrap: Count = 1000
+    """Replicates of the bootstrap."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

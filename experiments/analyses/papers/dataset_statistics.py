@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from calibration.figures.panels import legend_above, nth_color, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
-from experiments.study.config import STRICT, DatasetChoice
+from experiments.settings.keyed import Keyed
+from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData
 from factormodels.claims import RelationKind
 
@@ -20,15 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        datasets: the data.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
+    """The data."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic.dataclasses import dataclass
-
 from calibration.self_knowledge import filter_refusals
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load_by_model
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.study.config import STRICT
+from experiments.settings.keyed import Keyed
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        data: name of the responses with their claims, by model.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     data: SourceName = "generations"
+    """Name of the responses with their claims, by model."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load, with_a_true_claim
@@ -23,8 +22,8 @@ from experiments.evaluators.gaming import (
 )
 from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as
+from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Count, Probability
-from experiments.study.config import STRICT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,31 +47,34 @@ POINTS = (
 """Columns of the points of the curves."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        data: name of the labeled responses with texts.
-        relations: the relation model of the selection: "lexical" or "nli:FOLDER".
-        weights: of the claims.
-        templates_known: whether the relation model sees through the templates of padding.
-        assessors: "labels", "FR1", "FR2" or "FR3"; `experiments.evaluators.gaming` takes any.
-        appended: sentences of padding, in the table; a multiple of `steps`.
-        steps: points of the curves beside 0.
-        corrupt: share of true claims that are turned false in the curves.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     data: SourceName = "core-responses"
+    """Name of the labeled responses with texts."""
+
     relations: str = "lexical"
+    """The relation model of the selection: lexical or nli:FOLDER."""
+
     weights: Literal["informativeness", "uniform"] = "informativeness"
+    """Weights of the claims."""
+
     templates_known: bool = False
+    """Whether the relation model sees through the templates of padding."""
+
     assessors: Annotated[
         tuple[Literal["labels", "FR1", "FR2", "FR3"], ...], Field(min_length=1)
     ] = ("labels", "FR1")
+    """What judges claims; `experiments.evaluators.gaming` takes any."""
+
     appended: Count = 20
+    """Sentences of padding, in the table; a multiple of `steps`."""
+
     steps: Count = 4
+    """Points of the curves beside 0."""
+
     corrupt: Probability = 0.5
+    """Share of true claims that are turned false in the curves."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

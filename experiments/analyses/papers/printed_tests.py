@@ -6,14 +6,12 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic.dataclasses import dataclass
-
 from calibration.scores.registry import REGISTRY
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.published import printed
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.study.config import STRICT
+from experiments.settings.keyed import Keyed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,15 +37,11 @@ READINGS = ("as printed", "FV and VS exchanged", "FR3 in place of FR2", "both")
 """Rows of the printed means to which a printed p-value may refer."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        rounding: half a unit of the last place of printed means and standard deviations.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     rounding: float = 0.005
+    """Half a unit of the last place of printed means and standard deviations."""
 
 
 def run(settings: Settings, _context: AnalysisContext) -> Artifacts:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from calibration.figures.panels import COLUMN, name_lines, nth_look, panels
 from experiments.analyses.context import AnalysisContext
@@ -19,8 +18,8 @@ from experiments.evaluators.relation_quality import (
 )
 from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame, interval_column, named
+from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Count
-from experiments.study.config import STRICT
 from factormodels.claims import RelationKind
 
 if TYPE_CHECKING:
@@ -28,21 +27,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        data: name of the responses whose passages and claims have texts and known relations.
-        relations: the relation models: "lexical" or "nli:FOLDER".
-        complete: whether a pair without a known relation is neutral.
-        n_bootstrap: replicates of the bootstrap over responses.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     data: SourceName = "related-pairs"
+    """Name of the responses whose passages and claims have texts and known relations."""
+
     relations: Annotated[tuple[str, ...], Field(min_length=1)] = ("lexical",)
+    """The relation models: lexical or nli:FOLDER."""
+
     complete: bool = True
+    """Whether a pair without a known relation is neutral."""
+
     n_bootstrap: Count = 1000
+    """Replicates of the bootstrap over responses."""
 
 
 SHOWN = (RelationKind.CONTRADICTION, RelationKind.ENTAILMENT)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
@@ -17,27 +16,25 @@ from experiments.evaluators.core_choices import CoreChoices, selected
 from experiments.evaluators.gaming import by_labels
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.study.config import STRICT
+from experiments.settings.keyed import Keyed
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
 from factormodels.extraction.retrieval.bm25 import words_of
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        data: name of the labeled responses with texts.
-        relations: the relation models that are compared, two or more: "lexical", "nli:FOLDER", or
-            "words:SHARE", which wants a share of a claim's words in the other text.
-        weights: of the claims.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     data: SourceName = "core-responses"
+    """Name of the labeled responses with texts."""
+
     relations: Annotated[tuple[str, ...], Field(min_length=2)] = ("lexical", "words:0.8", "words:1")
+    """The relation models that are compared, two or more: "lexical", "nli:FOLDER", or
+    "words:SHARE", which wants a share of a claim's words in the other text."""
+
     weights: Literal["informativeness", "uniform"] = "informativeness"
+    """Weights of the claims."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

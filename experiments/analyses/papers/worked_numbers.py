@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pydantic.dataclasses import dataclass
-
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Table, columns_as, data_frame
+from experiments.settings.keyed import Keyed
 from experiments.settings.limits import EncodingName
-from experiments.study.config import STRICT
 from factormodels import datasets
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.fact_graph import FactGraph
@@ -22,15 +20,11 @@ Number = tuple[str, float, str]
 """Description, our number, and its derivation; the paper's number is in `published.csv`."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class Settings:
-    """Settings.
-
-    Attributes:
-        encoding: encoding of the relations of FactReasoner's example, the paper's.
-    """
+class Settings(Keyed):
+    """Settings of the analysis."""
 
     encoding: EncodingName = "implication"
+    """Encoding of the relations of FactReasoner's example, the paper's."""
 
 
 def run(settings: Settings, _context: AnalysisContext) -> Artifacts:

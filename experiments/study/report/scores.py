@@ -339,13 +339,13 @@ def _matches(side: _Side, selector: Selector) -> bool:
     # A study of a single selection, all, has no such column.
     return all(
         values.get(_COLUMN.get(name, name), value) == value
-        for name, value in selector.given().items()
+        for name, value in selector.values().items()
     )
 
 
 def _told_apart(selector: Selector) -> set[str]:
     """The columns that the two sides of a pair may differ in."""
-    return {_COLUMN.get(name, name) for name in selector.given()}
+    return {_COLUMN.get(name, name) for name in selector.values()}
 
 
 def _counterpart(side: _Side, other: _Side, selector: Selector) -> bool:
@@ -377,7 +377,7 @@ def _compared(
     shared = {
         "dataset": first[0].named()["dataset"],
         **{
-            name: " ".join(str(value) for value in side[1].given().values())
+            name: " ".join(str(value) for value in side[1].values().values())
             for name, side in (("first", first), ("second", second))
         },
         "elsewhere": _elsewhere(*(second if first[0].without_graph else first)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def test_every_analysis_has_settings_and_a_sentence() -> None:
     for name in names():
         definition = analysis(name)
         assert definition.summary.endswith(".")
-        assert dataclasses.fields(definition.settings)
+        assert definition.settings.model_fields
 
 
 def test_every_embedded_study_says_what_it_is_for() -> None:

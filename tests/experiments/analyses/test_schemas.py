@@ -16,11 +16,11 @@ from experiments.networks.config import load_networks
 from experiments.settings.inputs import with_evidence
 from experiments.study.reading import (
     embedded_studies,
-    expand_shorthands,
     is_analysis,
     is_of_networks,
     read_raw,
     validated,
+    written_out,
 )
 from factormodels import FactGraph, FactorGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
@@ -121,7 +121,7 @@ backends:
   - {backend: lbp, label: damped, settings: {damping: 0.5, tolerance: 1e-6}}
   - {backend: wmb, grid: {i_bound: [1, 2]}}
   - {backend: exact, only: {datasets: [mine], variants: [FR1], strengths: [1.0]}}
-priors: [{atom: 0.4, context: [null, 0.9]}, {atom: 0.5, name: even}]
+priors: [{atom: [0.4], context: [null, 0.9]}, {atom: [0.5], name: even}]
 strengths: [0.5, 1.0]
 seed: 7
 seeds: [1, 2]
@@ -133,34 +133,35 @@ reliability: {bins: 5, strategy: quantile}
 outputs: [latex]
 ---
 study: short
-datasets: demonstration
-variants: FR1
-encodings: conditional
-backends: exact
-priors: {atom: 0.4}
-strengths: 2
-seeds: 3
+datasets: [demonstration]
+variants: [FR1]
+encodings: [conditional]
+backends: [exact]
+conventions: paper
+priors: [{atom: [0.4]}]
+strengths: [2]
+seeds: [3]
 unlabeled: false
 k: median
-measures: brier
-outputs: csv
+measures: [brier]
+outputs: [csv]
 ---
 base: compare
 study: mine
 backends: [lbp]
 ---
 study: texts
-datasets: demonstration
-priors: [learned, {learned: {parameters: [atom_prior], folds: 3}, context: 0.9}]
+datasets: [demonstration]
+priors: [{learned: {}}, {learned: {parameters: [atom_prior], folds: 3}, context: [0.9]}]
 language_model: openai/NAME
 relation_models: [recorded, lexical]
 assessors: [factscore]
 selections: [all, {selection: core, weights: uniform}]
 ---
 study: learned
-datasets: demonstration
-priors: learned
-selections: core
+datasets: [demonstration]
+priors: [{learned: {}}]
+selections: [core]
 ---
 study: sizes
 analysis: dataset-statistics
@@ -193,8 +194,7 @@ def test_studies_of_all_kinds_are_valid(tmp_path: Path) -> None:
         assert study_refusal(study, tmp_path) is None
         STUDY.validate(study)
         if "analysis" not in study:
-            expand_shorthands(study)
-            STUDY.validate(study)
+            STUDY.validate(written_out(study))
 
 
 @pytest.mark.parametrize(
@@ -202,14 +202,19 @@ def test_studies_of_all_kinds_are_valid(tmp_path: Path) -> None:
     [
         {"nonsense": 1},
         {"variants": ["FR9"]},
-        {"encodings": "implied"},
+        {"encodings": ["implied"]},
+        {"encodings": "implication"},
+        {"datasets": "demonstration"},
         {"backends": [{"backend": "exakt"}]},
         {"backends": [{"label": "no backend"}]},
         {"backends": [{"backend": "lbp", "damping": 0.5}]},
         {"datasets": []},
         {"datasets": [{"path": 3}]},
-        {"priors": {"atom": 1.5}},
-        {"priors": {"atom": "half"}},
+        {"priors": [{"atom": [1.5]}]},
+        {"priors": [{"atom": ["half"]}]},
+        {"priors": [{"atom": 0.5}]},
+        {"priors": {"atom": [0.5]}},
+        {"priors": ["learned"]},
         {"strengths": [0]},
         {"seed": -1},
         {"seed": "7"},

@@ -217,7 +217,7 @@ def test_a_response_without_atoms_has_one_row(folder: Path) -> None:
 
 def test_priors_replace_those_of_the_data(folder: Path) -> None:
     path = study_file(folder, "study: s\ndatasets: [worked-examples]\n")
-    invoke("run", path, "priors.atom=0.2", "priors.context=0.0")
+    invoke("run", path, "priors=[{atom: [0.2], context: [0.0]}]")
     rows = read_rows(folder / "results" / "s" / "rows.parquet").set_index("response")
     # One entailment from a context that is certainly false says nothing about its atom.
     assert rows.p["one-entailment"] == pytest.approx(0.2, abs=1e-12)

@@ -298,8 +298,8 @@ def test_assessors_alone_have_a_page(copied: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("priors=[{name: none, atom: 0.4}]", "assessors, which have no priors, are called none"),
-        ("priors=[{name: data, atom: 0.4}]", "the priors of the data alone are called data"),
+        ("priors=[{name: none, atom: [0.4]}]", "assessors, which have no priors, are called none"),
+        ("priors=[{name: data, atom: [0.4]}]", "the priors of the data alone are called data"),
         ("priors=[{name: data, learned: {}}]", "the priors of the data alone are called data"),
         ("relation_models=[{model: lexical, label: none}]", "have no relations, are called none"),
     ],

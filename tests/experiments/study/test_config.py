@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,6 @@ from experiments.study.config import (
     as_plain,
     config_hash,
 )
-from experiments.study.errors import fields_of
 from experiments.study.reading import (
     embedded_studies,
     is_analysis,
@@ -39,8 +37,10 @@ from experiments.study.reading import (
     read_raw,
     study_of_plain,
     validated,
+    written_out,
 )
 from factormodels.errors import InputError
+from factormodels.io.yaml import parse_yaml
 from tests.refusals import refused
 
 MINIMAL = "study: small\ndatasets: [demonstration]\n"
@@ -87,19 +87,35 @@ def test_a_key_that_is_an_option_too_is_declared_once(
 
 
 def test_encodings_and_variants_are_those_that_commands_take() -> None:
-    of_study = {name: field.annotation for name, field in fields_of(Study).items()}
+    of_study = {name: field.annotation for name, field in Study.model_fields.items()}
     for name in ("encoding", "variant"):
         annotation = ModelSettings.model_fields[name].annotation
         assert choices_of(of_study[f"{name}s"]) == choices_of(annotation) != ()
 
 
-def test_short_and_long_forms_mean_the_same(tmp_path: Path) -> None:
-    short = "study: s\ndatasets: demonstration\nvariants: FR1\nbackends: [exact, lbp]\n"
-    long = (
-        "study: s\ndatasets: [{name: demonstration}]\nvariants: [FR1]\n"
-        "backends: [{backend: exact}, {backend: lbp}]\n"
-    )
+def test_a_text_stands_for_the_mapping_whose_key_it_is(tmp_path: Path) -> None:
+    short = """study: s
+datasets: [demonstration]
+relation_models: [lexical]
+assessors: [factscore]
+language_model: openai/x
+conventions: paper
+backends: [exact, lbp]
+selections: [core]
+significance: {pairs: [[exact, lbp]]}
+"""
+    long = """study: s
+datasets: [{name: demonstration}]
+relation_models: [{model: lexical}]
+assessors: [{assessor: factscore}]
+language_model: {model: openai/x}
+conventions: {like: paper}
+backends: [{backend: exact}, {backend: lbp}]
+selections: [{selection: core}]
+significance: {pairs: [[{backend: exact}, {backend: lbp}]]}
+"""
     assert load(tmp_path, short) == load(tmp_path, long)
+    assert load_study(written_out(parse_yaml(short, "s"))).study == load(tmp_path, long)
 
 
 def test_a_full_study_is_read(tmp_path: Path) -> None:
@@ -118,7 +134,7 @@ backends:
   - {backend: lbp, label: damped, settings: {damping: 0.5, tolerance: 1e-6}}
   - {backend: lbp, settings: {schedule: residual}}
   - {backend: exact, only: {datasets: [mine, other], variants: [FR1], encodings: [implication]}}
-priors: {atom: 0.4}
+priors: [{atom: [0.4]}]
 seed: 7
 unlabeled: false
 k: 12
@@ -131,7 +147,9 @@ outputs: [latex]
     assert titles == ["damped", "lbp schedule=residual", "exact"]
     # YAML 1.1 alone would read 1e-6 as a text.
     assert study.backends[0].settings == {"damping": 0.5, "tolerance": 1e-6}
-    assert study.backends[2].only == Only(("mine", "other"), ("FR1",), ("implication",))
+    assert study.backends[2].only == Only(
+        datasets=("mine", "other"), variants=("FR1",), encodings=("implication",)
+    )
     assert study.unlabeled == "false"
     assert study.k == 12
 
@@ -157,6 +175,15 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("backends: [{backend: lbp, setings: {}}]", ("backends[0].setings", "'settings'")),
         ("backends: [exact, lbpp]", ("backends[1].backend", "did you mean 'lbp'")),
         ("backends: [exact, 5]", ("backends[1]", "5", "mapping")),
+        ("backends: exact", ("backends: 'exact' does not fit: give a list, [\"exact\"]",)),
+        ("priors: {atom: [0.4]}", ('give a list, [{"atom": [0.4]}]',)),
+        ("priors: [{atom: 0.4}]", ("priors[0].atom: 0.4 does not fit: give a list, [0.4]",)),
+        (
+            "priors: [learned]",
+            ("priors[0]: 'learned' is not a mapping", "of atom, context, name, l"),
+        ),
+        ("report: 5", ("report: 5 is not a mapping",)),
+        ("selections: [{selection: core, weights: null}]", ("there is no value", "leave the key")),
         ("backends: [exact, exact]", ("backends[1]", "'exact'", "label")),
         ("backends: []", ("backends: the list is empty; give at least one entry",)),
         ("backends:", ("backends: there is no value; give a list or leave the key out",)),
@@ -173,35 +200,38 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("variants: [FR1, FR4]", ("variants[1]", "'FR4'", "FR1, FR2, FR3")),
         ("variants: [FR1, FR1]", ("variants", "'FR1'", "twice")),
         ("encodings: [x]", ("encodings[0]", "'x'", "implication, conditional")),
-        ("priors: {atom: 1.2}", ("priors.atom", "1.2", "1")),
-        ("priors: {atom: .nan}", ("priors.atom", "nan", "finite")),
-        ("priors: {atom: '0.5'}", ("priors.atom", "'0.5'", "number")),
-        ("priors: {atoms: 0.5}", ("priors.atoms", "'atom'")),
+        ("priors: [{atom: [1.2]}]", ("priors[0].atom[0]", "1.2", "1")),
+        ("priors: [{atom: [.nan]}]", ("priors[0].atom[0]", "nan", "finite")),
+        ("priors: [{atom: ['0.5']}]", ("priors[0].atom[0]", "'0.5'", "number")),
+        ("priors: [{atoms: 0.5}]", ("priors[0].atoms", "'atom'")),
         ("priors: [0.5]", ("priors[0]", "mapping")),
-        ("priors: 0.5", ("priors: 0.5 is not a mapping",)),
+        ("priors: 0.5", ("priors: 0.5 does not fit: give a list, [0.5]",)),
         (
             "significance: [[a, b]]",
             ("significance: [['a', 'b']] is not a mapping", "of pairs, mea"),
         ),
         ("significance:", ("significance: there is no value", "{} for the defaults")),
-        ("priors: {atom: [0.5, 1.2]}", ("priors.atom[1]: 1.2", "give 1 or less")),
-        ("priors: [{}, {atom: .5, nam: x}]", ("priors[1].nam", "did you mean 'name'")),
+        ("priors: [{atom: [0.5, 1.2]}]", ("priors[0].atom[1]: 1.2", "give 1 or less")),
+        ("priors: [{}, {atom: [.5], nam: x}]", ("priors[1].nam", "did you mean 'name'")),
         ("priors: [{}, {}]", ("priors[1] is called 'data' like another", "name")),
-        ("priors: {name: x, atom: [0.1, 0.2]}", ("a name is for one setting",)),
-        ("priors: {atom: learned}", ("priors.atom", "'learned'", "number")),
-        ("priors: {learned: {parameters: [temprature]}}", ("parameters[0]", "'temperature'")),
-        ("priors: {learned: {parameters: []}}", ("parameters: the list is empty",)),
-        ("priors: {learned: {fold: 3}}", ("priors.learned.fold", "did you mean 'folds'")),
-        ("priors: {learned: {folds: 1}}", ("priors.learned.folds: 1", "give 2 or more")),
-        ("priors: {learned: {backend: exat}}", ("priors.learned.backend", "'exact'")),
-        ("priors: {learned: {penalty: 0}}", ("priors.learned.penalty: 0", "give more than 0")),
-        ("priors: {atom: 0.4, learned: {}}", ("atom is given and atom_prior is learned",)),
+        ("priors: [{name: x, atom: [0.1, 0.2]}]", ("a name is for one setting",)),
+        ("priors: [{atom: [learned]}]", ("priors[0].atom[0]", "'learned'", "number")),
+        ("priors: [{learned: {parameters: [temprature]}}]", ("parameters[0]", "'temperature'")),
+        ("priors: [{learned: {parameters: []}}]", ("parameters: the list is empty",)),
+        ("priors: [{learned: {fold: 3}}]", ("priors[0].learned.fold", "did you mean 'folds'")),
+        ("priors: [{learned: {folds: 1}}]", ("priors[0].learned.folds: 1", "give 2 or more")),
+        ("priors: [{learned: {backend: exat}}]", ("priors[0].learned.backend", "'exact'")),
+        ("priors: [{learned: {penalty: 0}}]", ("priors[0].learned.penalty: 0", "give more than 0")),
+        ("priors: [{atom: [0.4], learned: {}}]", ("atom is given and atom_prior is learned",)),
         (
-            "priors: {learned: {parameters: [temperature, probability]}}",
+            "priors: [{learned: {parameters: [temperature, probability]}}]",
             ("learn one of the two",),
         ),
-        ("priors: {learned: {parameters: [atom_prior], by: kind}}", ("by is 'kind'", "leave by")),
-        ("priors: [learned, learned]", ("priors[1] is called 'learned' like another", "name")),
+        ("priors: [{learned: {parameters: [atom_prior], by: kind}}]", ("by is 'kind'", "leave by")),
+        (
+            "priors: [{learned: {}}, {learned: {}}]",
+            ("priors[1] is called 'learned' like another", "name"),
+        ),
         ("prompts: mine", ("nothing in this study asks a language model", "leave it out")),
         ("selections: [all, cor]", ("selections[1].selection", "did you mean 'core'")),
         ("selections: [{selection: core, ruel: both}]", ("selections[0].ruel", "'rule'")),
@@ -227,7 +257,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
             ("significance.pairs[0] names the selection 'cor'", "did you mean 'core'"),
         ),
         ("strengths: [1, 0]", ("strengths[1]: 0", "give more than 0")),
-        ("strengths: 0", ("strengths: 0 does not fit", "give more than 0")),
+        ("strengths: 0", ("strengths: 0 does not fit", "give a list, [0]")),
         ("seeds: [1, 1]", ("seeds", "twice")),
         ("measures: [brierr]", ("measures[0]", "did you mean 'brier'")),
         ("backends: [{backend: lbp, grid: {damping: []}}]", ("grid.damping: the list is empty",)),
@@ -307,19 +337,19 @@ assessors: [{assessor: recorded, of: factreasoner}]
 
 
 def test_a_part_that_is_made_in_python_checks_itself() -> None:
-    assert BackendChoice("lbp", label="damped").backend == "lbp"
+    assert BackendChoice(backend="lbp", label="damped").backend == "lbp"
     with pytest.raises(ValueError, match="did you mean 'lbp'"):
-        BackendChoice("lbpp")
+        BackendChoice(backend="lbpp")
     with pytest.raises(ValueError, match="given in settings and in grid"):
-        BackendChoice("lbp", settings={"damping": 0.1}, grid={"damping": (0.5,)})
+        BackendChoice(backend="lbp", settings={"damping": 0.1}, grid={"damping": (0.5,)})
     with pytest.raises(ValueError, match="'FR1' is listed twice"):
-        Study("s", (DatasetChoice("demonstration"),), variants=("FR1", "FR1"))
+        Study(study="s", datasets=(DatasetChoice(name="demonstration"),), variants=("FR1", "FR1"))
 
 
 def test_overrides_reach_every_place(tmp_path: Path) -> None:
     text = f"{MINIMAL}backends: [exact, lbp]\n"
-    lists = ("variants=[FR1, FR3]", "encodings=conditional", "datasets[0].limit=2", "seed=3")
-    parts = ("priors.atom=0.4", "backends[1].settings.damping=0.3")
+    lists = ("variants=[FR1, FR3]", "encodings=[conditional]", "datasets[0].limit=2", "seed=3")
+    parts = ("priors=[{atom: [0.4]}]", "backends[1].settings.damping=0.3")
     study = load(tmp_path, text, *parts, *lists)
     assert [(p.atom, p.context) for p in study.prior_settings] == [(0.4, None)]
     assert study.backends[1].settings == {"damping": 0.3}
@@ -339,8 +369,9 @@ def test_overrides_reach_every_place(tmp_path: Path) -> None:
         ("seed.x=1", "seed: {'x': 1}"),
         ("variants[0].x=1", "'x' is not a key"),
         ("backends[x]=1", "is not a place"),
-        ("priors.atm=0.5", "'atom'"),
-        ("priors.atom=2", "priors.atom"),
+        ("priors=[{atm: [0.5]}]", "'atom'"),
+        ("priors=[{atom: [2]}]", "priors[0].atom"),
+        ("priors.atom=2", "priors: {'atom': 2} does not fit: give a list"),
         ("variants=[FR1", "YAML"),
         ("base=compare", "'base' is for files"),
     ],
@@ -382,7 +413,7 @@ def test_the_hash_depends_on_what_is_asked_alone(tmp_path: Path) -> None:
     first = load(tmp_path, MINIMAL)
     spelled = load(tmp_path, "# other\ndatasets:\n  - name: demonstration\nstudy: small\nseed: 0\n")
     assert config_hash(first) == config_hash(spelled)
-    assert config_hash(first) != config_hash(replace(first, seed=1))
+    assert config_hash(first) != config_hash(first.model_copy(update={"seed": 1}))
 
 
 def test_the_plain_form_holds_no_folder(tmp_path: Path) -> None:

@@ -32,14 +32,20 @@ def message(config: object, *overrides: str) -> str:
 
 def test_a_study_is_laid_over_its_base(folder: Path) -> None:
     (folder / "base.yaml").write_text(
-        f"{MINIMAL}variants: [FR1, FR2]\npriors: {{atom: 0.4, context: 0.9}}\nk: half\n"
+        f"{MINIMAL}variants: [FR1, FR2]\npriors: [{{atom: [0.4], context: [0.9]}}]\n"
+        "reliability: {strategy: uniform}\nk: half\n"
     )
-    path = study_file(folder, "base: base.yaml\nstudy: mine\npriors: {atom: 0.3}\nvariants: FR3\n")
+    path = study_file(
+        folder,
+        "base: base.yaml\nstudy: mine\nreliability: {bins: 5}\npriors: [{atom: [0.3]}]\n"
+        "variants: [FR3]\n",
+    )
     study = load_study(str(path)).study
     assert study.study == "mine"
     assert study.k == "half"
     # Mappings are laid over each other key by key, lists replace lists.
-    assert [(p.atom, p.context) for p in study.prior_settings] == [(0.3, 0.9)]
+    assert (study.reliability.bins, study.reliability.strategy) == (5, "uniform")
+    assert [(p.atom, p.context) for p in study.prior_settings] == [(0.3, None)]
     assert study.variants == ("FR3",)
     assert [choice.title for choice in study.datasets] == ["demonstration"]
 
@@ -102,7 +108,10 @@ def test_an_error_names_the_file_that_said_it(folder: Path) -> None:
     ("overrides", "error"),
     [
         (["seed=-1"], "override 'seed=-1': seed: -1 does not fit"),
-        (["seed=1", "priors.atm=0.5"], "override 'priors.atm=0.5': priors.atm: there is no such"),
+        (
+            ["seed=1", "report.rows=5"],
+            "override 'report.rows=5': report.rows: there is no such key",
+        ),
         (["backends[1].settings.damping=high"], "backends[1].settings.damping: 'high' does not"),
         (["backends[1].settings.dampin=1"], "did you mean 'damping'"),
         (["backends[1].grid.damping=[0.5, x]"], "backends[1].grid.damping: 'x' does not fit"),
@@ -145,7 +154,7 @@ def test_grids_and_lists_become_cells(folder: Path) -> None:
     path = study_file(
         folder,
         "study: s\ndatasets: [demonstration]\n"
-        "priors: [{}, {name: low, atom: 0.1}, {atom: [0.3, 0.5], context: [0.9, null]}]\n"
+        "priors: [{}, {name: low, atom: [0.1]}, {atom: [0.3, 0.5], context: [0.9, null]}]\n"
         "strengths: [0.5, 1]\n"
         "backends:\n"
         "  - {backend: lbp, settings: {tolerance: 1.0e-9}, grid: {damping: [0.0, 0.5]}}\n"

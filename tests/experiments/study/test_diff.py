@@ -36,7 +36,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two runs that differ in the priors of contexts."""
     folder = tmp_path_factory.mktemp("runs")
     path = str(study_file(folder, STUDY))
-    for name, overrides in (("a", []), ("b", ["priors.context=0.6"])):
+    for name, overrides in (("a", []), ("b", ["priors=[{context: [0.6]}]"])):
         study = load_study(path, overrides)
         run_study(design(study), folder / name, workers=1)
     return folder / "a", folder / "b"
@@ -197,7 +197,7 @@ def test_strengths_multiply_the_log_odds_of_relations(folder: Path) -> None:
     path = study_file(
         folder,
         "study: s\ndatasets: [{name: worked-examples, subset: {responses: [one-entailment]}}]\n"
-        "strengths: [1, 2]\npriors: {atom: 0.5, context: 1.0}\nencodings: conditional\n"
+        "strengths: [1, 2]\npriors: [{atom: [0.5], context: [1.0]}]\nencodings: [conditional]\n"
         "outputs: []\n",
     )
     invoke("run", path, "--out", "out")

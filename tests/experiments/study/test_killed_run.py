@@ -21,7 +21,7 @@ study: s
 datasets: [{name: demonstration, limit: 10}]
 variants: [FR1, FR3]
 relation_models: [recorded, lexical]
-priors: [{}, {atom: 0.3}, {name: learned, learned: {folds: 3, parameters: [atom_prior]}}]
+priors: [{}, {atom: [0.3]}, {name: learned, learned: {folds: 3, parameters: [atom_prior]}}]
 backends: [{backend: slow, settings: {seconds_each: 0.015}}, lbp]
 selections: [all, core]
 significance: {pairs: [[slow seconds_each=0.015, lbp]], measures: [brier], resamples: 200}

@@ -40,7 +40,8 @@ def cell(number):
 
 path = Path(sys.argv[1])
 write_rows((cell(number) for number in range(CELLS)), path, {})
-study = Study("s", (DatasetChoice("d"),), significance=Significance(resamples=20))
+data = (DatasetChoice(name="d"),)
+study = Study(study="s", datasets=data, significance=Significance(resamples=20))
 cells = study_scores(study, RowsFile(path)).cells
 brier = float(np.mean((p * 0.97 - label.to_numpy(zero_copy_only=False)) ** 2))
 print(int(cells["n_atoms"].sum()), cells["brier"][3] - brier)

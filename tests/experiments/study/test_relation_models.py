@@ -215,11 +215,11 @@ def test_learned_priors_are_learned_of_the_relations_found(tmp_path: Path) -> No
 study: s
 datasets: [demonstration]
 relation_models: [lexical]
-priors: {learned: {folds: 2, parameters: [atom_prior]}}
+priors: [{learned: {folds: 2, parameters: [atom_prior]}}]
 outputs: [csv]
 """
     run_study(planned(tmp_path, text), tmp_path / "found", workers=1)
-    file = ["datasets=[{path: related.jsonl}]", "relation_models=recorded"]
+    file = ["datasets=[{path: related.jsonl}]", "relation_models=[recorded]"]
     run_study(planned(tmp_path, text, *file), tmp_path / "recorded", workers=1)
     of_found, recorded = (p_of(tmp_path / name) for name in ("found", "recorded"))
     assert of_found == recorded
@@ -282,7 +282,7 @@ def test_a_local_model_is_known_by_its_content(
 def test_a_backend_may_be_for_some_relations_alone(tmp_path: Path) -> None:
     only = "backends=[exact, {backend: lbp, only: {relation_models: [recorded]}}]"
     pairs = "significance={}"
-    cells = planned(tmp_path, STUDY, only, "variants=FR1", pairs).cells
+    cells = planned(tmp_path, STUDY, only, "variants=[FR1]", pairs).cells
     assert [(cell.view.relation_model, cell.algorithm.title) for cell in cells] == [
         ("recorded", "exact"),
         ("recorded", "lbp"),

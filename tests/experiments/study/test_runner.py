@@ -48,7 +48,7 @@ datasets:
     synthetic:
       {n_responses: 40, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2, unlabeled: 0.2}
 variants: [FR1, FR2]
-priors: {atom: [null, 0.3]}
+priors: [{atom: [null, 0.3]}]
 strengths: [1.0, 2.0]
 backends: [exact, {backend: lbp, grid: {damping: [0.0, 0.5]}}]
 significance: {pairs: [[{variant: FR2}, {variant: FR1}]], measures: [brier], resamples: 200}
@@ -190,7 +190,7 @@ def small(folder: Path, finished_small: Path) -> Path:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (["priors.atom=0.4"], "differs in priors"),
+        (["priors=[{atom: [0.4]}]"], "differs in priors"),
         (["variants=[FR1]", "seed=4"], "differs in variants, seed"),
         (["backends=[{backend: lbp, settings: {damping: 0.1}}]"], "differs in backends"),
     ],
@@ -217,7 +217,7 @@ def test_other_data_in_the_same_file_are_refused(small: Path) -> None:
 
 def test_presentation_may_change_without_running_anything(small: Path) -> None:
     result = invoke(
-        "run", small, "--out", "out", "--resume", "measures=[accuracy]", "outputs=latex"
+        "run", small, "--out", "out", "--resume", "measures=[accuracy]", "outputs=[latex]"
     )
     assert "s: 0 units, 16 kept" in result.stderr
     assert "Brier" not in Path("out/table.tex").read_text()

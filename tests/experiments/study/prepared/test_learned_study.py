@@ -353,7 +353,7 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
 def test_data_that_nothing_can_be_learned_of_are_refused(
     folder: Path, text: str, message: str
 ) -> None:
-    path = study_file(folder, f"study: s\n{text}\npriors: learned\n")
+    path = study_file(folder, f"study: s\n{text}\npriors: [{{learned: {{}}}}]\n")
     result = invoke("run", path, code=2)
     assert message in " ".join(result.stderr.split())
     assert "study.yaml: priors[0].learned" in result.stderr
@@ -362,7 +362,8 @@ def test_data_that_nothing_can_be_learned_of_are_refused(
 
 def test_priors_that_no_backend_uses_are_not_learned(folder: Path) -> None:
     text = (
-        "study: s\ndatasets: [worked-examples, demonstration]\npriors: [{}, learned]\nbackends:\n"
+        "study: s\ndatasets: [worked-examples, demonstration]\npriors: [{}, {learned: {}}]\n"
+        "backends:\n"
         "  - {backend: exact, only: {priors: [data]}}\n"
         "  - {backend: lbp, only: {datasets: [demonstration]}}\n"
     )
@@ -388,7 +389,7 @@ def test_priors_that_no_backend_uses_are_not_learned(folder: Path) -> None:
     ],
 )
 def test_impossible_learning_is_one_sentence(folder: Path, learned: str, message: str) -> None:
-    text = f"study: s\ndatasets: [demonstration]\npriors: {{learned: {learned}}}\n"
+    text = f"study: s\ndatasets: [demonstration]\npriors: [{{learned: {learned}}}]\n"
     assert message in invoke("run", study_file(folder, text), code=2).stderr.splitlines()[-1]
     assert [file.name for file in folder.iterdir()] == ["study.yaml"]
 
@@ -396,7 +397,7 @@ def test_impossible_learning_is_one_sentence(folder: Path, learned: str, message
 def test_bad_input_after_the_first_fits_leaves_no_trace(folder: Path) -> None:
     text = (
         "study: s\ndatasets: [{name: factcheck-bench, limit: 9}, demonstration]\noutputs: []\n"
-        "priors: {learned: {by: stance, folds: 2}}\n"
+        "priors: [{learned: {by: stance, folds: 2}}]\n"
     )
     result = invoke("run", study_file(folder, text), code=2)
     assert "learning priors 'learned' of demonstration" in result.stderr
@@ -407,7 +408,7 @@ def test_bad_input_after_the_first_fits_leaves_no_trace(folder: Path) -> None:
 def test_stances_go_to_other_processes(tmp_path: Path) -> None:
     text = (
         "study: s\ndatasets: [{name: factcheck-bench, limit: 12}]\noutputs: []\n"
-        "priors: {learned: {parameters: [probability], by: stance, folds: 3, penalty: 2}}\n"
+        "priors: [{learned: {parameters: [probability], by: stance, folds: 3, penalty: 2}}]\n"
     )
     path = study_file(tmp_path, text)
     run_study(design(load_study(str(path))), tmp_path / "out", workers=2)

@@ -292,7 +292,7 @@ def test_a_response_that_keeps_nothing_has_no_part_in_means(tmp_path: Path) -> N
     write_many([bare("silent", 3, text=False), bare("loud", 2)], tmp_path / "own.jsonl")
     text = (
         "study: s\ndatasets: [{path: own.jsonl}]\nvariants: [given]\nselections: [core]\n"
-        "priors: {atom: [0.9, 0.2]}\noutputs: [latex]\n"
+        "priors: [{atom: [0.9, 0.2]}]\noutputs: [latex]\n"
     )
     run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     summary = pd.read_csv(tmp_path / "out" / "summary.csv")

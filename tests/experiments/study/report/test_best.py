@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from tests.experiments.study.report.test_summary import row
 
 pytestmark = pytest.mark.slow
 
-STUDY = Study("s", (DatasetChoice("d"),))
+STUDY = Study(study="s", datasets=(DatasetChoice(name="d"),))
 
 
 def bold(
@@ -149,9 +148,8 @@ def test_without_labels_there_is_no_best(tmp_path: Path, labels: list[bool]) -> 
 
 def test_each_selection_has_its_own_best(tmp_path: Path, labels: list[bool]) -> None:
     good, poor = judged(labels, 1.0, 0.5, 0), judged(labels, -1.0, 0.5, 1)
-    study = replace(
-        STUDY, selections=(SelectionChoice(selection="all"), SelectionChoice(selection="core"))
-    )
+    selections = (SelectionChoice(selection="all"), SelectionChoice(selection="core"))
+    study = STUDY.model_copy(update={"selections": selections})
     methods = {
         "there": [g if at % 2 else p for at, (g, p) in enumerate(zip(good, poor, strict=True))],
         "elsewhere": [p if at % 2 else g for at, (g, p) in enumerate(zip(good, poor, strict=True))],

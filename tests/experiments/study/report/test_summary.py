@@ -6,7 +6,6 @@ import io
 import itertools
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from experiments.study.report.sentences import sentences
 from experiments.study.report.tables import cells_table, short_table
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
 
-STUDY = Study("s", (DatasetChoice("d"),))
+STUDY = Study(study="s", datasets=(DatasetChoice(name="d"),))
 
 ORIGIN = Origin("s", "0" * 64)
 
@@ -136,7 +135,7 @@ def test_measures_by_hand(file_of: FileOf) -> None:
 def test_the_policy_for_unlabeled_atoms_reaches_the_scores(file_of: FileOf) -> None:
     rows = file_of(rows_of({"exact": P["exact"]}))
     brier = {
-        policy: study_scores(replace(STUDY, unlabeled=policy), rows).cells["brier"][0]
+        policy: study_scores(STUDY.model_copy(update={"unlabeled": policy}), rows).cells["brier"][0]
         for policy in ("exclude", "false", "true")
     }
     assert brier["exclude"] == pytest.approx(0.74 / 3, abs=1e-15)
@@ -145,7 +144,7 @@ def test_the_policy_for_unlabeled_atoms_reaches_the_scores(file_of: FileOf) -> N
 
 def test_differences_are_within_variant_and_encoding(file_of: FileOf) -> None:
     rows = rows_of({"exact": P["exact"]}) + rows_of({"lbp": P["lbp"]}, variant="FR2")
-    cells = study_scores(replace(STUDY, k=3), file_of(rows)).cells
+    cells = study_scores(STUDY.model_copy(update={"k": 3}), file_of(rows)).cells
     assert cells["max_difference"].isna().all()
     assert cells["k"].tolist() == [3, 3]
 
@@ -176,7 +175,9 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
     kept = _readable(curves)
     assert len(kept) == MAX_CURVES
     assert kept[-1].cells[0][-1] == "exact"
-    drawn = diagrams(rows, Study("s", (DatasetChoice("d"),), reliability=Reliability(bins=2)))
+    drawn = diagrams(
+        rows, Study(study="s", datasets=(DatasetChoice(name="d"),), reliability=Reliability(bins=2))
+    )
     paths = write_diagrams(drawn, tmp_path, ORIGIN)
     kinds = ("pdf", "png", "tex", "csv")
     assert [path.name for path in paths] == [f"reliability.{kind}" for kind in kinds]
@@ -189,7 +190,7 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
 
 def test_data_without_labels_have_no_diagram(file_of: FileOf) -> None:
     rows = file_of([record | {"label": None} for record in rows_of({"exact": P["exact"]})])
-    assert list(diagrams(rows, Study("s", (DatasetChoice("d"),)))) == []
+    assert list(diagrams(rows, Study(study="s", datasets=(DatasetChoice(name="d"),)))) == []
 
 
 @pytest.fixture
