@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext, Tracker, untracked
 from experiments.analyses.published import STEM, compare_published, published_numbers
@@ -17,7 +17,7 @@ from experiments.findings.artifacts import Artifacts, Origin, write_artifacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Seed
-from experiments.study.config import VenueName, file_name, known, without_folders
+from experiments.study.config import Purpose, StudyName, VenueName, known, without_folders
 from experiments.study.files import MANIFEST, publish
 from experiments.study.manifest import manifest, manifest_text
 from experiments.study.reading import RawStudy, model_of
@@ -28,21 +28,17 @@ from factormodels.io.source.files import unfinished_folder, write_text
 class AnalysisStudy(Keyed):
     """Configuration of a study that requests an analysis."""
 
-    study: Annotated[str, AfterValidator(file_name)]
-    """Its name, and the name of its folder of results."""
+    study: StudyName
 
     analysis: Annotated[str, known(names, "analysis")]
     """Which analysis."""
 
-    description: str = ""
-    """What it is for."""
+    description: Purpose = ""
 
     seed: Seed = 0
     """Seed of whatever is drawn."""
 
     venue: VenueName = DEFAULT_VENUE
-    """What LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides, or widths
-    of a column and of the text in points, such as 219x455."""
 
     settings: Mapping[str, Any] = Field(default_factory=dict)
     """Settings of the analysis."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
+from pydantic import Field
+
 from experiments.analyses.context import AnalysisContext
 from experiments.study.config import DatasetChoice, known
 from experiments.study.data import StudyData, load_dataset
@@ -47,8 +49,11 @@ SOURCES: Mapping[str, str] = MappingProxyType(
 SAME_DATA = ("factscore-labelled",)
 """Sources of which an embedded dataset holds the same responses and labels."""
 
-# The name of one of them, in the settings of an analysis.
 SourceName = Annotated[str, known(lambda: SOURCES, "dataset")]
+"""The name of one of them, in the settings of an analysis."""
+
+LabeledTexts = Annotated[SourceName, Field(description="Name of the labeled responses with texts.")]
+"""The name of labeled responses with texts, with its description."""
 
 Place = Path | str
 """A file, or the name of an embedded dataset."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from experiments.columns.response_table import DOCUMENTS_KEY
 from experiments.findings.text import some_of
@@ -22,9 +24,25 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.source.opening import exists
 from factormodels.nouns import counted
 
-DocumentsOf: TypeAlias = ColumnName
+DocumentsOf = Annotated[
+    ColumnName,
+    Field(
+        description="In a table, the column with the folder or file of each response's own "
+        "documents, relative to the table's folder."
+    ),
+]
+"""Column of the documents of a response, with its description."""
 
-Scope = Annotated[Literal["all", "own"] | None, Option("WHOSE")]
+Scope = Annotated[
+    Literal["all", "own"] | None,
+    Field(
+        description="Documents to search for a claim: all, or own, the documents of its response: "
+        "named by --documents-of (own is then the default), under its id in --documents, or its "
+        "own passages."
+    ),
+    Option("WHOSE"),
+]
+"""Documents that are searched, with their description."""
 
 OWN = "own"
 

@@ -29,6 +29,16 @@ RelationPrompt = Annotated[
 ]
 """Prompt that asks for a relation, with its description."""
 
+EntailmentJudge = Annotated[
+    str | None,
+    Field(
+        description="Judge of entailment: lexical, model (given by --model), recorded:FILE or "
+        "nli:FOLDER. By default the language model if there is one, otherwise lexical."
+    ),
+    Option("NAME", usual=True),
+]
+"""Relation model that judges what texts entail, with its description."""
+
 
 class RelationMethodSettings(Settings):
     """Relations and judgment."""

@@ -98,13 +98,8 @@ class EvidenceSettings(Settings):
     documents: Annotated[DocumentSource, USUAL] = None
 
     documents_of: DocumentsOf = None
-    """In a table, the column with the folder or file of each response's own documents, relative to
-    the table's folder."""
 
     scope: Scope = None
-    """Documents to search for a claim: all, or own, the documents of its response: named by
-    --documents-of (own is then the default), under its id in --documents, or its own passages.
-    """
 
     queries: bool = False
     """Let the language model write the searches."""

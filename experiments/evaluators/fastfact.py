@@ -72,7 +72,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
 from experiments.findings.text import number
 from experiments.settings import USUAL, ColumnNames, Option, front_door, option_of
-from experiments.settings.limits import DrawnSettings
+from experiments.settings.limits import DrawnSettings, Gamma, Replicates
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.asking.stage import Extent
 from factormodels.extraction.asking.table import (
@@ -149,13 +149,8 @@ class FastFactRun(
     documents: Annotated[DocumentSource, USUAL] = None
 
     documents_of: DocumentsOf = None
-    """In a table, the column with the folder or file of each response's own documents, relative to
-    the table's folder."""
 
     scope: Scope = None
-    """Documents to search for a claim: all, or own, the documents of its response: named by
-    --documents-of (own is then the default), under its id in --documents, or its own passages.
-    """
 
     pages: Annotated[int, Field(ge=1)] = 5
     """Pages read per claim."""
@@ -174,8 +169,7 @@ class FastFactRun(
     one).
     """
 
-    gamma: Annotated[float, Field(gt=0)] = 0.1
-    """Rate at which recall decreases away from K'."""
+    gamma: Gamma = 0.1
 
     by: ColumnNames = ("model", "benchmark")
     """Column to group by; repeatable."""
@@ -185,7 +179,7 @@ class FastFactRun(
     the file (the paper's table 2).
     """
 
-    n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
+    n_bootstrap: Annotated[Replicates, Option(command_line=False)] = 1000
     """Replicates of the intervals over annotated responses."""
 
     @property

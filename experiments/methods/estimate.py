@@ -67,7 +67,7 @@ from experiments.findings.table import ENDS, Table, columns_as, data_frame, name
 from experiments.findings.text import interval, number, p_equals, some_of
 from experiments.progress import tell
 from experiments.settings import USUAL, ColumnNames, Files, Names, Numbers, Option, front_door
-from experiments.settings.limits import DrawnSettings, KPolicy
+from experiments.settings.limits import DrawnSettings, ErrorBins, Folds, KPolicy
 from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_rows import cell_name
@@ -131,7 +131,7 @@ class EstimateSettings(
     """A column of numbers that the judge of --judge learn reads beside the log odds of the
     probabilities; repeatable."""
 
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: Folds = 5
     """Folds of labeled responses in which --judge learn learns."""
 
     labels: Annotated[Files, Option("FILE", usual=True)] = ()
@@ -154,11 +154,10 @@ class EstimateSettings(
     threshold: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
     """Smallest probability of the claims that --quantities kept-precision keeps."""
 
-    bins: Annotated[int, Field(ge=1, le=1000)] = 10
+    bins: ErrorBins = 10
     """Bins of equal width of --quantities ece."""
 
     k: KPolicy = "median"
-    """K of F1@K: median (of the claims per response), half (of a response's), or a number."""
 
     reference: Annotated[str | None, Option("NAME")] = None
     """Model to compare the others with; the first if not given."""

@@ -64,7 +64,7 @@ from experiments.settings import (
 )
 from experiments.settings.conventions import graph_names, note_of
 from experiments.settings.inputs import graphs_of, is_table
-from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
+from experiments.settings.limits import DrawnSettings, ObjectiveName, Replicates, VariantName
 from factormodels.conventions import DEFAULT
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.text_match import leaves_no_topic_out
@@ -598,7 +598,7 @@ class ApplySettings(DrawnSettings, ColumnSettings):
     other_evidence: bool = False
     """Use the judge although another relation model or retriever made the evidence here."""
 
-    n_bootstrap: Annotated[int, Field(ge=1), Option("N", "bootstrap")] = 1000
+    n_bootstrap: Replicates = 1000
     """Replicates of the check of shift."""
 
 

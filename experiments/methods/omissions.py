@@ -12,6 +12,7 @@ from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
+from experiments.asking.relation_settings import EntailmentJudge
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.responses import load_responses
@@ -20,7 +21,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, with_note
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
-from experiments.settings import USUAL, Option, front_door
+from experiments.settings import USUAL, front_door
 from experiments.settings.conventions import (
     SourcePriorSettings,
     graph_names,
@@ -52,10 +53,7 @@ class OmissionSettings(AskingSettings, FirstProbeSettings, SourcePriorSettings):
     the response says them; as litellm spells it, its key from the environment. Without one, every
     sentence of a passage is a fact that counts."""
 
-    relations: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Judge of what the response entails: lexical, model, recorded:FILE or nli:FOLDER. By default
-    the language model if there is one, otherwise lexical.
-    """
+    relations: EntailmentJudge = None
 
     openness: Openness = OPENNESS
 

@@ -108,7 +108,7 @@ def run(
         run("compare")
         run("compare", ["variants=[FR1]", "backends=[exact, lbp]"])
         run("compare", ["backends[1].settings.damping=0.3"], out="damped")
-        run("my-study.yaml", ["priors=[{context: [0.95]}]"], dry_run=True)
+        run("my-study.yaml", ["strengths=[0.5, 1]"], dry_run=True)
         run("my-study.yaml", workers=8, resume=True)
         run("my-study.yaml", ["relation_models=[recorded, lexical]"])
         run("my-study.yaml", backend="exact", variant=["FR1", "FR2"])

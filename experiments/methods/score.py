@@ -49,7 +49,7 @@ from experiments.progress import tell
 from experiments.settings import USUAL, Files, Names, Option, front_door
 from experiments.settings.conventions import MeasureConventionSettings, note_of
 from experiments.settings.inputs import graphs_of
-from experiments.settings.limits import DrawnSettings, Folds, Language
+from experiments.settings.limits import DrawnSettings, ErrorBins, Folds, Language, Replicates
 from factormodels.aligned_claims import Alignment, with_verdicts_of
 from factormodels.conventions import DEFAULT, Conventions
 from factormodels.errors import InputError
@@ -387,7 +387,7 @@ class ScoreSettings(
     scores: Annotated[Names, USUAL] = ()
     """Scores to compute, test and show, such as brier,auroc. If not given, the usual ones."""
 
-    bins: Annotated[int, Field(ge=1, le=1000)] = 10
+    bins: ErrorBins = 10
     """Bins of the calibration errors: of equal width for ece, mce and ace, of equal mass for
     ece_equal_mass and ece_debiased."""
 
@@ -404,8 +404,7 @@ class ScoreSettings(
     resamples: Annotated[int, Field(ge=1)] = 2000
     """Permutations of each test."""
 
-    n_bootstrap: Annotated[int, Field(ge=1), Option("N", "bootstrap")] = 1000
-    """Replicates of the bootstrap over responses."""
+    n_bootstrap: Replicates = 1000
 
     @property
     def intervals(self) -> IntervalSettings:

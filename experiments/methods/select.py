@@ -16,6 +16,7 @@ from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
+from experiments.asking.relation_settings import EntailmentJudge
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.responses import load_responses
@@ -67,10 +68,7 @@ class SelectSettings(
 ):
     """Settings of the selection."""
 
-    relations: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Judge of entailment: lexical, model (given by --model), recorded:FILE or nli:FOLDER. By
-    default the language model if there is one, otherwise lexical.
-    """
+    relations: EntailmentJudge = None
 
     labels: Annotated[Names, Option("LABEL=RELATION,...")] = ()
     """Meanings of an NLI model's labels, if their names do not say."""

@@ -76,8 +76,6 @@ class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings
     documents: Annotated[DocumentSource, USUAL] = None
 
     documents_of: DocumentsOf = None
-    """In a table, the column with the folder or file of each response's own documents, relative to
-    the table's folder."""
 
     scope: Scope = None
     """Documents to search for a claim: all, or own, the documents of its response: named by

@@ -71,7 +71,7 @@ from experiments.methods.self_judged_claims import (
 )
 from experiments.progress import tell
 from experiments.settings import USUAL, Numbers, Option, front_door
-from experiments.settings.limits import DrawnSettings
+from experiments.settings.limits import DrawnSettings, Replicates
 from factormodels.errors import InputError
 from factormodels.extraction.asking.table import SELF_SETTINGS
 from factormodels.nouns import counted
@@ -161,8 +161,7 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
     """Also test each claim of the paper that the data can test: its section, a statistic with an
     interval over responses, and a verdict."""
 
-    n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
-    """Replicates of the bootstrap."""
+    n_bootstrap: Annotated[Replicates, Option(command_line=False)] = 1000
 
     n_splits: Annotated[int, Field(ge=1), Option(command_line=False)] = 200
     """Splits in halves of the prediction out of sample."""

@@ -13,11 +13,15 @@ from experiments.networks.shapes import GraphShape
 from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Count, Positive, Seed
 from experiments.study.config import (
+    DEFAULT_BACKENDS,
     BackendChoice,
+    Backends,
+    Purpose,
+    Seeds,
     Some,
+    StudyName,
     VenueName,
     distinct,
-    file_name,
     without_folders,
 )
 from experiments.study.network_files import DRAWN
@@ -99,17 +103,14 @@ class ProgramChoice(Keyed):
 class NetworkStudy(Keyed):
     """A study of networks: every backend, with every setting, on every network."""
 
-    study: Annotated[str, AfterValidator(file_name)]
-    """Its name, and the name of its folder of results."""
+    study: StudyName
 
     datasets: Some[NetworkChoice]
     """The networks, files or drawn."""
 
-    description: str = ""
-    """What it is for."""
+    description: Purpose = ""
 
-    backends: Some[BackendChoice] = (BackendChoice(backend="auto"),)
-    """What is compared."""
+    backends: Backends = DEFAULT_BACKENDS
 
     programs: tuple[ProgramChoice, ...] = ()
     """Programs of others that are compared where they are on the path."""
@@ -139,13 +140,9 @@ class NetworkStudy(Keyed):
     """Seed of graphs that are drawn, of the order of turns, and of backends unless `seeds` is
     given."""
 
-    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = ()
-    """Seeds of the backends that have a setting `seed` and are not given one; `seed` alone if
-    absent."""
+    seeds: Seeds = ()
 
     venue: VenueName = DEFAULT_VENUE
-    """What LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides, or widths
-    of a column and of the text in points, such as 219x455."""
 
     @model_validator(mode="after")
     def _consistent(self) -> NetworkStudy:

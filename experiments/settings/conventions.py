@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from experiments.settings import Option, Settings
-from experiments.settings.limits import KPolicy, Probability
+from experiments.settings.limits import K_MEANING, KPolicy, Probability
 from experiments.settings.source_priors import as_prior, is_number
 from factormodels.conventions import (
     DEFAULT,
@@ -119,9 +119,7 @@ class ScoreConventionSettings(NamedConventions):
 class MeasureConventionSettings(ScoreConventionSettings):
     """Conventions of measures."""
 
-    k: Annotated[KPolicy | None, Option("K")] = None
-    """K of F1@K: median (of the claims per response), half (of a response's claims), half-down
-    (rounded down), or a number."""
+    k: Annotated[KPolicy | None, Field(description=K_MEANING), Option("K")] = None
 
     unlabeled: Annotated[Unlabeled | None, Option("HOW")] = None
     """Claims without a label in measures that need one: exclude, or false."""

@@ -54,7 +54,7 @@ Calls = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Folds = Annotated[int, Field(ge=2)]
-KPolicy = Annotated[int | str, AfterValidator(_k_policy), Option("K")]
+ErrorBins = Annotated[int, Field(ge=1, le=1000)]
 FilePath = Annotated[Path, BeforeValidator(_named_path)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 ObjectiveName = Literal["log_loss", "likelihood", "brier"]
@@ -77,6 +77,26 @@ Language = Annotated[
     Option("CODE"),
 ]
 """Language of responses and claims, with its description."""
+
+K_MEANING = (
+    "K of F1@K: median (of the claims per response), half (of a response's claims), half-down "
+    "(rounded down), or a number."
+)
+KPolicy = Annotated[int | str, AfterValidator(_k_policy), Field(description=K_MEANING), Option("K")]
+"""The way to choose K, with its description."""
+
+Gamma = Annotated[
+    float,
+    Field(gt=0, allow_inf_nan=False, description="Rate at which recall decreases away from K'."),
+]
+"""Rate of F1@K', with its description."""
+
+Replicates = Annotated[
+    int,
+    Field(ge=1, le=10_000_000, description="Replicates of the bootstrap over responses."),
+    Option("N", "bootstrap"),
+]
+"""Number of bootstrap samples, with its description."""
 
 Encoding = Annotated[EncodingName, Field(description="Encoding of relations as tables.")]
 """Name of an encoding, with its description."""

@@ -137,7 +137,21 @@ Several = Annotated[tuple[Item, ...], Field(min_length=1), AfterValidator(distin
 NonEmpty = Annotated[str, Field(min_length=1)]
 BackendName = Annotated[str, known(entries, "backend")]
 MeasureName = Annotated[str, known(lambda: REGISTRY, "measure")]
-VenueName = Annotated[str, AfterValidator(venue_name)]
+VenueName = Annotated[
+    str,
+    AfterValidator(venue_name),
+    Field(
+        description="What LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, "
+        "slides, or widths of a column and of the text in points, such as 219x455."
+    ),
+]
+StudyName = Annotated[
+    str,
+    AfterValidator(file_name),
+    Field(description="Its name, and the name of its folder of results."),
+]
+Purpose = Annotated[str, Field(description="What it is for.")]
+"""Name of a study, and what it is for, with their descriptions."""
 
 # --- Data -------------------------------------------------------------------------------------
 
@@ -452,6 +466,18 @@ class BackendChoice(Keyed):
             each.append((title, {**self.settings, **chosen}))
         return tuple(each)
 
+
+Backends = Annotated[Some[BackendChoice], Field(description="The algorithms that are compared.")]
+DEFAULT_BACKENDS = (BackendChoice(backend="auto"),)
+Seeds = Annotated[
+    tuple[Seed, ...],
+    AfterValidator(distinct),
+    Field(
+        description="Seeds of the backends that have a setting `seed` and are not given one; a "
+        "cell each. `seed` alone if absent."
+    ),
+]
+"""Algorithms of a study and their seeds, with their descriptions."""
 
 # --- Priors -----------------------------------------------------------------------------------
 
@@ -773,14 +799,12 @@ the conventions of graphs.
 class Study(Keyed):
     """Study: datasets x variants x relation models x encodings x priors x strengths x backends."""
 
-    study: Annotated[str, AfterValidator(file_name)]
-    """Its name, and the name of its folder of results."""
+    study: StudyName
 
     datasets: Some[DatasetChoice]
     """The data, each an embedded dataset, a file, or generated."""
 
-    description: str = ""
-    """What it is for."""
+    description: Purpose = ""
 
     variants: Several[VariantName] = ("FR2",)
     """Views of the fact graphs: given (as recorded), FR1 (each atom with the contexts retrieved for
@@ -818,15 +842,12 @@ class Study(Keyed):
     also fills in `encodings`, `k` and `unlabeled` where they are absent, and f1 among the measures
     is F1 as it says."""
 
-    backends: Some[BackendChoice] = (BackendChoice(backend="auto"),)
-    """The algorithms."""
+    backends: Backends = DEFAULT_BACKENDS
 
     seed: Seed = 0
     """Seed of what is drawn: intervals, tests, and backends unless `seeds` is given."""
 
-    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = ()
-    """Seeds of the backends that have a setting `seed` and are not given one; a cell each. `seed`
-    alone if absent."""
+    seeds: Seeds = ()
 
     selections: Some[SelectionChoice] = (SelectionChoice(selection=EVERYTHING),)
     """Which atoms count in measures and tests."""
@@ -839,7 +860,6 @@ class Study(Keyed):
     """What an atom without a human label counts as in scores; error refuses it."""
 
     k: KPolicy = "median"
-    """K of F1@K: median (of the atoms per response), half (of a response's atoms), or a number."""
 
     measures: Several[MeasureName] = DEFAULT_MEASURES
     """Columns of the tables, from the scores of `calibration.scores.REGISTRY`; summary.csv gets
@@ -855,8 +875,6 @@ class Study(Keyed):
     """What the HTML report shows."""
 
     venue: VenueName = DEFAULT_VENUE
-    """What LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides, or widths
-    of a column and of the text in points, such as 219x455."""
 
     outputs: Annotated[
         tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],

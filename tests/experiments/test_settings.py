@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
 
+import experiments
 from experiments.cli.front import command_of, run_command
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame, text_columns
@@ -109,6 +113,20 @@ def test_every_way_of_asking_gives_the_same_settings(capsys: pytest.CaptureFixtu
     changed = measure("t.csv", Measure.from_given(fields), seed=4).settings
     assert changed == {**given, "seed": 4}
     assert asked_for(capsys=capsys) == Measure().model_dump(mode="json")
+
+
+def test_what_a_setting_means_is_written_once() -> None:
+    written = defaultdict[tuple[str, str], list[str]](list)
+    for path in sorted(Path(experiments.__file__).parent.rglob("*.py")):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for kind in (node for node in nodes if isinstance(node, ast.ClassDef)):
+            for field, below in pairwise(kind.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                    name = f"{path.stem}.{kind.name}"
+                    words = " ".join(ast.unparse(below).split())
+                    written[ast.unparse(field.target), words].append(name)
+    assert len(written) > 300
+    assert {what: names for what, names in written.items() if len(names) > 1} == {}
 
 
 def test_only_what_is_given_is_given() -> None:

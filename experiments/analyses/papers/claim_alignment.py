@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated
-
-from pydantic import Field
 
 from calibration.claims.agreement import label_agreement
 from calibration.claims.counts import f1_at_k_prime
@@ -22,6 +19,7 @@ from experiments.evaluators.annotation_counts import JUDGED, read_counts, shares
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.settings.keyed import Keyed
+from experiments.settings.limits import Gamma
 from experiments.study.manifest import file_hash
 from factormodels.io.formats.fastfact_counts import GroupedCounts
 
@@ -34,8 +32,8 @@ class Settings(Keyed):
     data: SourceName = "fastfact-bench"
     """Name of the responses with the claims and verdicts of people."""
 
-    gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
-    """Slope of F1@K' beyond K'; the paper does not print its own."""
+    gamma: Gamma = 0.1
+    """Rate at which recall decreases away from K'; the paper does not print its own."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

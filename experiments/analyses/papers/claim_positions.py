@@ -11,7 +11,7 @@ from experiments.columns.placed_claims import claims_of_graphs
 from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.figures.positions import position_table
 from experiments.settings.keyed import Keyed
-from experiments.settings.limits import Count
+from experiments.settings.limits import Count, Replicates
 
 
 class Settings(Keyed):
@@ -26,8 +26,7 @@ class Settings(Keyed):
     intervals: SumMethod = "bootstrap"
     """How intervals over responses are made."""
 
-    n_bootstrap: Count = 1000
-    """Replicates of the bootstrap."""
+    n_bootstrap: Replicates = 1000
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from calibration.figures.panels import legend_above, nth_color, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.settings.keyed import Keyed
-from experiments.study.config import DatasetChoice
+from experiments.study.config import DatasetChoice, Some
 from experiments.study.data import StudyData
 from factormodels.claims import RelationKind
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 class Settings(Keyed):
     """Settings of the analysis."""
 
-    datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
+    datasets: Some[DatasetChoice]
     """The data."""
 
 

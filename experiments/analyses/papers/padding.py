@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.user_data import SourceName, load, with_a_true_claim
+from experiments.analyses.user_data import LabeledTexts, load, with_a_true_claim
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.core_choices import CoreChoices
 from experiments.evaluators.gaming import (
@@ -24,6 +24,7 @@ from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as
 from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Count, Probability
+from experiments.settings.selection_rule import Weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,14 +51,12 @@ POINTS = (
 class Settings(Keyed):
     """Settings of the analysis."""
 
-    data: SourceName = "core-responses"
-    """Name of the labeled responses with texts."""
+    data: LabeledTexts = "core-responses"
 
     relations: str = "lexical"
     """The relation model of the selection: lexical or nli:FOLDER."""
 
-    weights: Literal["informativeness", "uniform"] = "informativeness"
-    """Weights of the claims."""
+    weights: Weights = "informativeness"
 
     templates_known: bool = False
     """Whether the relation model sees through the templates of padding."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
 from calibration.figures.panels import COLUMN, name_lines, nth_look, panels
 from experiments.analyses.context import AnalysisContext
@@ -19,7 +18,8 @@ from experiments.evaluators.relation_quality import (
 from experiments.findings.artifacts import Artifacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame, interval_column, named
 from experiments.settings.keyed import Keyed
-from experiments.settings.limits import Count
+from experiments.settings.limits import Replicates
+from experiments.study.config import Some
 from factormodels.claims import RelationKind
 
 if TYPE_CHECKING:
@@ -33,14 +33,13 @@ class Settings(Keyed):
     data: SourceName = "related-pairs"
     """Name of the responses whose passages and claims have texts and known relations."""
 
-    relations: Annotated[tuple[str, ...], Field(min_length=1)] = ("lexical",)
+    relations: Some[str] = ("lexical",)
     """The relation models: lexical or nli:FOLDER."""
 
     complete: bool = True
     """Whether a pair without a known relation is neutral."""
 
-    n_bootstrap: Count = 1000
-    """Replicates of the bootstrap over responses."""
+    n_bootstrap: Replicates = 1000
 
 
 SHOWN = (RelationKind.CONTRADICTION, RelationKind.ENTAILMENT)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.user_data import SourceName, load
+from experiments.analyses.user_data import LabeledTexts, load
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.core_choices import CoreChoices, selected
 from experiments.evaluators.gaming import by_labels
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.settings.keyed import Keyed
+from experiments.settings.selection_rule import Weights
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
@@ -26,15 +27,13 @@ from factormodels.extraction.retrieval.bm25 import words_of
 class Settings(Keyed):
     """Settings of the analysis."""
 
-    data: SourceName = "core-responses"
-    """Name of the labeled responses with texts."""
+    data: LabeledTexts = "core-responses"
 
     relations: Annotated[tuple[str, ...], Field(min_length=2)] = ("lexical", "words:0.8", "words:1")
-    """The relation models that are compared, two or more: "lexical", "nli:FOLDER", or
-    "words:SHARE", which wants a share of a claim's words in the other text."""
+    """The relation models that are compared, two or more: lexical, nli:FOLDER, or words:SHARE,
+    which wants a share of a claim's words in the other text."""
 
-    weights: Literal["informativeness", "uniform"] = "informativeness"
-    """Weights of the claims."""
+    weights: Weights = "informativeness"
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:
