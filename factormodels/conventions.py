@@ -92,10 +92,14 @@ DEFAULT = Conventions()
 
 PRESETS: Mapping[str, Conventions] = MappingProxyType(
     {
-        # FactReasoner, section 3.1 (priors), table 1 (encoding), table 2 (K, labeled claims),
-        # tables 10 to 19 (means over responses), section 3.2 (E at 1/2 is 0.1505, hence base 10).
+        # FactReasoner, section 3.1 (priors), table 1 (encoding; the factor of the most likely
+        # relation, however small its probability), table 2 (K, labeled claims), tables 10 to 19
+        # (means over responses), section 3.2 (E at 1/2 is 0.1505, hence base 10).
         "paper": Conventions(
-            context_prior=CONTEXT_PRIOR, f1="by-response", irrelevant_claims="left-out"
+            context_prior=CONTEXT_PRIOR,
+            weak_relations="kept",
+            f1="by-response",
+            irrelevant_claims="left-out",
         ),
         # The package fact-reasoner 0.8.0: PRIOR_PROB_CONTEXT, _reconcile_ctx_pair, one node per
         # context id, tables with priors, K of half the atoms, natural logarithms, and every claim

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 OTHER_DATA = "other data"
 """Text in place of a number from data other than the paper's."""
 
+_MISSING = "-"
+"""Text in place of a number that the results do not have."""
+
 STEM = "published"
 """The files of the comparison are published.csv, published.md and published.tex."""
 
@@ -81,12 +84,12 @@ def compare_published(
         {
             "source": number["source"],
             "printed": number["printed"],
-            "ours": _ours(number, tables) if known else OTHER_DATA,
+            "ours": ours,
             "needs": number["needs"],
-            "why": number["why"] if known or number["data"] == "other" else _STAND_IN,
+            "why": _why(number, ours),
         }
         for number in paper_numbers.to_dict("records")
-        for known in [_is_of(number, sources)]
+        for ours in [_ours(number, tables) if _is_of(number, sources) else OTHER_DATA]
     ]
     columns = columns_as(
         "source | printed> | ours> we get | needs data and models of the paper | "
@@ -96,7 +99,15 @@ def compare_published(
     return Table(data_frame(rows), columns, caption)
 
 
-_STAND_IN = "embedded data replace the paper's"
+_REASONS = {OTHER_DATA: "embedded data replace the paper's", _MISSING: "the results lack it"}
+"""Reasons for what stands in place of our number."""
+
+
+def _why(number: Mapping[Any, Any], ours: str) -> str:
+    """Reason why our number differs: the stated one, unless the embedded data are the reason."""
+    if ours == OTHER_DATA and number["data"] != "other":
+        return _REASONS[OTHER_DATA]
+    return str(number["why"]) or _REASONS.get(ours, "")
 
 
 _TABLED = ("factscore", "biographies-wikipedia")
@@ -143,9 +154,15 @@ def factreasoner_tables(means: pd.DataFrame, variants: Collection[str]) -> Table
         "precision> Pr | f1> F1 | f1_at_k> F1@K | precision_mae> MAE | entropy> E | ours we get"
     )
     others = sorted({f"{r['dataset']}-{r['source']}" for r in tables.to_dict("records")} - datasets)
+    of_embedded = (
+        "The embedded biographies have the paper's responses and labels; their passages and "
+        "relations are not the paper's. "
+        if embedded in {*means["dataset"]}
+        else ""
+    )
     note = (
         f"We get {OTHER_DATA} where the study has no cell of the dataset, the relation model and "
-        f"the variant. Other tables need datasets called {', '.join(others)}."
+        f"the variant. {of_embedded}Other tables need datasets called {', '.join(others)}."
     )
     caption = "The paper's numbers, means over responses ± standard deviations, and ours."
     return Table(data_frame(rows), columns, caption, "of", note)
@@ -179,7 +196,7 @@ def _ours(number: Mapping[Any, Any], tables: Mapping[str, pd.DataFrame]) -> str:
     wanted = dict(part.split("=", 1) for part in number["row"].split(" & "))
     frame = tables.get(number["table"])
     if frame is None or not {*wanted, number["column"]} <= {*frame.columns}:
-        return "-"
+        return _MISSING
     for column, value in wanted.items():
         frame = frame[frame[column].astype(str) == value]
     if len(frame) > 1:
@@ -190,4 +207,4 @@ def _ours(number: Mapping[Any, Any], tables: Mapping[str, pd.DataFrame]) -> str:
     cell = frame[number["column"]].iloc[0] if len(frame) else ""
     # A cell of a file is a text, and may be empty.
     value = math.nan if cell == "" else float(cell)
-    return "-" if math.isnan(value) else f"{value:.{number['digits']}f}"
+    return _MISSING if math.isnan(value) else f"{value:.{number['digits']}f}"

@@ -144,7 +144,7 @@ def expected_of_release(graph: FactGraph, view: str, *, with_priors: bool) -> di
 
 
 def expected_of_paper(graph: FactGraph, view: str) -> dict[str, float]:
-    """FR1 by a copy of a passage for each claim; nothing that is less probable than 1/2 counts."""
+    """FR1 by a copy of a passage for each claim; table 1 for relations of any probability."""
     stated = by_pair(graph)
     priors = dict.fromkeys(graph.atom_ids, 0.5)
     factors: list[Factor] = []
@@ -154,14 +154,14 @@ def expected_of_paper(graph: FactGraph, view: str) -> dict[str, float]:
             name = f"{context.id} for {atom}" if view == "FR1" else context.id
             priors[name] = 0.99
             relation = stated[context.id, atom]
-            if relation.kind is not RelationKind.NEUTRAL and relation.probability >= 0.5:
+            if relation.kind is not RelationKind.NEUTRAL:
                 factors.append((name, atom, table_1(relation.kind, relation.probability)))
     if view == "FR3":
         for source, other in itertools.combinations(graph.context_ids, 2):
             evidence = [
                 each
                 for each in (stated[source, other], stated[other, source])
-                if each.kind is not RelationKind.NEUTRAL and each.probability >= 0.5
+                if each.kind is not RelationKind.NEUTRAL
             ]
             if [each.kind for each in evidence] == [ENTAILMENT, ENTAILMENT]:
                 least = min(each.probability for each in evidence)
@@ -199,7 +199,7 @@ def test_declared_conventions_give_the_numbers_of_the_paper_and_of_the_release(
     assert solved == pytest.approx([without[a] for a in atoms], abs=exactly)
     assert posteriors(graph, view, PAPER) == pytest.approx([paper[a] for a in atoms], abs=exactly)
     # What is compared differs, so that none of this holds by chance.
-    assert max(abs(release[a] - paper[a]) for a in atoms) > 1e-3
+    assert max(abs(release[a] - paper[a]) for a in atoms) > 1e-4
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,8 @@ def test_declared_conventions_give_the_numbers_of_the_paper_and_of_the_release(
     ],
 )
 def test_every_convention_of_a_graph_moves_posteriors_by_itself(name: str, view: str) -> None:
-    changed = switched(PAPER, RELEASE, name)
+    # The paper and its release keep weak relations alike; the default leaves them out.
+    changed = switched(PAPER, DEFAULT if name == "weak_relations" else RELEASE, name)
     assert [*differing(PAPER, changed)] == [name]
     moved = [
         np.abs(np.subtract(posteriors(graph, view, changed), posteriors(graph, view, PAPER))).max()

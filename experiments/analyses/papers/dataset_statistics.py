@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from calibration.figures.panels import legend_above, nth_color, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artifacts import Artifacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.settings.keyed import Keyed
 from experiments.study.config import DatasetChoice, Some
 from experiments.study.data import StudyData
@@ -26,7 +28,7 @@ class Settings(Keyed):
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:
-    """A table of the sizes, and a figure of the number of claims per response."""
+    """Tables of the sizes and of labeled claims, and a figure of the claims per response."""
     data = context.load(settings.datasets)
     frame = data_frame([_sizes(each) for each in data])
     counts = data_frame(
@@ -38,9 +40,23 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
         for name, title in ((name, _title(name)) for name in frame.columns[1:])
     )
     columns = (Column("dataset", "dataset", "Dataset"), *numbers)
-    table = Table(frame, columns, "Sizes of the datasets; relations are those recorded.")
+    tables = {
+        "datasets": Table(frame, columns, "Sizes of the datasets; relations are those recorded.")
+    }
+    labeled = data_frame([row for each in data if (row := _labeled_sizes(each))])
+    if len(labeled):
+        tables["labeled"] = Table(
+            labeled,
+            columns_as(
+                "dataset | n_responses:0 responses | claims:1 claims per response | "
+                "true:1 true per response | precision:3 Pr* | k:1 K"
+            ),
+            "Responses by their labeled claims alone.",
+            note="Pr* is the mean over responses of the share of true claims, K the median number "
+            "of claims.",
+        )
     figure = PaperFigure(_figure(counts), counts, "Claims per response")
-    return Artifacts({"datasets": table}, {"claims-per-response": figure})
+    return Artifacts(tables, {"claims-per-response": figure})
 
 
 def _title(column: str) -> str:
@@ -61,6 +77,25 @@ def _sizes(data: StudyData) -> dict[str, Any]:
         "n_unlabeled": labels.count(None),
         "n_contexts": sum(len(graph.contexts) for graph in data.graphs),
         **{f"n_{kind}": kinds.count(kind) for kind in RelationKind},
+    }
+
+
+def _labeled_sizes(data: StudyData) -> dict[str, Any]:
+    """The numbers of FactReasoner's table 2, of labeled claims; empty without labels."""
+    labels = [
+        [atom.label for atom in graph.atoms if atom.label is not None] for graph in data.graphs
+    ]
+    n_true = np.array([sum(each) for each in labels if each], dtype=np.float64)
+    n_claims = np.array([len(each) for each in labels if each], dtype=np.float64)
+    if not n_claims.size:
+        return {}
+    return {
+        "dataset": data.name,
+        "n_responses": n_claims.size,
+        "claims": float(n_claims.mean()),
+        "true": float(n_true.mean()),
+        "precision": float((n_true / n_claims).mean()),
+        "k": float(np.median(n_claims)),
     }
 
 

@@ -48,14 +48,17 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
             columns[name] = [sum(each) / len(each) if each else float("nan") for each in kept]
             advance()
     precision = data_frame(columns)
+    numbered = enumerate(settings.relations, 1)
     pairs = [
         {
             "first": first,
             "second": other,
             "pearson": precision[first].corr(precision[other]),
             "responses": len(precision[[first, other]].dropna()),
+            # The paper's models have no names here but their positions.
+            "nli_models": f"{at} and {then}" if _are_nli(first, other) else "",
         }
-        for first, other in itertools.combinations(settings.relations, 2)
+        for (at, first), (then, other) in itertools.combinations(numbered, 2)
     ]
     shown = columns_as("first | second | pearson:2 Pearson correlation")
     model_columns = (Column(name, name, digits=3) for name in settings.relations)
@@ -71,6 +74,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
         },
         remarks=(remark,),
     )
+
+
+def _are_nli(*names: str) -> bool:
+    """Return True if all are NLI models, which the paper's numbers are of."""
+    return all(name.startswith("nli:") for name in names)
 
 
 def _model(name: str) -> RelationModel:

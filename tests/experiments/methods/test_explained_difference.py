@@ -53,9 +53,13 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+BEFORE: Any = {"like": "paper", "weak_relations": "left-out"}
+"""Conventions of which each differs from the release's."""
+
+
 def both(source: str, variant: Literal["FR1", "FR3"], **more: Any) -> tuple[Any, Any]:
     return (
-        infer(source, variant=variant, like="paper"),
+        infer(source, variant=variant, **BEFORE),
         infer(source, variant=variant, like="fact-reasoner-0.8", **more),
     )
 
@@ -86,7 +90,7 @@ def test_diff_names_the_convention_that_explains_each_claim() -> None:
     }
     # A column has the posterior under the first's conventions with one of the second's.
     (row,) = [r for r in findings["explained"].to_dict("records") if r["response"] == "prior"]
-    only = infer("d.jsonl", response="prior", variant="FR1", like="paper", context_prior=0.9)
+    only = infer("d.jsonl", response="prior", variant="FR1", **BEFORE, context_prior=0.9)
     assert row["context_prior"] == pytest.approx(only["posteriors"]["p"][0], abs=1e-12)
 
 

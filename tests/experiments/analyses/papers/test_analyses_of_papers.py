@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import pearsonr, ttest_ind
 
 from experiments.analyses.judged_claims import judged_graphs
+from experiments.analyses.papers import selection_agreement
 from experiments.analyses.papers.selection_agreement import ContainedWords
 from experiments.analyses.published import (
     OTHER_DATA,
@@ -47,14 +48,14 @@ BRIEF = {"papers/core-padding": ("settings.steps=1",)}
 def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str, bare_folder: Path) -> None:
     results = run_study(study, bare_folder, *BRIEF.get(study, ()))
     assert all(remark.startswith("Data: ") for remark in results.remarks)
-    if study == "papers/datasets":
-        return
     # The row of every published number is there.
     ours = list(results.tables["published"].frame["ours"])
     assert ours
     assert "-" not in ours
     # What other data gave is no number of the paper's.
-    with_own_data = {"factreasoner-printed-tests", "worked-numbers", "self-known-positions"}
+    with_own_data = {
+        *("factreasoner-printed-tests", "worked-numbers", "self-known-positions", "datasets"),
+    }
     assert set(ours) == {OTHER_DATA} or study.removeprefix("papers/") in with_own_data
     assert OTHER_DATA not in ours or study.removeprefix("papers/") not in with_own_data
     if study == "papers/self-known-positions":
@@ -140,6 +141,38 @@ def test_the_correlation_is_scipys(bare_folder: Path) -> None:
         wanted = pearsonr(both.iloc[:, 0], both.iloc[:, 1])[0]
         # The same sums, in another order.
         assert row.pearson == pytest.approx(wanted, abs=1e-12)
+
+
+def test_correlations_of_ones_own_nli_models_stand_beside_the_papers(
+    bare_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = {"nli:a": 0.6, "nli:b": 0.8, "nli:c": 1.0}
+
+    def model_of(name: str) -> ContainedWords:
+        return ContainedWords(shares.get(name, 0.7))
+
+    monkeypatch.setattr(selection_agreement, "_model", model_of)
+    study = "papers/core-relation-models"
+    three = f"settings.relations=[{', '.join(shares)}]"
+    say_where(bare_folder, "datasets: {core-responses: demonstration}")
+    tables = frames_of(study, bare_folder, three)
+    ours = dict(zip(tables["published"]["source"], tables["published"]["ours"], strict=True))
+    for row in tables["table-2"].itertuples():
+        pair = f"models {row.first[-1].upper()} and {row.second[-1].upper()}"
+        assert ours[f"Core, table 2: correlation, {pair}"] == f"{row.pearson:.2f}"
+    # Other relation models than NLI models have no number beside the paper's.
+    other = frames_of(study, bare_folder, "settings.relations=[nli:a, words, nli:c]")["published"]
+    assert dict(zip(other["source"], other["ours"], strict=True)) == {
+        "Core, table 2: correlation, models A and B": "-",
+        "Core, table 2: correlation, models A and C": ours[
+            "Core, table 2: correlation, models A and C"
+        ],
+        "Core, table 2: correlation, models B and C": "-",
+    }
+    assert set(other["why"]) == {"", "the results lack it"}
+    # Nor do they where the responses are not the user's.
+    (bare_folder / "factormodels-data.yaml").unlink()
+    assert set(frames_of(study, bare_folder, three)["published"]["ours"]) == {OTHER_DATA}
 
 
 def test_contained_words_counts_words_without_order_or_case() -> None:

@@ -30,7 +30,10 @@ def rows_of_study(study: str) -> list[Row]:
     return rows
 
 
-@pytest.mark.parametrize("study", ["papers/worked-numbers", "papers/factreasoner-printed-tests"])
+@pytest.mark.parametrize(
+    "study",
+    ["papers/worked-numbers", "papers/factreasoner-printed-tests", "papers/datasets"],
+)
 def test_a_study_of_printed_numbers_gives_its_rows(study: str, bare_folder: Path) -> None:
     frame = run_study(study, bare_folder).tables["published"].frame
     made = list(zip(frame["source"], frame["printed"], frame["ours"], strict=True))
