@@ -33,7 +33,7 @@ from experiments.methods.score import ScoreSettings
 from experiments.methods.select import SelectSettings
 from experiments.methods.self_knowledge import ClaimData, SelfKnowledgeSettings
 from experiments.pages.explore import ExploreSettings
-from experiments.pages.report import ReportSettings
+from experiments.pages.report_settings import ReportSettings
 from experiments.settings.inputs import Models, Responses
 from experiments.study.posteriors import posteriors as posteriors
 from experiments.study.reading import Configuration, LoadedStudy, Overrides

@@ -1,7 +1,7 @@
 """Claims with probabilities and labels, from any table of them, as one long frame.
 
-`read_claims` is how every method that takes probabilities reads its data. Which column has which
-role is declared in `experiments.columns.roles`, files of known owners in `layouts`.
+`read_claims` is how every method that takes probabilities reads its data.
+`experiments.columns.reader` says how columns are found and cells read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from experiments.columns.cells import (
     NumberLabels,
     ShareColumn,
     are_numbers,
-    label_column,
     label_text,
     label_value,
     number_labels,
@@ -26,10 +25,10 @@ from experiments.columns.cells import (
 from experiments.columns.contents import likely_column
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.layouts import with_layout
-from experiments.columns.nested_responses import ID_OF_A_RESPONSE, with_responses
-from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
+from experiments.columns.nested_responses import ID_OF_A_RESPONSE, rows_in_lists
+from experiments.columns.nested_rows import FlatTable, column_names_of
 from experiments.columns.options import ProbabilityColumns
-from experiments.columns.resolved import Columns, as_option, mark_columns, marks_of
+from experiments.columns.reader import Columns, TableReader, as_option
 from experiments.columns.roles import (
     ANSWER,
     ANY_TEXT,
@@ -54,11 +53,8 @@ from factormodels.io.claim_rows import (
     cell_name,
     repeated_remark,
     repeated_rows,
-    required_name,
 )
-from factormodels.io.not_used import note_cells
 from factormodels.io.tables.data_table import DataTable
-from factormodels.metadata.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import folded
 
@@ -103,9 +99,10 @@ def read_claims(
     table, assessors = judged_table(table_of(data))
     wanted = options if options.p else options.model_copy(update={"p": assessors})
     table, wanted, known_layout = _with_row_per_claim(table, wanted, labeled=labeled)
-    resolved = _resolve(table, wanted, labeled=labeled, judges=judges, texts=texts)
+    reader = TableReader(table)
+    resolved = _resolve(reader, wanted, labeled=labeled, judges=judges, texts=texts)
     cells = {
-        option.strip("-"): resolved.columns.given(option, name)
+        option.strip("-"): reader.columns.given(option, name)
         for option, name in (carried or {}).items()
     }
     label = resolved.label
@@ -116,19 +113,19 @@ def read_claims(
     if of_numbers:
         labels = number_labels(table, label)
     else:
-        labels = label_column(table, label, wanted, labeled=labeled)
-    read = _Rows(table, resolved, labels, of_numbers=of_numbers)
+        labels = reader.labels(label, wanted, labeled=labeled)
+    read = _Rows(reader, resolved, labels, of_numbers=of_numbers)
     read.refuse_contradictions()
     remarks = [
         *known_layout,
-        *filter(None, [resolved.columns.remark(), read.repeated_remark(), *labels.remarks()]),
+        *filter(None, [reader.columns.remark(), read.repeated_remark(), *labels.remarks()]),
         *read.number_remarks(),
-        *_response_remarks(table, wanted, resolved, read.kept),
-        *_spelling_remarks(resolved, read.kept),
+        *_response_remarks(reader, wanted, resolved, read.kept),
+        *_spelling_remarks(reader.response, read.kept),
     ]
     # Records with verdicts have become columns of ours.
-    if not assessors and table.form != "table":
-        note_cells(table.rows, {*resolved.columns.used, *resolved.by}, table.source)
+    if not assessors:
+        reader.note_unused(resolved.by)
     if isinstance(table, FlatTable):
         remarks += _list_remarks(table, resolved)
     frame = data_frame(read.long_rows(cells))
@@ -161,7 +158,7 @@ def _with_row_per_claim(
         return table, wanted, ()
     name = next(iter(filled.p), None)
     column = nested.required(PROBABILITY) if name is None else nested.given("--p", name)
-    return with_responses(flat_table(table, column), repeated=True), filled, remarks
+    return rows_in_lists(table, column, repeated=True), filled, remarks
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +166,8 @@ class _Resolved:
     """The column of each role in a table; None where no column has it.
 
     Attributes:
-        columns: all columns, with what was guessed and used of them.
         probabilities: the columns of probabilities.
         label: the column of labels.
-        response: the column of the responses.
         claim: the column of the claims' ids.
         identity: the column that identifies a claim: its id, or else what it says.
         text_beside_id: the column of what claims say, where another has their ids.
@@ -182,10 +177,8 @@ class _Resolved:
         answer: the column of whole responses, if it is wanted.
     """
 
-    columns: Columns
     probabilities: tuple[str, ...]
     label: str | None
-    response: str | None
     claim: str | None
     identity: str | None
     text_beside_id: str | None
@@ -196,15 +189,14 @@ class _Resolved:
 
 
 def _resolve(
-    table: DataTable, wanted: ProbabilityColumns, *, labeled: bool, judges: bool, texts: bool
+    reader: TableReader, wanted: ProbabilityColumns, *, labeled: bool, judges: bool, texts: bool
 ) -> _Resolved:
-    """Find the column of each role.
+    """Find the column of each role, that of the responses for the reader.
 
     Raises:
         InputError: if an option names no column, or a role that is needed has none.
     """
-    columns = Columns(table.columns, table.source, table.rows)
-    nested = _parents(table) is not None
+    columns, rows = reader.columns, reader.table.rows
     probabilities = tuple(columns.given("--p", name) for name in wanted.p)
     if not probabilities:
         lacks_labels = labeled and wanted.label is None and columns.known(LABEL) is None
@@ -215,31 +207,28 @@ def _resolve(
     else:
         label = columns.optional(LABEL, wanted.label)
     # An object that holds claims is a response; its own name for it need not be known.
-    guesses = not nested
-    response = (
-        columns.filled(RESPONSE, table.rows, wanted.group) if guesses or wanted.group else None
-    )
-    claim = columns.filled(CLAIM, table.rows, wanted.claim) if guesses or wanted.claim else None
-    text_beside_id = _text_beside_id(columns, table, response, claim)
-    identity = claim or columns.filled(CLAIM_TEXT, table.rows)
+    guesses = not reader.is_nested
+    response = columns.filled(RESPONSE, rows, wanted.group) if guesses or wanted.group else None
+    reader.response = response
+    claim = columns.filled(CLAIM, rows, wanted.claim) if guesses or wanted.claim else None
+    text_beside_id = _text_beside_id(reader, claim)
+    identity = claim or columns.filled(CLAIM_TEXT, rows)
     if identity is None and response is not None:
-        text = columns.filled(ANY_TEXT, table.rows)
-        if text is not None and _differs_within(table.rows, response, text):
+        text = columns.filled(ANY_TEXT, rows)
+        if text is not None and _differs_within(rows, response, text):
             identity = text
         else:
             columns.guessed.pop(ANY_TEXT.meaning, None)
     by = tuple(columns.given("--by", name) for name in wanted.by)
     if not by and len(probabilities) == 1:
-        by = _known_parts(columns, table)
+        by = _known_parts(reader)
         if by:
             columns.guessed["model"] = ", ".join(by)
     # Elsewhere a model may have written the responses, and its claims have labels of their own.
     models = columns.all_known(MODEL)
     return _Resolved(
-        columns,
         probabilities,
         label,
-        response,
         claim,
         identity,
         text_beside_id,
@@ -250,26 +239,25 @@ def _resolve(
     )
 
 
-def _text_beside_id(
-    columns: Columns, table: DataTable, response: str | None, claim: str | None
-) -> str | None:
+def _text_beside_id(reader: TableReader, claim: str | None) -> str | None:
     """The column of what claims say where they have ids: rows of one id must say the same."""
-    if response is None or claim is None:
+    if reader.response is None or claim is None:
         return None
-    text = columns.known(TEXT_BESIDE_ID)
+    text = reader.columns.known(TEXT_BESIDE_ID)
     # It may be the id itself, or what the whole response says.
-    if text in (None, claim) or not _differs_within(table.rows, response, str(text)):
+    if text in (None, claim) or not _differs_within(reader.table.rows, reader.response, str(text)):
         return None
     return text
 
 
-def _known_parts(columns: Columns, table: DataTable) -> tuple[str, ...]:
+def _known_parts(reader: TableReader) -> tuple[str, ...]:
     """Columns known as models, data or parts of a study's cells that hold more than one value."""
+    columns, rows = reader.columns, reader.table.rows
     known = {*columns.all_known(MODEL), *columns.all_known(DATA), *CELL}
     return tuple(
         name
         for name in columns.names
-        if name in known and len({str(row.get(name)) for row in table.rows}) > 1
+        if name in known and len({str(row.get(name)) for row in rows}) > 1
     )
 
 
@@ -298,7 +286,7 @@ class _Rows:
     """The rows of a table that have a probability, each claim once.
 
     Args:
-        table: the table.
+        reader: the table.
         resolved: which columns have which roles.
         labels: its labels.
         of_numbers: whether labels, and what is predicted of them, are numbers of any size.
@@ -309,15 +297,15 @@ class _Rows:
 
     def __init__(
         self,
-        table: DataTable,
+        reader: TableReader,
         resolved: _Resolved,
         labels: LabelColumn | NumberLabels,
         *,
         of_numbers: bool = False,
     ) -> None:
-        self.table, self.resolved, self.labels = table, resolved, labels
-        reader: type[NumberColumn | ShareColumn] = NumberColumn if of_numbers else ShareColumn
-        self.shares = [reader(table, column) for column in resolved.probabilities]
+        self.reader, self.resolved, self.labels = reader, resolved, labels
+        kind: type[NumberColumn | ShareColumn] = NumberColumn if of_numbers else ShareColumn
+        self.shares = [kind(reader.table, column) for column in resolved.probabilities]
         self.kept: list[_KeptRow] = []
         self._unanswered = 0
         # Statements of rows on claims: with a probability, with labels alone, and with labels from
@@ -326,31 +314,34 @@ class _Rows:
         self._labeled: list[ClaimRow] = []
         self._labeled_for_all: list[ClaimRow] = []
         self._repeated: list[int] = []
-        for index in range(len(table.rows)):
+        for index in range(len(reader)):
             self._read(index)
         if not self.kept:
             column = resolved.probabilities[0]
-            raise InputError(f"{table.source}: column {column!r} holds no probability")
+            raise InputError(f"{reader.table.source}: column {column!r} holds no probability")
 
     def _read(self, index: int) -> None:
-        row, resolved, label = self.table.rows[index], self.resolved, self.labels.meanings[index]
+        reader, resolved, label = self.reader, self.resolved, self.labels.meanings[index]
         read = {share.name: share.read(index) for share in self.shares}
         p = {column: value for column, value in read.items() if value is not None}
         self._unanswered += len(read) - len(p)
-        naming = [*resolved.by, *filter(None, (resolved.response, resolved.claim))]
-        if not p and (label is None or not all(cell_name(row.get(name)) for name in naming)):
+        naming = [*resolved.by, *filter(None, (reader.response, resolved.claim))]
+        if not p and (label is None or not all(reader.name_if_any(index, n) for n in naming)):
             return
         by = tuple(
             # Columns of a study's own rows may be empty.
-            part_name(row.get(name)) if name in CELL else self._name(index, name, name)
+            part_name(reader.cell(index, name)) if name in CELL else reader.name(index, name, name)
             for name in resolved.by
         )
-        response = self._response(index)
-        claim = None if resolved.claim is None else self._name(index, resolved.claim, "claim")
+        # A row whose response nothing tells is a response of its own.
+        is_known = reader.response is not None or reader.is_nested
+        name = reader.response_name(index) if is_known else None
+        response = index if name is None else name
+        claim = None if resolved.claim is None else reader.name(index, resolved.claim, "claim")
         stated = self._claim_row(index, by, response, claim)
         if label is not None:
             self._labeled.append(stated)
-            if stated.claim is not None and resolved.response is not None and resolved.of_models:
+            if stated.claim is not None and reader.response is not None and resolved.of_models:
                 # Whatever a model says of it, a claim has one label.
                 of_data = tuple(
                     part
@@ -368,38 +359,23 @@ class _Rows:
             self._stated.append(replace(stated, stated={**stated.stated, **probabilities}))
             self.kept.append(_KeptRow(index, by, response, claim, label, p))
 
-    def _response(self, index: int) -> str | int:
-        if self.resolved.response is not None:
-            return self._name(index, self.resolved.response, "response")
-        holder = self.table.holder(index) if isinstance(self.table, FlatTable) else None
-        return index if holder is None or not self._is_nested else holder
-
     def _claim_row(
         self, index: int, by: tuple[str, ...], response: str | int, claim: str | None
     ) -> ClaimRow:
         """Return the label that a row states of its claim, and its text beside a column of ids."""
-        row, resolved = self.table.rows[index], self.resolved
-        words = claim or cell_name(row.get(resolved.identity or "")) or None
-        of_response = resolved.response is not None
+        reader, resolved = self.reader, self.resolved
+        words = claim or reader.name_if_any(index, resolved.identity) or None
+        of_response = reader.response is not None
         # Several unknown responses may have a claim c1, while a text identifies a claim. In lists
         # of claims the order distinguishes them.
-        is_known = of_response or (len((words or "").split()) > 1 and not self._is_nested)
-        return ClaimRow(
+        is_known = of_response or (len((words or "").split()) > 1 and not reader.is_nested)
+        return reader.claim_row(
+            index,
             (*by, str(response) if of_response else "", words) if words and is_known else None,
             f"claim {shown(words)}" + (f" of response {response!r}" if of_response else ""),
             {"label": label_text(self.labels.meanings[index])},
-            row,
-            self.table.locate(index),
-            cell_name(row.get(resolved.text_beside_id)) if resolved.text_beside_id else "",
+            reader.name_if_any(index, resolved.text_beside_id),
         )
-
-    @property
-    def _is_nested(self) -> bool:
-        return _parents(self.table) is not None
-
-    def _name(self, index: int, column: str, what: str) -> str:
-        row = self.table.rows[index]
-        return required_name(row.get(column), self.table.locate(index, column), what)
 
     def refuse_contradictions(self) -> None:
         """Leave out rows that repeat a claim.
@@ -407,7 +383,7 @@ class _Rows:
         Raises:
             InputError: if rows of one claim state different things.
         """
-        response, of_models = self.resolved.response, self.resolved.of_models
+        response, of_models = self.reader.response, self.resolved.of_models
         alike, mend = response is None, _mend(response)
         self._repeated = repeated_rows(self._stated, alike=alike, advice=mend)
         # A row without a probability is left out, but its label may contradict another row's.
@@ -428,7 +404,7 @@ class _Rows:
         for column in self.resolved.probabilities:
             if all(column not in row.p for row in self.kept):
                 yield f"Column {column!r} has no value: it is left out."
-                unanswered -= len(self.table.rows)
+                unanswered -= len(self.reader)
         if unanswered:
             yield (
                 f"{counted(unanswered, 'row')} without a probability {is_or_are(unanswered)} left "
@@ -441,19 +417,8 @@ class _Rows:
         Args:
             carried: columns of the table to add, by their name in the frame.
         """
-        resolved, rows = self.resolved, self.table.rows
-        marked = mark_columns(resolved.columns, rows)
-        marks = {
-            column: marks_of(marked, column, resolved.columns) for column in resolved.probabilities
-        }
-
-        def is_taught(index: int, column: str) -> bool:
-            return any(
-                mark_of(rows[index].get(mark), self.table.locate(index, mark))
-                is LearnedFrom.THIS_RESPONSE
-                for mark in marks[column]
-            )
-
+        reader, resolved = self.reader, self.resolved
+        marks = {column: reader.marks([column]) for column in resolved.probabilities}
         text_columns = {"text": resolved.shown_text, "answer": resolved.answer}
 
         return [
@@ -466,13 +431,13 @@ class _Rows:
                 "claim": row.claim,
                 "by": row.by,
                 "column": column,
-                "taught": is_taught(row.index, column),
+                "taught": reader.is_taught(row.index, marks[column]),
                 **{
-                    what: str(rows[row.index].get(column) or "")
+                    what: str(reader.cell(row.index, column) or "")
                     for what, column in text_columns.items()
                     if column is not None
                 },
-                **{name: rows[row.index].get(column) for name, column in carried.items()},
+                **{name: reader.cell(row.index, column) for name, column in carried.items()},
             }
             for row in self.kept
             for column, p in row.p.items()
@@ -480,11 +445,11 @@ class _Rows:
 
 
 def _response_remarks(
-    table: DataTable, wanted: ProbabilityColumns, resolved: _Resolved, rows: Sequence[_KeptRow]
+    reader: TableReader, wanted: ProbabilityColumns, resolved: _Resolved, rows: Sequence[_KeptRow]
 ) -> Iterator[str]:
     """Yield sentences on claims that are taken as independent."""
-    response = resolved.response
-    if response is None and _parents(table) is None:
+    response, columns = reader.response, reader.columns
+    if response is None and not reader.is_nested:
         reason = "No column says which claims are of one response"
     elif (
         response is not None
@@ -495,54 +460,53 @@ def _response_remarks(
         reason = f"No two rows have one value of {response!r}"
     else:
         return
-    columns = resolved.columns
     others = [name for name in columns.names if name not in {*columns.used, *resolved.by}]
-    likely = likely_column(RESPONSE, others, table.rows)
+    likely = likely_column(RESPONSE, others, reader.table.rows)
     # Without such a column there is nothing to name.
     mend = f"; if {likely!r} does, add {as_option('--group', likely)}" if likely else ""
-    shared = None if likely else _shared_by_models(resolved, table)
+    shared = None if likely else _shared_by_models(reader, resolved)
     if shared:
         mend = f"; {as_option('--group', shared)} pairs models by {shared!r}"
     yield f"{reason}, so claims are taken as independent{mend}."
 
 
-def _shared_by_models(resolved: _Resolved, table: DataTable) -> str | None:
+def _shared_by_models(reader: TableReader, resolved: _Resolved) -> str | None:
     """The column of claims, or another, in which every model has the same several values.
 
     It is none if rows of one value would then be one claim twice.
     """
     if not resolved.of_models:
         return None
-    columns = resolved.columns
+    columns, rows = reader.columns, reader.table.rows
     taken = {*resolved.probabilities, resolved.label, *resolved.by}
     others = [name for name in columns.names if name not in {*columns.used, *taken}]
     for name in dict.fromkeys(filter(None, (resolved.claim, *others))):
         values: dict[tuple[str, ...], set[str]] = {}
         claims = set()
-        for row in table.rows:
+        for row in rows:
             model = tuple(str(row.get(part)) for part in resolved.by)
             values.setdefault(model, set()).add(str(row.get(name)))
             claims.add((model, str(row.get(name)), str(row.get(str(resolved.claim)))))
         first, *rest = values.values()
-        once = resolved.claim is None or len(claims) == len(table.rows)
+        once = resolved.claim is None or len(claims) == len(rows)
         if len(first) > 1 and once and all(each == first for each in rest):
             return name
     return None
 
 
-def _spelling_remarks(resolved: _Resolved, rows: Sequence[_KeptRow]) -> Iterator[str]:
+def _spelling_remarks(response: str | None, rows: Sequence[_KeptRow]) -> Iterator[str]:
     """Yield a sentence on responses whose names are one number in several spellings."""
     spellings: dict[int, dict[str, None]] = {}
     for row in rows:
         name = str(row.response)
-        if resolved.response is not None and _WHOLE_NUMBER.fullmatch(name):
+        if response is not None and _WHOLE_NUMBER.fullmatch(name):
             spellings.setdefault(int(name.partition(".")[0]), {})[name] = None
     several = [list(names) for names in spellings.values() if len(names) > 1]
     if several:
         first, second, *_ = several[0]
         more = f" ({counted(len(several), 'such number')} in all)" if len(several) > 1 else ""
         yield (
-            f"{first!r} and {second!r} in {resolved.response!r} are two responses{more}; if they "
+            f"{first!r} and {second!r} in {response!r} are two responses{more}; if they "
             "are one, write the number in one way."
         )
 
@@ -561,11 +525,6 @@ def _list_remarks(table: FlatTable, resolved: _Resolved) -> Iterator[str]:
 def _are_single(rows: Sequence[_KeptRow]) -> bool:
     """Return whether there are several rows, and no two of one response and model."""
     return len({(row.by, row.response) for row in rows}) == len(rows) > 1
-
-
-def _parents(table: DataTable) -> tuple[int | None, ...] | None:
-    """Numbers of the objects that hold the rows; None where rows are not of lists in objects."""
-    return table.parents if isinstance(table, FlatTable) and table.is_nested else None
 
 
 def part_name(value: Any) -> str:

@@ -1,25 +1,27 @@
-"""Claims with a label and a model's judgment of each, from a table with any column names."""
+"""Claims with a label and a model's judgment of each, from a table with any column names.
+
+`experiments.columns.reader` says how columns are found and cells read.
+"""
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibration.self_knowledge import ModelJudgement, Setting
-from experiments.columns.cells import LabelColumn, ShareColumn, label_column
+from experiments.columns.cells import LabelColumn
 from experiments.columns.judged_table import JudgedClaim, JudgedTable
 from experiments.columns.layouts import with_layout
-from experiments.columns.nested_responses import with_responses
-from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
+from experiments.columns.nested_responses import rows_in_lists
+from experiments.columns.nested_rows import column_names_of
 from experiments.columns.options import ClaimColumns
 from experiments.columns.placed_claims import LabeledClaims, claims_of_graphs, load_claims
-from experiments.columns.resolved import Columns, mark_columns, marks_of
+from experiments.columns.reader import Columns, TableReader
 from experiments.columns.roles import (
     CLAIM_OR_WORDS,
     CONDITION,
@@ -41,20 +43,14 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import looks_like_record
 from factormodels.io.claim_rows import (
-    ClaimRow,
-    cell_name,
     label_word,
     repeated_remark,
     repeated_rows,
-    required_name,
 )
 from factormodels.io.formats.registry import format_of
 from factormodels.io.formats.selfcheck import VOTES as VOTES_KEY
 from factormodels.io.labels import comma_remark
-from factormodels.io.not_used import note_cells
 from factormodels.io.tables.data_table import DataTable
-from factormodels.io.tables.numbers import cell_number
-from factormodels.metadata.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import ABSENT, folded, truth_of
 
@@ -137,7 +133,7 @@ def _says_nothing_of_a_model(table: DataTable) -> bool:
 
 
 def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
-    """The claims of a table, whose responses may hold lists of them (`flat_table`).
+    """The claims of a table, whose responses may hold lists of them (`rows_in_lists`).
 
     Args:
         table: the table.
@@ -151,24 +147,21 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     wanted, known_layout = with_layout(columns.names, wanted)
     label = columns.required(LABEL, wanted.label)
     # Claims keep the order of their list, so lists of one model stay apart.
-    rows = with_responses(flat_table(table, label), repeated=False)
+    rows = rows_in_lists(table, label, repeated=False)
+    reader = TableReader(rows, columns)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in columns.names else None
-    at = _resolve(columns, wanted, label, rows, has_setting=fixed is None)
-    answer_sources, kind = _answer_sources(columns, wanted)
-    _refuse_taught(columns, rows, at, answer_sources, label)
+    at = _resolve(reader, wanted, label, has_setting=fixed is None)
+    sources, kind = _answer_sources(columns, wanted)
+    _refuse_taught(reader, sources, label)
     # Before rows are left out: a word of another spelling is refused wherever it stands.
-    labels = label_column(rows, label, wanted)
-    setting = fixed or _default_setting(rows, answer_sources, kind)
+    labels = reader.labels(label, wanted)
+    setting = fixed or _default_setting(reader, sources, kind)
+    judged = _JudgedRows(reader, at, sources, labels, setting)
     # In lists of claims the order tells them apart.
-    identity = None if rows.is_nested else at.claim or columns.known(CLAIM_OR_WORDS)
-    several = at.claim is not None and kind != "confidence"
-    repeated, repeats = _repeated(rows, identity, at, answer_sources, labels, several=several)
-    shares = {
-        source.column: ShareColumn(rows, source.column, "a confidence")
-        for source in answer_sources
-        if source.is_confidence
-    }
-    groups, n_unlabeled = _gathered(rows, repeated, at, answer_sources, labels, setting, shares)
+    identity = None if reader.is_nested else at.claim or columns.known(CLAIM_OR_WORDS)
+    if identity is not None and (at.claim is None or kind == "confidence"):
+        judged.leave_out_repeated(identity)
+    groups = judged.by_group()
     asked = {
         setting
         for claims in groups.values()
@@ -178,12 +171,10 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     if not asked:
         raise InputError(
             f"{table.source}: no labeled claim has an answer of the model; see that "
-            f"{' and '.join(repr(answer.column) for answer in answer_sources)} is filled"
+            f"{' and '.join(repr(answer.column) for answer in sources)} is filled"
         )
-    used = {*columns.used, *(answer.column for answer in answer_sources)}
-    if table.form != "table":
-        note_cells(table.rows, used, table.source)
-    is_known = fixed is not None or at.setting is not None or answer_sources[0].setting is not None
+    reader.note_unused([answer.column for answer in sources], records=table)
+    is_known = fixed is not None or at.setting is not None or sources[0].setting is not None
     return JudgedTable(
         groups=groups,
         settings={
@@ -196,42 +187,33 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         has_sentences=at.sentence is not None,
         remarks=(
             *known_layout,
-            *_remarks(columns, at, n_unlabeled),
-            *filter(None, [repeats]),
+            *_remarks(columns, at, judged.n_unlabeled),
+            *filter(None, [judged.repeats]),
             *labels.remarks(),
-            *_comma_remarks(rows, answer_sources),
-            *filter(None, (share.remark() for share in shares.values())),
+            *_comma_remarks(reader, sources),
+            *filter(None, (share.remark() for share in judged.shares.values())),
             *filter(None, [rows.empty_remark()]),
         ),
     )
 
 
-def _refuse_taught(
-    columns: Columns,
-    table: FlatTable,
-    at: ClaimColumns,
-    answer_sources: Sequence[_Source],
-    label: str,
-) -> None:
+def _refuse_taught(reader: TableReader, sources: Sequence[_Source], label: str) -> None:
     """Refuse labels that taught the judgments of their own claims, and so cannot measure them.
 
     Raises:
         InputError: if there are some, or a mark cannot be read.
     """
-    marked = mark_columns(columns, table.rows)
-    marks = {mark for answer in answer_sources for mark in marks_of(marked, answer.column, columns)}
+    marks = reader.marks(answer.column for answer in sources)
     taught = dict.fromkeys(
-        _response(table, index, at)
-        for index, row in enumerate(table.rows)
-        for mark in marks
-        if mark_of(row.get(mark), table.locate(index)) is LearnedFrom.THIS_RESPONSE
-        and folded(row.get(label))
+        str(reader.response_name(index))
+        for index in range(len(reader))
+        if reader.is_taught(index, marks) and folded(reader.cell(index, label))
     )
     if taught:
         some = ", ".join([*taught][:_MOST_NAMED]) + (", ..." if len(taught) > _MOST_NAMED else "")
         raise InputError(
-            f"{columns.where}: labels of {counted(len(taught), 'response')} ({some}) taught what "
-            "is said of their claims, and cannot judge it; give labels of other responses, or "
+            f"{reader.columns.where}: labels of {counted(len(taught), 'response')} ({some}) taught "
+            "what is said of their claims, and cannot judge it; give labels of other responses, or "
             "cross-fitted posteriors, which factormodels fit writes"
         )
 
@@ -296,11 +278,11 @@ def judged_graphs(
     return judged_claims(table, ClaimColumns(setting=setting))
 
 
-def _comma_remarks(table: FlatTable, answer_sources: Sequence[_Source]) -> Iterator[str]:
+def _comma_remarks(reader: TableReader, sources: Sequence[_Source]) -> Iterator[str]:
     """Yield sentences on judgments that are whole numbers with a decimal comma."""
-    for answer in answer_sources:
+    for answer in sources:
         if not answer.is_confidence:
-            cells = (row.get(answer.column) for row in table.rows)
+            cells = (reader.cell(index, answer.column) for index in range(len(reader)))
             if remark := comma_remark(answer.column, cells):
                 yield remark
 
@@ -325,14 +307,15 @@ def _remarks(columns: Columns, at: ClaimColumns, n_unlabeled: int) -> tuple[str,
 
 
 def _resolve(
-    columns: Columns, wanted: ClaimColumns, label: str, table: FlatTable, *, has_setting: bool
+    reader: TableReader, wanted: ClaimColumns, label: str, *, has_setting: bool
 ) -> ClaimColumns:
-    """Find the column of each role; None where there is none."""
-    if not table.is_nested:
-        response: str | None = columns.required(RESPONSE, wanted.group)
-    else:
+    """Find the column of each role, None where there is none; that of responses for the reader."""
+    columns, rows = reader.columns, reader.table.rows
+    if not reader.is_nested:
+        reader.response = columns.required(RESPONSE, wanted.group)
+    elif wanted.group:
         # An object that holds claims is a response; its own name for it need not be known.
-        response = columns.given("--group", wanted.group) if wanted.group else None
+        reader.response = columns.given("--group", wanted.group)
     setting = columns.optional(SETTING, wanted.setting) if has_setting else None
     # A text that occurs twice is two claims, unless an option says that it names one.
     claim = None
@@ -347,13 +330,13 @@ def _resolve(
         sentence = position = None
     known_columns = {
         "label": label,
-        "group": response,
+        "group": reader.response,
         "claim": claim,
         "sentence": sentence,
         "sentences": columns.optional(SENTENCES, wanted.sentences),
         "position": None if sentence else position,
-        "model_column": columns.filled(MODEL, table.rows, wanted.model_column),
-        "condition": columns.filled(CONDITION, table.rows, wanted.condition),
+        "model_column": columns.filled(MODEL, rows, wanted.model_column),
+        "condition": columns.filled(CONDITION, rows, wanted.condition),
         "setting": setting,
     }
     return wanted.model_copy(update=known_columns)
@@ -404,204 +387,192 @@ def _judgement(columns: Columns, text: str) -> _Source:
     return _Source(columns.given("--judgement", column), _SETTINGS[folded(setting)])
 
 
-def _repeated(
-    table: FlatTable,
-    identity: str | None,
-    at: ClaimColumns,
-    answer_sources: Sequence[_Source],
-    labels: LabelColumn,
-    *,
-    several: bool,
-) -> tuple[frozenset[int], str]:
-    """Rows that repeat a claim, and a sentence on them.
+class _JudgedRows:
+    """The rows of a table as claims with the judgments of them.
 
     Args:
-        table: the table.
-        identity: the column that identifies a claim within its response; None: there is none.
+        reader: the table.
         at: where the columns are.
-        answer_sources: columns of the model's judgments.
+        sources: columns of the model's judgments.
         labels: the labels.
-        several: whether rows of one claim are several answers, which may be alike.
+        default_setting: the setting of judgments whose setting no column states.
 
-    Raises:
-        InputError: if two rows of one claim differ in its label or in what the model says.
-    """
-    if identity is None or several:
-        return frozenset(), ""
-    around = (at.model_column, at.condition, at.sentence, at.position, at.setting)
-    claims = []
-    for index, row in enumerate(table.rows):
-        name, response = cell_name(row.get(identity)), _response(table, index, at)
-        row_identity = (*(cell_name(row.get(column or "")) for column in around), response, name)
-        stated = {answer.column: folded(row.get(answer.column)) for answer in answer_sources}
-        claims.append(
-            ClaimRow(
-                row_identity if name else None,
-                f"claim {shown(name)} of response {response!r}",
-                {"label": label_word(labels.meanings[index])} | stated,
-                row,
-                table.locate(index),
-            )
-        )
-    mend = "keep one row of each claim"
-    if at.claim is None:
-        mend += f", or say --claim {identity!r} if rows of one claim are several answers"
-    repeated = repeated_rows(claims, alike=False, advice=mend)
-    return frozenset(repeated), repeated_remark(claims, repeated)
-
-
-def _gathered(
-    table: FlatTable,
-    left_out: Collection[int],
-    at: ClaimColumns,
-    answer_sources: Sequence[_Source],
-    labels: LabelColumn,
-    default_setting: Setting,
-    shares: Mapping[str, ShareColumn],
-) -> tuple[dict[tuple[str, str], tuple[JudgedClaim, ...]], int]:
-    """The claims of rows by (model, condition); a claim may have more than one row.
-
-    Args:
-        table: the table.
-        left_out: rows that repeat others.
-        at: where the columns are.
-        answer_sources: columns of the model's judgments.
-        labels: the labels.
-        default_setting: the setting of answers whose setting no column states.
+    Attributes:
         shares: the columns of confidences.
-
-    Returns:
-        The claims, numbered within their response, and how many rows have no label.
+        repeats: a sentence on rows that repeat a claim; empty where none does.
+        n_unlabeled: how many rows have no label.
     """
-    groups: dict[tuple[str, str], dict[str, dict[str, JudgedClaim]]] = {}
-    seen: dict[tuple[Any, ...], dict[str, int]] = {}
-    lengths: Counter[tuple[Any, ...]] = Counter()
-    n_unlabeled = 0
-    for index, row in enumerate(table.rows):
-        if index in left_out:
-            continue
-        group = (
-            _name(table, index, at.model_column, "model") if at.model_column else "",
-            _name(table, index, at.condition, "condition") if at.condition else "",
-        )
-        response = _response(table, index, at)
-        claims = groups.setdefault(group, {}).setdefault(response, {})
-        key = f"row {index}" if at.claim is None else _name(table, index, at.claim, "claim")
-        orders = seen.setdefault((group, response), {})
-        order = orders.setdefault(key, len(orders) + 1)
-        sentence = order if at.in_order else _sentence(table, index, at)
-        length = _length(table, index, at, sentence)
-        lengths[group, response] = max(lengths[group, response], length)
-        label = labels.meanings[index]
-        if label is None:
-            n_unlabeled += 1
-            continue
-        claim = claims.setdefault(key, JudgedClaim(response, key, sentence, None, label))
-        if claim.label != label:
-            raise InputError(
-                f"{table.locate(index)}: claim {key!r} of response {response!r} is {label} here "
-                f"and {claim.label} before; give each claim one label"
+
+    def __init__(
+        self,
+        reader: TableReader,
+        at: ClaimColumns,
+        sources: Sequence[_Source],
+        labels: LabelColumn,
+        default_setting: Setting,
+    ) -> None:
+        self.reader, self.at, self.sources, self.labels = reader, at, sources, labels
+        self.default_setting = default_setting
+        self.shares = {
+            answer.column: reader.shares(answer.column, "a confidence")
+            for answer in sources
+            if answer.is_confidence
+        }
+        self.repeats = ""
+        self.n_unlabeled = 0
+        self._left_out = frozenset[int]()
+
+    def leave_out_repeated(self, identity: str) -> None:
+        """Leave out rows that repeat a claim, and keep a sentence on them.
+
+        Args:
+            identity: the column that identifies a claim within its response.
+
+        Raises:
+            InputError: if two rows of one claim differ in its label or in what the model says.
+        """
+        at, reader = self.at, self.reader
+        around = (at.model_column, at.condition, at.sentence, at.position, at.setting)
+        claims = []
+        for index in range(len(reader)):
+            name, response = reader.name_if_any(index, identity), str(reader.response_name(index))
+            row_identity = (*(reader.name_if_any(index, each) for each in around), response, name)
+            stated = {
+                answer.column: folded(reader.cell(index, answer.column)) for answer in self.sources
+            }
+            claims.append(
+                reader.claim_row(
+                    index,
+                    row_identity if name else None,
+                    f"claim {shown(name)} of response {response!r}",
+                    {"label": label_word(self.labels.meanings[index])} | stated,
+                )
             )
-        for answer in answer_sources:
-            setting = answer.setting or _setting(table, index, at.setting, default_setting)
+        mend = "keep one row of each claim"
+        if at.claim is None:
+            mend += f", or say --claim {identity!r} if rows of one claim are several answers"
+        repeated = repeated_rows(claims, alike=False, advice=mend)
+        self._left_out, self.repeats = frozenset(repeated), repeated_remark(claims, repeated)
+
+    def by_group(self) -> dict[tuple[str, str], tuple[JudgedClaim, ...]]:
+        """The claims by (model, condition), numbered within their response.
+
+        A claim may have more than one row.
+
+        Raises:
+            InputError: if a cell cannot be read, or rows of one claim have different labels.
+        """
+        at, reader = self.at, self.reader
+        groups: dict[tuple[str, str], dict[str, dict[str, JudgedClaim]]] = {}
+        orders: dict[tuple[Any, ...], dict[str, int]] = {}
+        lengths: Counter[tuple[Any, ...]] = Counter()
+        for index in range(len(reader)):
+            if index in self._left_out:
+                continue
+            group = (
+                reader.name(index, at.model_column, "model") if at.model_column else "",
+                reader.name(index, at.condition, "condition") if at.condition else "",
+            )
+            response = str(reader.response_name(index))
+            claims = groups.setdefault(group, {}).setdefault(response, {})
+            key = f"row {index}" if at.claim is None else reader.name(index, at.claim, "claim")
+            earlier = orders.setdefault((group, response), {})
+            order = earlier.setdefault(key, len(earlier) + 1)
+            sentence = order if at.in_order else _sentence(reader, index, at)
+            length = _length(reader, index, at, sentence)
+            lengths[group, response] = max(lengths[group, response], length)
+            label = self.labels.meanings[index]
+            if label is None:
+                self.n_unlabeled += 1
+                continue
+            claim = claims.setdefault(key, JudgedClaim(response, key, sentence, None, label))
+            if claim.label != label:
+                raise InputError(
+                    f"{reader.locate(index)}: claim {key!r} of response {response!r} is {label} "
+                    f"here and {claim.label} before; give each claim one label"
+                )
+            self._judge(claim, index)
+        # The last row of a response determines its length.
+        return {
+            group: tuple(
+                replace(claim, claim=f"a{number}", sentences=lengths[group, response] or None)
+                for response, claims in responses.items()
+                for number, claim in enumerate(claims.values(), 1)
+            )
+            for group, responses in groups.items()
+        }
+
+    def _judge(self, claim: JudgedClaim, index: int) -> None:
+        """Add the judgments of a row to its claim."""
+        for answer in self.sources:
+            setting = answer.setting or self._setting(index)
             if answer.is_confidence:
-                confidence = shares[answer.column].read(index)
+                confidence = self.shares[answer.column].read(index)
                 if confidence is not None:
                     claim.confidence[setting] = confidence
-            elif answers := _answers(row.get(answer.column), table.locate(index, answer.column)):
+            elif answers := _answers(self.reader, index, answer.column):
                 claim.answers[setting] = (*claim.answers.get(setting, ()), *answers)
-    # The last row of a response determines its length.
-    return {
-        group: tuple(
-            replace(claim, claim=f"a{number}", sentences=lengths[group, response] or None)
-            for response, claims in responses.items()
-            for number, claim in enumerate(claims.values(), 1)
-        )
-        for group, responses in groups.items()
-    }, n_unlabeled
+
+    def _setting(self, index: int) -> Setting:
+        column = self.at.setting
+        if column is None:
+            return self.default_setting
+        word = self.reader.cell(index, column)
+        if folded(word) not in _SETTINGS:
+            raise InputError(
+                f"{self.reader.locate(index, column)}: {shown(word)} is not a setting; use one of "
+                f"{', '.join(Setting)}"
+            )
+        return _SETTINGS[folded(word)]
 
 
-def _setting(table: FlatTable, index: int, column: str | None, default: Setting) -> Setting:
-    if column is None:
-        return default
-    word = table.rows[index].get(column)
-    if folded(word) not in _SETTINGS:
-        raise InputError(
-            f"{table.locate(index, column)}: {shown(word)} is not a setting; use one of "
-            f"{', '.join(Setting)}"
-        )
-    return _SETTINGS[folded(word)]
-
-
-def _default_setting(table: FlatTable, answer_sources: Sequence[_Source], kind: str) -> Setting:
+def _default_setting(reader: TableReader, sources: Sequence[_Source], kind: str) -> Setting:
     """Setting of judgments that state none: the third if there are three of them."""
-    three = any(
-        ModelJudgement.NEITHER
-        in _answers(row.get(answer.column), table.locate(index, answer.column))
-        for index, row in enumerate(table.rows)
-        for answer in answer_sources
-        if kind == "judgement"
+    three = kind == "judgement" and any(
+        ModelJudgement.NEITHER in _answers(reader, index, answer.column)
+        for index in range(len(reader))
+        for answer in sources
     )
     return Setting.NONE_OF_THE_ABOVE if three else Setting.DIRECT_ASKING
 
 
-def _name(table: FlatTable, index: int, column: str, what: str) -> str:
-    return required_name(table.rows[index].get(column), table.locate(index, column), what)
-
-
-def _response(table: FlatTable, index: int, at: ClaimColumns) -> str:
-    if at.group is None:
-        return str(table.holder(index))
-    return _name(table, index, at.group, "response")
-
-
-def _sentence(table: FlatTable, index: int, at: ClaimColumns) -> int | None:
+def _sentence(reader: TableReader, index: int, at: ClaimColumns) -> int | None:
     """Index of the claim's sentence, or its place on the grid; None where neither is known."""
     if at.sentence is not None:
-        return _whole(table, index, at.sentence)
+        return _whole(reader, index, at.sentence)
     if at.position is None:
         return None
-    where = table.locate(index, at.position)
-    position = _number(table.rows[index].get(at.position), where, "a relative position")
+    position = reader.number(index, at.position, "a relative position")
     # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
     share = position / 100 if position > 1 else position
     if not 0 <= share <= 1:
+        where = reader.locate(index, at.position)
         raise InputError(f"{where}: {position:g} is not a position; give a share or percents")
     return max(1, round(share * _GRID))
 
 
-def _length(table: FlatTable, index: int, at: ClaimColumns, sentence: int | None) -> int:
+def _length(reader: TableReader, index: int, at: ClaimColumns, sentence: int | None) -> int:
     """Return the number of places of the response, as far as this row states it."""
     if at.sentence is not None and at.sentences is not None:
-        length = _whole(table, index, at.sentences)
+        length = _whole(reader, index, at.sentences)
         if sentence is not None and sentence > length:
-            raise InputError(
-                f"{table.locate(index)}: sentence {sentence} of {length} does not exist; correct it"
-            )
+            where = reader.locate(index)
+            raise InputError(f"{where}: sentence {sentence} of {length} does not exist; correct it")
         return length
     return _GRID if at.position is not None else sentence or 0
 
 
-def _whole(table: FlatTable, index: int, column: str) -> int:
-    where = table.locate(index, column)
-    value = _number(table.rows[index].get(column), where, "a number of sentences")
+def _whole(reader: TableReader, index: int, column: str) -> int:
+    value = reader.number(index, column, "a number of sentences")
     if value < 1 or not value.is_integer():
+        where = reader.locate(index, column)
         raise InputError(f"{where}: {value:g} is not a sentence's position; count from 1")
     return int(value)
 
 
-def _number(value: Any, where: str, what: str) -> float:
-    try:
-        number, _ = cell_number(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{where}: {shown(value)} is not a number; give {what}") from None
-    if not math.isfinite(number):
-        raise InputError(f"{where}: {shown(value)} is not finite; give {what}")
-    return number
-
-
-def _answers(value: Any, where: str) -> list[ModelJudgement]:
+def _answers(reader: TableReader, index: int, column: str) -> list[ModelJudgement]:
     """Judgments in a cell, one or a list, without absent ones."""
+    value = reader.cell(index, column)
     several: Iterable[Any] = [value]
     if isinstance(value, list):
         several = value
@@ -615,8 +586,9 @@ def _answers(value: Any, where: str) -> list[ModelJudgement]:
         truth = truth_of(word, letters=True)
         if truth is None:
             raise InputError(
-                f"{where}: {shown(word)} is not a judgment; write correct or incorrect, yes or "
-                "no, true or false, or A, B or C; leave it empty if there is none"
+                f"{reader.locate(index, column)}: {shown(word)} is not a judgment; write correct "
+                "or incorrect, yes or no, true or false, or A, B or C; leave it empty if there is "
+                "none"
             )
         judgements.append(truth)
     return judgements

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.validation import Floats, Integers
-from experiments.columns.resolved import Columns
+from experiments.columns.reader import TableReader
 from experiments.columns.roles import (
     HUMAN_RELATION,
     PAIR_CLAIM,
@@ -24,11 +24,10 @@ from factormodels.claims import JUDGED_KINDS, Atom, RelationKind, validated_dist
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.claim_rows import cell_name, required_name
 from factormodels.io.formats.factcheck_bench import read_factcheck_bench, recognize
 from factormodels.io.json import read_json_lines
 from factormodels.io.relation_table import left_to_neutral
-from factormodels.io.tables.data_table import DataTable, read_table
+from factormodels.io.tables.data_table import read_table
 from factormodels.io.tables.numbers import cell_share
 from factormodels.metadata.evidence_source import RELATIONS_KEY
 from factormodels.metadata.learned_from import ResponseIdentity, identity_of
@@ -77,8 +76,8 @@ def read_labeled_relations(path: str | os.PathLike[str]) -> LabeledRelations:
         InputError: if it cannot be read or lacks a column, a relation or a probability is none, or
             the probabilities of a row do not sum to 1.
     """
-    table = read_table(path)
-    columns = Columns(table.columns, path)
+    reader = TableReader(read_table(path))
+    columns = reader.columns
     claim, passage = columns.required(PAIR_CLAIM), columns.required(PAIR_PASSAGE)
     label = columns.required(HUMAN_RELATION)
     entailment, contradiction = map(columns.required, RELATION_SHARES[:2])
@@ -88,28 +87,26 @@ def read_labeled_relations(path: str | os.PathLike[str]) -> LabeledRelations:
     rows: list[tuple[str, str, tuple[float, float, float], int]] = []
     unlabeled = unanswered = 0
     known_pairs: dict[tuple[str, str, str], int] = {}
-    for index, row in enumerate(table.rows):
-        kind = _relation(row.get(label), table.locate(index, label))
-        distribution = _distribution(table, index, shares)
+    for index in range(len(reader)):
+        kind = _relation(reader.cell(index, label), reader.locate(index, label))
+        distribution = _distribution(reader, index, shares)
         if kind is None or distribution is None:
             unlabeled += kind is None
             unanswered += kind is not None
             continue
-        text = required_name(row.get(claim), table.locate(index, claim), "claim")
-        group = text
-        if response is not None:
-            group = required_name(row.get(response), table.locate(index, response), "response")
-        pair = group, text, cell_name(row.get(passage))
+        text = reader.name(index, claim, "claim")
+        group = text if response is None else reader.name(index, response, "response")
+        pair = group, text, reader.name_if_any(index, passage)
         if pair in known_pairs:
             raise InputError(
-                f"{table.locate(index)}: the same response, claim and passage are in row "
+                f"{reader.locate(index)}: the same response, claim and passage are in row "
                 f"{known_pairs[pair] + 1}; keep one"
             )
         known_pairs[pair] = index
         rows.append((group, text, distribution, JUDGED_KINDS.index(kind)))
     if not rows:
         raise InputError(
-            f"{table.source}: no row has both a human relation and probabilities; label some"
+            f"{reader.table.source}: no row has both a human relation and probabilities; label some"
         )
     claims: dict[str, dict[str, None]] = {}
     for group, text, *_ in rows:
@@ -156,20 +153,20 @@ def _relation(value: Any, where: str) -> RelationKind | None:
 
 
 def _distribution(
-    table: DataTable, index: int, columns: dict[RelationKind, str | None]
+    reader: TableReader, index: int, columns: dict[RelationKind, str | None]
 ) -> tuple[float, float, float] | None:
     """The probabilities of a row; None where it has none."""
     known: dict[str, float] = {}
     for kind, column in columns.items():
         if column is None:
             continue
-        cell_at = table.locate(index, column)
-        share, _ = cell_share(table.rows[index].get(column), cell_at, "a probability")
+        place = reader.locate(index, column)
+        share, _ = cell_share(reader.cell(index, column), place, "a probability")
         if share is not None:
             known[kind] = share
     if not known:
         return None
-    where = table.locate(index)
+    where = reader.locate(index)
     if columns[RelationKind.NEUTRAL] is None and len(known) == len(columns) - 1:
         known[RelationKind.NEUTRAL] = left_to_neutral(known, where)
     lacking = [kind for kind in columns if kind not in known]

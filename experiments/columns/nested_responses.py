@@ -6,24 +6,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from experiments.columns.nested_rows import FlatTable
-from experiments.columns.resolved import Columns
+from experiments.columns.nested_rows import FlatTable, flat_table
+from experiments.columns.reader import Columns
 from experiments.columns.roles import MODEL, RESPONSE
 from factormodels.io.claim_rows import cell_name
+from factormodels.io.tables.data_table import DataTable
 from factormodels.words import folded
 
 ID_OF_A_RESPONSE = ("response", "response id")
 """Names of columns that certainly identify the response of a claim."""
 
 
-def with_responses(table: FlatTable, *, repeated: bool) -> FlatTable:
-    """Name the objects that hold rows, or let the rows of a single list name their responses.
+def rows_in_lists(records: DataTable, column: str, *, repeated: bool) -> FlatTable:
+    """The rows in lists of records (`flat_table`), with names of the objects that hold them.
+
+    The rows of a single list may name their responses themselves.
 
     Args:
-        table: rows of lists.
+        records: the table, whose cells may hold lists and objects.
+        column: the column that each row has.
         repeated: whether objects of one name and model are of one response; they otherwise keep
             their numbers.
+
+    Raises:
+        InputError: as `flat_table`.
     """
+    table = flat_table(records, column)
     if _is_one_list(table):
         return replace(table, parents=(None,) * len(table.rows))
     return replace(table, names=_names(table, repeated=repeated))

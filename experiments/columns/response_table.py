@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from experiments.columns.contents import longest_texts
-from experiments.columns.resolved import Columns, as_option
+from experiments.columns.reader import TableReader, as_option
 from experiments.columns.roles import (
     CONTEXTS,
     DOCUMENTS,
@@ -26,7 +26,6 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.formats.cells import listed_texts
 from factormodels.io.formats.ragas import passages_of
-from factormodels.io.not_used import note_cells
 from factormodels.io.source.opening import exists
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.data_table import DataTable
@@ -61,25 +60,25 @@ _OWN_NAMES = MappingProxyType(
 )
 
 
-def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]:
+def _identifier(reader: TableReader, rows: Sequence[int]) -> tuple[str | None, str]:
     """Return the column that identifies rows, and a sentence on one that looks so and does not.
 
     Args:
-        table: the table, of which no column is certain to hold ids.
+        reader: the table, of which no column is certain to hold ids.
         rows: the rows that hold responses.
     """
     remark = ""
-    for column in Columns(table.columns, table.source).all_known(UNIQUE_IN_ROWS):
+    for column in reader.columns.all_known(UNIQUE_IN_ROWS):
         first: dict[str, int] = {}
         for row in rows:
-            name = cell_name(table.rows[row].get(column))
+            name = reader.name_if_any(row, column)
             before = first.setdefault(name, row)
             if not name or before != row:
                 fault = (
-                    f"is blank in {_row_name(table, row)}"
+                    f"is blank in {_row_name(reader, row)}"
                     if not name
-                    else f"has {shown(name)} in {_row_name(table, before)} and "
-                    f"{_row_name(table, row)}"
+                    else f"has {shown(name)} in {_row_name(reader, before)} and "
+                    f"{_row_name(reader, row)}"
                 )
                 remark = remark or (
                     f"Column {column!r} {fault}, so that it identifies no response; responses have "
@@ -91,8 +90,8 @@ def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]
     return None, remark
 
 
-def _row_name(table: DataTable, row: int) -> str:
-    line = table.lines[row]
+def _row_name(reader: TableReader, row: int) -> str:
+    line = reader.table.lines[row]
     return f"row {row + 1}" if line is None else f"line {line}"
 
 
@@ -111,7 +110,8 @@ def responses_of_table(
         InputError: if a column is absent or none is obvious, a cell does not fit, or every
             response is empty; the message names the place.
     """
-    columns = Columns(table.columns, table.source)
+    reader = TableReader(table)
+    columns = reader.columns
     chosen = {
         meaning: columns.known(role)
         if (name := named.get(meaning)) is None
@@ -132,30 +132,30 @@ def responses_of_table(
         )
     filled, empty = [], []
     for row in range(len(table.rows)):
-        if _text(table, row, response).strip():
+        if _text(reader, row, response).strip():
             filled.append(row)
         else:
-            _require_column(table, row, response)
+            _require_column(reader, row, response)
             empty.append(row)
     unidentified = ""
     if chosen["id"] is None:
-        chosen["id"], unidentified = _identifier(table, filled)
+        chosen["id"], unidentified = _identifier(reader, filled)
     known = {name for name in chosen.values() if name is not None}
     others = [name for name in table.columns if name not in known]
-    graphs = [_response(table, row, chosen, others) for row in filled]
+    graphs = [_response(reader, row, chosen, others) for row in filled]
     if not graphs:
         which = "the response is empty" if len(empty) == 1 else "every response is empty"
         raise InputError(
             f"{table.locate(empty[0], response)}: {which}; give the text of a response"
         )
-    note_cells(table.rows, known, table.source)
+    reader.note_unused(known)
     places = [str(table.lines[row] or row + 1) for row in empty]
     has_lines = table.lines[0] is not None
-    unnamed = [row for row in filled if not _id(table, row, chosen["id"])] if chosen["id"] else []
+    unnamed = [row for row in filled if not _id(reader, row, chosen["id"])] if chosen["id"] else []
     remarks = (
         _remark(table, chosen, others),
         unidentified,
-        _unnamed_remark(table, unnamed, chosen["id"]),
+        _unnamed_remark(reader, unnamed, chosen["id"]),
         empty_remark(places, len(table.rows), "line" if has_lines else "row"),
     )
     return graphs, tuple(filter(None, remarks))
@@ -181,43 +181,43 @@ def empty_remark(places: Sequence[str], total: int, noun: str) -> str:
     )
 
 
-def _require_column(table: DataTable, row: int, column: str) -> None:
+def _require_column(reader: TableReader, row: int, column: str) -> None:
     """Refuse a record that lacks the column of the responses: its key may be misspelled."""
-    if column in table.rows[row]:
+    if column in reader.table.rows[row]:
         return
-    near = nearest(column, table.rows[row])
+    near = nearest(column, reader.table.rows[row])
     hint = "" if near is None else f" ({near!r} is another column)"
     raise InputError(
-        f"{table.locate(row, column)}: the row has no such key{hint}; add it, null where there is "
+        f"{reader.locate(row, column)}: the row has no such key{hint}; add it, null where there is "
         "no response"
     )
 
 
 def _response(
-    table: DataTable, row: int, chosen: dict[str, str | None], others: Sequence[str]
+    reader: TableReader, row: int, chosen: dict[str, str | None], others: Sequence[str]
 ) -> FactGraph:
     # The line number if there is one, as every reader of records names a record without an id.
+    table = reader.table
     line = table.lines[row] if table.lines[row] is not None else row + 1
-    several = len(table.rows) > 1
-    name = _id(table, row, chosen["id"])
+    name = _id(reader, row, chosen["id"])
     kept = {name: value for name in others if _is_kept(value := table.rows[row].get(name))}
     contexts = chosen["contexts"]
-    documents = _documents(table, row, chosen["documents"])
+    documents = _documents(reader, row, chosen["documents"])
     sampled = chosen["sampled answers"]
     samples = (
         []
         if sampled is None
-        else listed_texts(table.rows[row].get(sampled), table.locate(row, sampled))
+        else listed_texts(reader.cell(row, sampled), reader.locate(row, sampled))
     )
     graph = FactGraph(
-        name or record_id(table.source.replace(" ", "-"), line if several else None),
+        name or record_id(table.source.replace(" ", "-"), line if len(table.rows) > 1 else None),
         (),
         ()
         if contexts is None
-        else passages_of(table.rows[row].get(contexts), table.locate(row, contexts)),
-        query=_text(table, row, chosen["question"]),
-        response=_text(table, row, chosen["response"]).strip(),
-        topic=_text(table, row, chosen["topic"]),
+        else passages_of(reader.cell(row, contexts), reader.locate(row, contexts)),
+        query=_text(reader, row, chosen["question"]),
+        response=_text(reader, row, chosen["response"]).strip(),
+        topic=_text(reader, row, chosen["topic"]),
         metadata={
             **({COLUMNS_KEY: kept} if kept else {}),
             **({DOCUMENTS_KEY: documents} if documents else {}),
@@ -226,16 +226,16 @@ def _response(
     return with_samples(graph, samples)
 
 
-def _documents(table: DataTable, row: int, column: str | None) -> str:
+def _documents(reader: TableReader, row: int, column: str | None) -> str:
     """Path of the documents that a row names, relative to the folder of the table; "" for none."""
     if column is None:
         return ""
-    where, named = table.locate(row, column), _text(table, row, column).strip()
+    where, named = reader.locate(row, column), _text(reader, row, column).strip()
     if not named:
         raise InputError(
             f"{where}: the cell is empty; name the folder or file of the response's documents"
         )
-    path = Path(table.source).parent / named
+    path = Path(reader.table.source).parent / named
     if not exists(path):
         raise InputError(
             f"{where}: there is no folder or file {str(path)!r}; put the documents there, or name "
@@ -244,19 +244,19 @@ def _documents(table: DataTable, row: int, column: str | None) -> str:
     return str(path)
 
 
-def _id(table: DataTable, row: int, column: str | None) -> str:
+def _id(reader: TableReader, row: int, column: str | None) -> str:
     """Id that a cell holds; empty where it is blank."""
-    value = None if column is None else table.rows[row].get(column)
+    value = reader.cell(row, column)
     if isinstance(value, bool | list | dict):
-        raise InputError(f"{table.locate(row, column)}: {shown(value)} is no id; give a text")
+        raise InputError(f"{reader.locate(row, column)}: {shown(value)} is no id; give a text")
     return cell_name(value)
 
 
-def _unnamed_remark(table: DataTable, rows: Sequence[int], column: str | None) -> str:
+def _unnamed_remark(reader: TableReader, rows: Sequence[int], column: str | None) -> str:
     """Return a sentence on responses whose id is blank; an empty one if there are none."""
     if not rows:
         return ""
-    places = ", ".join(_row_name(table, row) for row in rows[:_MOST_PLACES])
+    places = ", ".join(_row_name(reader, row) for row in rows[:_MOST_PLACES])
     more = f" and {len(rows) - _MOST_PLACES:,} more" if len(rows) > _MOST_PLACES else ""
     return (
         f"{counted(len(rows), 'response')} without an id in {column!r}, named by the numbers of "
@@ -264,9 +264,9 @@ def _unnamed_remark(table: DataTable, rows: Sequence[int], column: str | None) -
     )
 
 
-def _text(table: DataTable, row: int, column: str | None) -> str:
+def _text(reader: TableReader, row: int, column: str | None) -> str:
     """The text of a cell; empty where there is none."""
-    value = None if column is None else table.rows[row].get(column)
+    value = reader.cell(row, column)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, str):
@@ -274,7 +274,7 @@ def _text(table: DataTable, row: int, column: str | None) -> str:
     # Numbers name rows as well as texts do.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise InputError(f"{table.locate(row, column)}: {shown(value)} is not text; put text there")
+    raise InputError(f"{reader.locate(row, column)}: {shown(value)} is not text; put text there")
 
 
 def _is_kept(value: Any) -> bool:

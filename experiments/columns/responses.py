@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
-from experiments.columns.resolved import Columns
+from experiments.columns.reader import Columns
 from experiments.columns.response_table import empty_remark, responses_of_table
 from experiments.columns.roles import RESPONSE_TEXT
 from experiments.settings import USUAL, ColumnName, Option, Settings, Words

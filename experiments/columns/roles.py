@@ -1,7 +1,7 @@
 """Roles of columns, each declared once: their content, and the names that identify them.
 
 A new spelling of a column is a word here, and a new role a line; every reader of a table knows it
-then. `experiments.columns.resolved` says which names are alike.
+then. `experiments.columns.reader` says which names are alike.
 """
 
 from __future__ import annotations

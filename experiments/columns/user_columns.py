@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from calibration.learned_potentials import UserColumns
-from experiments.columns.cells import label_column, number_cell, truth
+from experiments.columns.cells import number_cell, truth
 from experiments.columns.options import LabelColumns
-from experiments.columns.resolved import Columns
+from experiments.columns.reader import TableReader
 from experiments.columns.roles import CLAIM, LABEL, RESPONSE
 from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.claim_rows import required_name
-from factormodels.io.tables.data_table import DataTable, read_table
+from factormodels.io.tables.data_table import read_table
 
 # No option of `fit` names these columns.
 _RESPONSE, _CLAIM, _LABEL = (replace(role, option="") for role in (RESPONSE, CLAIM, LABEL))
@@ -52,50 +51,46 @@ def read_user_table(
         InputError: if the table cannot be read or lacks a column, a claim is in it twice, or a
             cell is no number or names nothing.
     """
-    table = read_table(path)
-    columns = Columns(table.columns, path)
+    reader = TableReader(read_table(path))
+    columns = reader.columns
     response, claim = columns.required(_RESPONSE), columns.required(_CLAIM)
     number_columns = [columns.given("--numbers", name) for name in numbers]
     group_columns = [columns.given("--groups", name) for name in groups]
     rows: dict[tuple[str, str], tuple[float, ...]] = {}
     members: dict[tuple[str, str], tuple[str, ...]] = {}
-    for index in range(len(table.rows)):
-        key = _name(table, index, response, "response"), _name(table, index, claim, "claim")
+    for index in range(len(reader)):
+        key = reader.name(index, response, "response"), reader.name(index, claim, "claim")
         if key in rows:
             raise InputError(
-                f"{table.locate(index, claim)}: the claim {key[1]!r} of response {key[0]!r} stands "
-                "here a second time; give one row of every claim"
+                f"{reader.locate(index, claim)}: the claim {key[1]!r} of response {key[0]!r} "
+                "stands here a second time; give one row of every claim"
             )
         rows[key] = tuple(
-            number_cell(table.rows[index].get(column), table.locate(index, column), "--numbers")
+            number_cell(reader.cell(index, column), reader.locate(index, column), "--numbers")
             for column in number_columns
         )
         members[key] = tuple(
-            _name(table, index, column, f"group of {column!r}") for column in group_columns
+            reader.name(index, column, f"group of {column!r}") for column in group_columns
         )
-    graphs = () if labels is None else _labeled(table, columns, [*rows], labeled=labels)
+    graphs = () if labels is None else _labeled(reader, [*rows], labeled=labels)
     user_columns = UserColumns(str(path), tuple(numbers), rows, tuple(groups), members)
     return UserTable(user_columns, graphs, columns.remark())
 
 
 def _labeled(
-    table: DataTable, columns: Columns, keys: Sequence[tuple[str, str]], *, labeled: bool
+    reader: TableReader, keys: Sequence[tuple[str, str]], *, labeled: bool
 ) -> tuple[FactGraph, ...]:
     """The claims of the rows with their labels, as responses without texts.
 
     Args:
-        table: the table.
-        columns: its columns.
+        reader: the table.
         keys: response and claim of every row.
         labeled: whether there must be labels.
     """
+    columns = reader.columns
     label = columns.required(_LABEL) if labeled else columns.optional(_LABEL)
-    read = label_column(table, label, LabelColumns(), labeled=labeled)
+    read = reader.labels(label, LabelColumns(), labeled=labeled)
     atoms: dict[str, list[Atom]] = {}
     for (response, claim), meaning in zip(keys, read.meanings, strict=True):
         atoms.setdefault(response, []).append(Atom(claim, label=truth(meaning)))
     return tuple(FactGraph(name, tuple(each)) for name, each in atoms.items())
-
-
-def _name(table: DataTable, index: int, column: str, what: str) -> str:
-    return required_name(table.rows[index].get(column), table.locate(index, column), what)

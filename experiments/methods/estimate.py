@@ -51,7 +51,7 @@ from experiments.columns.cells import (
 from experiments.columns.claims import part_name, read_claims
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
-from experiments.columns.resolved import Columns, as_option
+from experiments.columns.reader import Columns, as_option
 from experiments.columns.roles import (
     LABEL,
     SHEET_BATCH,

@@ -22,7 +22,7 @@ from calibration.learned_potentials.columns import log_odds_of
 from calibration.learned_potentials.methods import field, fold_judges, labeled_folds
 from experiments.columns.cells import number_cell
 from experiments.columns.frame import ClaimFrame
-from experiments.columns.resolved import Columns
+from experiments.columns.reader import Columns
 from experiments.progress import tell
 from factormodels.errors import InputError
 from factormodels.nouns import counted

@@ -116,7 +116,7 @@ def _origin(name: str, module: str) -> str:
 def _function(name: str, function: Callable[..., Any], imports: dict[str, set[str]]) -> str:
     plain = inspect.unwrap(function)
     sources, kind = _sources(plain.__module__), settings_of(function)
-    imports.setdefault(plain.__module__, set()).add(kind.__name__)
+    imports.setdefault(kind.__module__, set()).add(kind.__name__)
     lines = [f"def {name}("]
     for each in inspect.signature(plain).parameters.values():
         if each.name == "settings":

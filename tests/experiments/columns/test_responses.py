@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from experiments import assess, fastfact, self_knowledge
-from experiments.columns.resolved import Columns
+from experiments.columns.reader import Columns
 from experiments.columns.response_table import empty_remark
 from experiments.columns.responses import (
     ResponseSettings,

@@ -17,7 +17,7 @@ from experiments import estimate, keep, score, self_knowledge
 from experiments.columns import claims, judged_claims, roles
 from experiments.columns.claims import read_claims
 from experiments.columns.options import ProbabilityColumns
-from experiments.columns.resolved import Columns
+from experiments.columns.reader import Columns
 from experiments.columns.roles import CONTEXTS, LABEL, PROBABILITY, RESPONSE_TEXT, Role
 from factormodels.errors import InputError, as_arguments
 

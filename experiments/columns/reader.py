@@ -1,22 +1,45 @@
-"""The columns of a user's table by role: as options say, or by their names.
+"""How a column of a table is found, checked and read, for every reader of tables.
 
+`Columns` finds the column of a role: the one that an option names, or one that its name tells.
 Case, dashes, underscores, words that are run together as in ``questionId``, and a percent sign
-behind a name make no difference.
+behind a name make no difference. `TableReader` reads the cells. Every error names the file, the row
+and the column, and a reader notes the columns that it did not use. Roles are declared in `roles`,
+files of known owners in `layouts`, spellings of labels and numbers in `cells`, and lists within
+records in `nested_rows`. The readers build different things:
+
+    claims             a row for each claim and column of probabilities
+    judged_claims      a claim with its judgments in up to three settings, from one row or several
+    response_table     a fact graph for each row
+    labeled_relations  arrays of pairs of a claim and a passage
+    user_columns       numbers and groups of each claim
+
+Two of them read tables of claims, and differ for a reason. A probability can be scored without a
+response, so `claims` takes a row as its own response where no column tells, and joins lists of one
+response that several models judge. Claims with a position are counted within their response, so
+`judged_claims` needs it, and keeps each list in its order. A claim has one row for each column of
+probabilities, and rows that repeat it are left out; several rows of one claim may be several votes.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from experiments.columns.cells import LabelColumn, ShareColumn, label_column
 from experiments.columns.contents import likely_column
+from experiments.columns.nested_rows import FlatTable
+from experiments.columns.options import LabelColumns
 from experiments.columns.roles import Role
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest
-from factormodels.io.claim_rows import is_blank_column
-from factormodels.io.tables.numbers import PER_CENT_HEADING
-from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom
+from factormodels.io.claim_rows import ClaimRow, cell_name, is_blank_column, required_name
+from factormodels.io.not_used import note_cells
+from factormodels.io.tables.data_table import DataTable
+from factormodels.io.tables.numbers import PER_CENT_HEADING, cell_number
+from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom, mark_of
 from factormodels.words import folded
 
 _MOST_SHOWN = 30
@@ -208,7 +231,155 @@ _JOINED = re.compile(r" (?:x|y|\d+)$")
 """Suffix of a column's name when tables are joined."""
 
 
-def mark_columns(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+class TableReader:
+    """The cells of a table, with errors that name their places.
+
+    Attributes:
+        table: the table.
+        columns: its columns, and which of them were found and used.
+        response: the column of the responses; None: no column tells, or the objects that hold rows
+            are the responses.
+    """
+
+    def __init__(
+        self, table: DataTable, columns: Columns | None = None, response: str | None = None
+    ) -> None:
+        self.table = table
+        self.columns = columns or Columns(table.columns, table.source, table.rows)
+        self.response = response
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.table.rows)
+
+    @property
+    def is_nested(self) -> bool:
+        """Return whether every row comes from a list within an object."""
+        return isinstance(self.table, FlatTable) and self.table.is_nested
+
+    def cell(self, index: int, column: str | None) -> Any:
+        """The value in a row; None where it is missing, or there is no column."""
+        return None if column is None else self.table.rows[index].get(column)
+
+    def locate(self, index: int, column: str | None = None) -> str:
+        """Return the place of a row or of its cell, for errors."""
+        return self.table.locate(index, column)
+
+    def name(self, index: int, column: str, what: str) -> str:
+        """The name in a cell.
+
+        Args:
+            index: the row.
+            column: the column.
+            what: what is named, such as "claim".
+
+        Raises:
+            InputError: if the cell names nothing.
+        """
+        return required_name(self.cell(index, column), self.locate(index, column), what)
+
+    def name_if_any(self, index: int, column: str | None) -> str:
+        """The name in a cell; empty where it names nothing."""
+        return cell_name(self.cell(index, column))
+
+    def response_name(self, index: int) -> str | None:
+        """Name of the response of a row; None where neither a column nor an object tells.
+
+        Raises:
+            InputError: if the cell of the column names nothing.
+        """
+        if self.response is not None:
+            return self.name(index, self.response, "response")
+        return self.table.holder(index) if isinstance(self.table, FlatTable) else None
+
+    def number(self, index: int, column: str, needed: str) -> float:
+        """The finite number in a cell, which may have a decimal comma or a percent sign.
+
+        Args:
+            index: the row.
+            column: the column.
+            needed: what the cell must hold, such as "a relative position".
+
+        Raises:
+            InputError: if it holds no finite number.
+        """
+        value = self.cell(index, column)
+        try:
+            number, _ = cell_number(value)
+        except (TypeError, ValueError, OverflowError):
+            where = self.locate(index, column)
+            raise InputError(f"{where}: {shown(value)} is not a number; give {needed}") from None
+        if not math.isfinite(number):
+            where = self.locate(index, column)
+            raise InputError(f"{where}: {shown(value)} is not finite; give {needed}")
+        return number
+
+    def labels(
+        self, column: str | None, wanted: LabelColumns, *, labeled: bool = True
+    ) -> LabelColumn:
+        """The labels of a column, as `label_column`."""
+        return label_column(self.table, column, wanted, labeled=labeled)
+
+    def shares(self, column: str, what: str = "a probability") -> ShareColumn:
+        """The numbers from 0 to 1 of a column."""
+        return ShareColumn(self.table, column, what)
+
+    def marks(self, columns: Iterable[str]) -> list[str]:
+        """Columns that state whether labels taught some columns, for `is_taught`.
+
+        These are those with the names of these columns and, since a column of probabilities may
+        have been renamed, all whose column is missing.
+        """
+        known = {folded(name) for name in self.columns.names}
+        wanted = {folded(column) for column in columns}
+        marked = _marks(self.columns, self.table.rows)
+        return [mark for mark, of in marked.items() if of in wanted or of not in known]
+
+    def is_taught(self, index: int, marks: Iterable[str]) -> bool:
+        """Return whether one of `marks` states that labels of the row's response taught it.
+
+        Raises:
+            InputError: if a mark cannot be read.
+        """
+        return any(
+            mark_of(self.cell(index, mark), self.locate(index, mark)) is LearnedFrom.THIS_RESPONSE
+            for mark in marks
+        )
+
+    def claim_row(
+        self,
+        index: int,
+        identity: tuple[str, ...] | None,
+        name: str,
+        stated: Mapping[str, Any],
+        text: str = "",
+    ) -> ClaimRow:
+        """Return what a row states of its claim, for the check of repeated rows.
+
+        Args:
+            index: the row.
+            identity: what identifies the claim; None: nothing does.
+            name: the claim in messages.
+            stated: statements by their names, such as "label".
+            text: text of the claim beside its id.
+        """
+        return ClaimRow(identity, name, stated, self.table.rows[index], self.locate(index), text)
+
+    def note_unused(
+        self, also_used: Collection[str] = (), records: DataTable | None = None
+    ) -> None:
+        """Note the columns that no role used, unless the table is one in memory.
+
+        Args:
+            also_used: columns that were used, beside those of roles.
+            records: the table whose lists have become the rows; None: the table itself.
+        """
+        table = records or self.table
+        if table.form != "table":
+            note_cells(table.rows, {*self.columns.used, *also_used}, table.source)
+
+
+def _marks(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Columns that state from which labels probabilities were learned.
 
     A column is known by its name or, since tables are renamed and joined, by its first value.
@@ -231,18 +402,3 @@ def mark_columns(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[st
         elif next((v for row in rows if (v := folded(row.get(name)))), "") in values:
             marks[name] = ""
     return marks
-
-
-def marks_of(marked: Mapping[str, str], column: str, columns: Columns) -> list[str]:
-    """Columns whose marks are those of a column of probabilities.
-
-    These are the one with the column's own name and, since a column of probabilities may have been
-    renamed, all whose column of probabilities is missing.
-
-    Args:
-        marked: what `mark_columns` gives.
-        column: the column of probabilities.
-        columns: the columns of the table.
-    """
-    known = {folded(name) for name in columns.names}
-    return [name for name, of in marked.items() if of == folded(column) or of not in known]
