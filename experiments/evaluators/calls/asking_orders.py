@@ -34,7 +34,7 @@ def asking_orders(
     """Return the places of the pairs of each response in the order of asking, by method.
 
     Methods are the rule by threshold ("settled at 0.5"), the rule without one ("never settled"),
-    and a random order.
+    the order of the data, and a random order.
 
     Args:
         graphs: responses whose relations are recorded; a pair without one is neutral.
@@ -46,6 +46,7 @@ def asking_orders(
     generator = np.random.default_rng(seed)
     return methods | {
         "never settled": _orders(graphs, pairs, inf),
+        "in file order": [range(len(each)) for each in pairs],
         "at random": [generator.permutation(len(each)).tolist() for each in pairs],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from experiments.evaluators.calls.asking_orders import (
     posteriors,
     true,
 )
+from experiments.evaluators.recorded_relations import read_record
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets, variant
 from factormodels.extraction.stages.relations import relation_pairs
 from inference import infer
-from notebooks.questions.few_calls import compared
+from notebooks.questions.few_calls import compared, judged_by
 
 GRAPH = FactGraph(
     "r",
@@ -44,6 +46,7 @@ def test_orders_are_those_of_the_rule() -> None:
     assert settled == [("c1", "a1"), ("c2", "a2"), ("c1", "a2")]
     assert set(pair_names(orders["never settled"][0])) == set(pair_names(range(4)))
     assert sorted(orders["at random"][0]) == [0, 1, 2, 3]
+    assert list(orders["in file order"][0]) == [0, 1, 2, 3]
 
 
 def test_posteriors_are_those_of_the_graph_without_the_rest() -> None:
@@ -80,3 +83,23 @@ def test_the_guide_has_the_numbers_of_the_demonstration() -> None:
     ]
     # docs/how-to/few-calls.md says so.
     assert kept == pytest.approx([0.799, 0.896, 0.948, 0.993], abs=5e-4)
+
+
+def test_the_page_has_the_numbers_of_the_relations_of_a_model() -> None:
+    record = read_record("factcheck-bench.qwen2.5-coder-1.5b-instruct")
+    whole = judged_by(record, datasets.load("factcheck-bench").graphs)
+    graphs = [variant(graph, "FR2") for graph in whole]
+    page = Path("docs/results/few-calls.md").read_text(encoding="utf-8")
+    n_claims = sum(len(graph.atoms) for graph in graphs)
+    assert f"{n_claims} labeled claims of {len(graphs)} whole responses" in page
+    rows = [
+        [float(cell) for cell in line.strip("| ").split(" | ")]
+        for line in page.partition("## Relations of a model")[2].splitlines()
+        if line.startswith("| 0.")
+    ]
+    made = {row["method"]: row for row in compared(graphs, "FR1", [r[0] for r in rows], (0.5,), 0)}
+    # The embedded data have no texts; with them the command of the page gives the third column.
+    for method, column in (("settled at 0.5", 3), ("in file order", 4), ("at random", 5)):
+        kept = [share["kept"] for share in made[method]["shares"]]
+        assert kept == pytest.approx([row[column] for row in rows], abs=5e-4)
+    assert [share["calls"] for share in made["at random"]["shares"]] == [row[1] for row in rows]
