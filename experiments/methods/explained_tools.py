@@ -125,6 +125,9 @@ def explained_tools(
 ) -> tuple[dict[str, Table], list[str]]:
     """Tables and sentences about the conventions in which tools differ.
 
+    Each is compared with the first that judged the same variant; one whose output does not state a
+    variant, with the first of all.
+
     Args:
         rows: a row per claim: response, claim, and P(true) by model.
         models: the columns of P(true).
@@ -132,23 +135,27 @@ def explained_tools(
         related: the responses with their relations, by id.
     """
     solvable = [row for row in rows if row["response"] in related]
-    base = next((name for name in models if name in known and known[name].variant), None)
-    if base is None or not solvable:
+    bases: dict[str, str] = {}
+    for name in models:
+        if name in known and known[name].variant:
+            bases.setdefault(known[name].variant, name)
+    if not bases or not solvable:
         return {}, []
-    first = known[base]
-    graphs = [only_asked(graph, first.variant) for graph in related.values()]
-    solve = partial(solved_views, graphs, first.variant, get_backend(first.backend))
-    before = _column(solvable, base)
     effects: list[ClaimEffects] = []
     tables: list[Table] = []
     every: list[dict[str, Any]] = []
     sentences: list[str] = []
     names: dict[str, None] = {}
+    pairs: list[tuple[str, str]] = []
     for name in models:
         other = known.get(name)
-        if name == base or other is None or other.variant not in ("", first.variant):
+        base = "" if other is None else bases.get(other.variant, next(iter(bases.values())))
+        if other is None or name == base:
             continue
-        after = _column(solvable, name)
+        first = known[base]
+        graphs = [only_asked(graph, first.variant) for graph in related.values()]
+        solve = partial(solved_views, graphs, first.variant, get_backend(first.backend))
+        before, after = _column(solvable, base), _column(solvable, name)
         second = other.conventions
         if not other.variant:
             # Its class and its command line have different tables by default.
@@ -161,6 +168,7 @@ def explained_tools(
         of_pair, _ = claim_effects(before, after, first.conventions, second, differ, solve, title)
         table = conventions_table(of_pair, first.conventions, second, differ)
         tables.append(table)
+        pairs.append((base, name))
         every += [{"tools": title} | {str(k): v for k, v in r.items()} for r in table.records()]
         sentences += (
             f"{title}: {each[0].lower()}{each[1:]}" for each in effect_sentences(of_pair, "differ")
@@ -173,8 +181,7 @@ def explained_tools(
     shown = {"conventions": replace(tables[0], data=every, caption=caption, group="tools")}
     if effects:
         # With several pairs, each has a block whose title names the two.
-        pair = (base, effects[0].cell.removesuffix(f" against {base}"))
-        sides = ("before", "after") if len(tables) > 1 else pair
+        sides = ("before", "after") if len(pairs) > 1 else pairs[0]
         most = changed_most(effects, MOST_SHOWN)
         caption = f"The {counted(len(most), 'claim')} that differ most, and what explains that."
         shown["explained"] = claims_table(most, tuple(names), sides, caption)

@@ -191,7 +191,13 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
 
 
 def _written(path: Path) -> list[FactGraph]:
-    """Read a tool's output from a file, or from a folder with a JSON file for each response."""
+    """Read a tool's output from a file, or from a folder with a JSON file for each response.
+
+    A folder that `assess` wrote has other JSON files too; its responses are in one of them.
+    """
+    assessed = path / "graphs.jsonl"
+    if assessed.is_file():
+        return read_many(assessed)
     if not path.is_dir():
         return read_many(path)
     files = sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl"))

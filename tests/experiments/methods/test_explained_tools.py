@@ -110,6 +110,47 @@ def test_two_assessments_have_names_and_conventions_of_their_own(tmp_path: Path)
     assert "conventions" not in same.tables
 
 
+def test_each_variant_is_explained_against_the_same_variant(tmp_path: Path) -> None:
+    presets = {"mine": PRESETS["paper"], "theirs": replace(PRESETS["paper"], context_prior=0.9)}
+    for folder, conventions in presets.items():
+        (tmp_path / folder).mkdir()
+        views = [
+            AssessmentView(each, conventions.encoding, get_backend("exact"), conventions.graph)
+            for each in ("FR1", "FR3")
+        ]
+        of_folder = [
+            replace(graph, metadata={METADATA_KEY: assess_graph(graph, views)})
+            for graph in map(labeled, range(3))
+        ]
+        write_fact_graphs(of_folder, tmp_path / folder / "graphs.jsonl")
+    mine, theirs = (tmp_path / folder / "graphs.jsonl" for folder in presets)
+    # A folder that `assess` wrote has other files too.
+    (theirs.parent / "findings.json").write_text("{}", encoding="utf-8")
+    findings = score(mine, beside=[theirs.parent], language="en", **QUICK)
+    table = findings["conventions"].set_index("tools")
+    assert table["convention"].to_dict() == {
+        "FR1 (theirs) against FR1": "prior of passages",
+        "FR3 (theirs) against FR3": "prior of passages",
+    }
+    # Of each pair every claim that differs is put down to the one convention that does.
+    rows = findings["explained"].to_dict("records")
+    assert {row["explained_by"] for row in rows} == {"prior of passages"}
+    n_different = dict.fromkeys(table.index, 0)
+    for variant in ("FR1", "FR3"):
+        for graph in map(labeled, range(3)):
+            p, its = (
+                assess_graph(
+                    graph,
+                    [AssessmentView(variant, each.encoding, get_backend("exact"), each.graph)],
+                )[variant]["atoms"]
+                for each in presets.values()
+            )
+            n_different[f"{variant} (theirs) against {variant}"] += sum(
+                abs(p[atom]["p"] - its[atom]["p"]) > 1e-6 for atom in p
+            )
+    assert table["n_explained"].to_dict() == n_different
+
+
 def test_conventions_that_differ_between_responses_explain_nothing(tmp_path: Path) -> None:
     presets: list[Callable[[FactGraph], FactGraph]] = [
         lambda graph: assessed(graph, PRESETS["paper"]),
