@@ -18,16 +18,19 @@ from matplotlib.transforms import Bbox
 
 from calibration.figures.points import panel_has_points
 
-_DPI = 100
-"""Pixels in an inch of the picture."""
+_DPI = 200
+"""Pixels in an inch of the picture, enough for letters to have the widths that files give them."""
 
 _SLACK = 1.0
 """Pixels that a box may lie over another or outside the figure: it has room for any letter."""
 
+_EDGE = 0.02
+"""Inches of a figure's edge that hold no text."""
+
 _FAINT = 0.05
 """Share of the way from white to black below which a pixel is no ink."""
 
-_COVERED = 8
+_COVERED = 32
 """Pixels of ink below a text or legend from which on it covers something."""
 
 
@@ -75,13 +78,15 @@ def _called(text: Text) -> str:
 
 
 def _outside(figure: Figure, texts: list[Text]) -> Iterator[str]:
-    """Yield what of the texts is outside the figure."""
+    """Yield what of the texts is outside the figure, or touches its edge."""
     page = figure.bbox
     for text in texts:
         box = text.get_window_extent()
         ends = (box.x0 - page.x0, box.y0 - page.y0, page.x1 - box.x1, page.y1 - box.y1)
         if min(ends) < -_SLACK:
             yield f"{_called(text)} is outside the figure"
+        elif min(ends) < _EDGE * _DPI:
+            yield f"{_called(text)} touches the edge of the figure"
 
 
 def _over_each_other(figure: Figure, texts: list[Text]) -> Iterator[str]:
@@ -154,8 +159,8 @@ def _ink_without_texts(figure: Figure) -> Any:
 
 
 def _inside(ink: Any, box: Bbox) -> int:
-    """Return how many pixels of ink a box holds, without its outermost pixel."""
+    """Return how many pixels of ink a box holds, without its outermost two pixels."""
     height = len(ink)
-    left, right = max(round(box.x0) + 1, 0), max(round(box.x1) - 1, 0)
-    top, bottom = max(height - round(box.y1) + 1, 0), max(height - round(box.y0) - 1, 0)
+    left, right = max(round(box.x0) + 2, 0), max(round(box.x1) - 2, 0)
+    top, bottom = max(height - round(box.y1) + 2, 0), max(height - round(box.y0) - 2, 0)
     return int(ink[top:bottom, left:right].sum())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,7 +19,8 @@ from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from calibration.figures.shown_figure import ShownFigure
 
 _HEIGHT = 2.2
 _DODGE = 0.09
@@ -72,7 +72,7 @@ def knowledge_panels(table: PositionTable, title: str = "") -> tuple[Panel, Pane
     )
 
 
-def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Figure:
+def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> ShownFigure:
     """Draw quantities by bin of relative position, with intervals.
 
     There are two panels in a row. A point without an error bar has no interval (see its status in
@@ -83,8 +83,8 @@ def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Fig
         title: text above the figure, or None.
 
     Returns:
-        A matplotlib Figure with the width of a column, or of a page with several panels;
-        `calibration.save_figure` writes it.
+        A matplotlib Figure with the width of a column, or of a page with several panels, whose
+        `caption` names the sample size and the intervals; `calibration.save_figure` writes it.
 
     Raises:
         InputError: if there is no panel, or a panel has no quantity.
@@ -93,8 +93,7 @@ def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Fig
         raise InputError("panels is empty; give at least one")
     columns = min(len(panels), 2)
     rows = math.ceil(len(panels) / columns)
-    width, characters = (COLUMN, 62) if columns == 1 else (PAGE, 130)
-    size = (width, rows * _HEIGHT + 0.4)
+    size = (COLUMN if columns == 1 else PAGE, rows * _HEIGHT + 0.2)
     with panels_of(rows, columns, size) as (figure, grid):
         for axes in grid.flat[len(panels) :]:
             axes.remove()
@@ -102,8 +101,7 @@ def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Fig
             _draw(axes, panel)
             # The last cell, overall, is not a position.
             name_places(figure, axes, list(panel.table.positions[:-1]), columns)
-        note = textwrap.fill(_note(panels), characters)
-        figure.supxlabel(note, x=0.01, ha="left", fontsize=6.5, color="0.3").set_parse_math(False)
+        figure.caption = _note(panels)
         if title:
             write_title(figure, title)
     return figure
@@ -155,5 +153,5 @@ def _note(panels: Sequence[Panel]) -> str:
     return (
         f"{counted(n_claims, 'claim')} in {counted(int(table.n_sentences[-1]), 'sentence')} of "
         f"{counted(int(table.n_responses[-1]), 'response')}; {100 * estimates.level:g}% intervals "
-        f"({how} over responses)"
+        f"({how} over responses)."
     )

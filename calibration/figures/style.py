@@ -140,9 +140,11 @@ def laid_out(figure: Figure) -> Iterator[None]:
     Labels and titles that would exceed the figure are wrapped. After the block, the figure has its
     original texts and layout engine, so that it can be drawn at another width.
     """
+    engine, dpi = figure.get_layout_engine(), figure.get_dpi()
+    # On few pixels letters have whole widths, and labels are up to a tenth narrower than in a file.
+    figure.set_dpi(PAPER_STYLE["savefig.dpi"])
     if isinstance(figure, Arranged):
         figure.arrange()
-    engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
     broken = _break_texts_that_leave(figure)
@@ -151,6 +153,7 @@ def laid_out(figure: Figure) -> Iterator[None]:
             engine.execute(figure)
         # Use None instead of "none", whose placeholder engine would draw every file twice.
         figure.set_layout_engine(None)
+    figure.set_dpi(dpi)
     try:
         yield
     finally:

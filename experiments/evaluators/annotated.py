@@ -427,6 +427,9 @@ def counts_figure(counts: pd.DataFrame) -> dict[str, PaperFigure]:
         line = axes.plot([0, most], [0, most], color="0.7", linestyle="--", linewidth=0.8)
         points = axes.scatter(human, pipeline, s=14, alpha=0.6, color="C0")
         legend_above(axes, [points, *line], ["responses", "equal"])
-        axes.set(xlabel="K' of people", ylabel="S + N of the pipeline")
+        axes.set(
+            xlabel="Claims that people judged (K')",
+            ylabel="Claims that the pipeline judged (S + N)",
+        )
     frame = data_frame({"response": [*shown["response"]], "human": human, "own": pipeline})
     return {"claims-counted": PaperFigure(figure, frame, "Claims of the pipeline and of people.")}

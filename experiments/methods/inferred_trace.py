@@ -78,7 +78,7 @@ def _caption(source: str, answer: Posterior, steps: pd.DataFrame, has_distances:
     ends = steps[["best_lower", "best_upper"]].iloc[-1]
     zero = "the middle of the last bracket" if np.isfinite(ends).all() else "the last number found"
     by = answer.stats.get("marginals_by", answer.answered_by)
-    compared = "; mean |Δp| is the distance of other marginals to these" if has_distances else ""
+    compared = "; distances of other marginals are mean |Δp| to these" if has_distances else ""
     return (
         f"Bounds on and estimates of log Z of {source} by each algorithm, against the processor "
         f"time at which it ended. Band: the best certain bracket until then; zero: {zero}. "

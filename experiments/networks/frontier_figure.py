@@ -52,7 +52,7 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
     looks = _looks(list(overall["backend"]))
     timed = overall.dropna(subset=["seconds"])
     kinds = [
-        (_draw_errors, "Mean |Δp|", timed.dropna(subset=["mean_error"])),
+        (_draw_errors, "Mean error of marginals", timed.dropna(subset=["mean_error"])),
         (_draw_brackets, "log Z − reference (nats)", timed[_has_bracket(timed)]),
     ]
     kinds = [kind for kind in kinds if len(kind[2])] or kinds[:1]

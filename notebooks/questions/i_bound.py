@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 FLOOR = 1e-9
 """Smaller numbers are rounding, and are drawn here."""
 
-TITLES = {"upper_bound": "upper − log Z", "error": "mean |Δp|", "width": "certified width"}
+TITLES = {
+    "upper_bound": "upper − log Z",
+    "error": "mean error of marginals",
+    "width": "certified width",
+}
 
 SHAPES: Mapping[str, GraphShape] = MappingProxyType(
     {

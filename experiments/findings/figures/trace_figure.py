@@ -34,7 +34,7 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
 
     Args:
         trace: a frame of `inference.trace.Trace`.
-        distance: mean |Δp| of marginals to the answer by step, as `distances` gives it.
+        distance: mean distance of marginals to the answer by step, as `distances` gives it.
     """
     families = [str(name).partition("(")[0] for name in trace["algorithm"]]
     colors = {name: nth_color(at) for at, name in enumerate(dict.fromkeys(families))}
@@ -55,8 +55,10 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
                 axes.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
                 axes.xaxis.set_major_formatter(LogFormatter())
                 axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2.5, 2.5)))
+            else:
+                axes.set_xlim(0.0, 1.2 * seconds.max())
         if count == 2:
-            grid[1].set(yscale="log", ylabel="Mean |Δp| to the answer")
+            grid[1].set(yscale="log", ylabel="Mean distance to the answer")
         handles = [
             grid[0].plot([], [], "s", color=color, markersize=4)[0] for color in colors.values()
         ]
@@ -109,6 +111,9 @@ def _draw_log_z(
     axes.yaxis.set_major_formatter(FuncFormatter(_signed))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.axhline(0.0, color="0.6", linewidth=0.6, zorder=0)
+    if reach == 0:
+        # One answer, and a narrow bracket, stand in the middle.
+        axes.set_ylim(-1.3 * linear, 1.3 * linear)
     axes.set_ylabel(f"log Z − {center:.6g} (nats)".replace("− -", "+ "))
 
 

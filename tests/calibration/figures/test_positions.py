@@ -34,7 +34,9 @@ def test_points_and_intervals_are_those_of_the_table() -> None:
     assert numbers.get_ylim()[1] > np.nanmax(table["supported_number"].estimate)
     texts = [text.get_text() for text in figure.texts]
     assert "a_$b" in texts
-    assert any("12 responses; 95% intervals (bootstrap over responses)" in text for text in texts)
+    # Sample sizes are for the caption.
+    assert "12 responses; 95% intervals (bootstrap over responses)" in figure.caption
+    assert not [text for text in texts if "responses" in text]
 
 
 def test_nothing_of_a_panel_leaves_the_figure_or_covers_another() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,11 +13,16 @@ from typing import Any
 
 import numpy as np
 
+import calibration
+from calibration.figures import reliability_diagram
 from experiments import apply, draw, estimate, fastfact, fit, score, select, self_knowledge
 from experiments.findings.artifacts import PaperFigure
+from experiments.findings.figures.trace_figure import distances, trace_figure
 from experiments.findings.table import data_frame
+from experiments.pages.study_page import posteriors_figure, scores_figure
 from factormodels.datasets import load
 from factormodels.synthetic import grid
+from inference import infer
 from tests.experiments.findings.study_figures import kept_figures
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -88,6 +95,52 @@ def _of_self_knowledge() -> dict[str, PaperFigure]:
     ]
     measured = self_knowledge(data_frame(rows), n_bootstrap=20)
     return {f"self-knowledge-{name}": shown for name, shown in measured.draw().items()}
+
+
+def of_functions() -> dict[str, PaperFigure]:
+    """Draw what a program draws of scores, the trace of an answer, and the page of a study."""
+    generator = np.random.default_rng(0)
+    p = generator.random(200)
+    labels = (generator.random(200) < p).astype(float)
+    bins = {name: calibration.reliability_bins(p**power, labels) for name, power in _POWERS.items()}
+    made = {
+        **calibration.score(p, labels, np.arange(200) // 4).figures(),
+        "reliability-of-bins": reliability_diagram(bins),
+        "posteriors": posteriors_figure(p, np.where(p < 0.9, labels, np.nan)),
+        "scores": scores_figure(_answers(), {"brier": "Brier", "log_loss": "log loss"}),
+    }
+    graph = grid(12, 12, coupling=1.5, field=0.5, seed=1)
+    for name, settings in _TRACED.items():
+        posterior = infer(graph, trace=True, **settings)
+        assert posterior.trace is not None
+        distance = distances(posterior.trace.marginals_frame(), posterior.marginals.flat)
+        made[name] = trace_figure(posterior.trace.to_frame(), distance)
+    return {name: PaperFigure(figure, data_frame([]), name) for name, figure in made.items()}
+
+
+_POWERS: Mapping[str, float] = {"as given": 1.0, "squared": 2.0, "a longer name, rooted": 0.5}
+
+_TRACED: Mapping[str, Mapping[str, Any]] = {
+    "trace": {"memory_limit": 20_000, "seconds": 1.0},
+    "trace-of-one-answer": {"backend": "lbp"},
+}
+
+
+def _answers() -> list[dict[str, Any]]:
+    """Return answers of backends with their scores, one without an interval."""
+    names = (
+        "exact",
+        "lbp damped",
+        "FR1 = FR2, implication, exact = lbp = lbp damped = cavi",
+        "$x_1$",
+    )
+    return [
+        {"name": name, "exact": name == "exact"}
+        | {f"{measure}{end}": value + 0.1 * at if at != 1 or not end else math.nan
+           for measure in ("brier", "log_loss")
+           for end, value in (("", 0.2), ("_lower", 0.15), ("_upper", 0.3))}
+        for at, name in enumerate(names)
+    ]  # fmt: skip
 
 
 def of_studies() -> dict[str, PaperFigure]:

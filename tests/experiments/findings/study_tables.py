@@ -11,6 +11,7 @@ paper on several data, are kept once.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -89,6 +90,39 @@ def table_of(kept: Mapping[str, Any]) -> Table:
     columns = tuple(Column(**column) for column in kept["columns"])
     frame = data_frame(kept["frame"])
     return Table(frame, columns, kept["caption"], kept["group"], kept["note"])
+
+
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
+
+
+def tables_of_results() -> dict[str, Table]:
+    """Return the tables of docs/results by study and stem, as their Markdown shows them."""
+    return {
+        f"{path.parent.name}-{path.stem}": _from_markdown(path.read_text("utf-8"))
+        for path in sorted(RESULTS.glob("*/*.md"))
+    }
+
+
+def _from_markdown(text: str) -> Table:
+    """Return a table as `markdown` writes it, with its widest rows alone."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("<!--")]
+    first = next(at for at, line in enumerate(lines) if line.startswith("|"))
+    last = max(at for at, line in enumerate(lines) if line.startswith("|"))
+    titles, alignments, *rows = (
+        [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines[first : last + 1]
+        if line.startswith("|")
+    )
+    names = [f"c{at}" for at in range(len(titles))]
+    rows.sort(key=lambda row: -sum(map(len, row)))
+    widest = [max(rows, key=lambda row: len(row[at])) for at in range(len(titles))]
+    shown = [*widest, *rows[:ROWS]]
+    frame = data_frame({name: [row[at] for row in shown] for at, name in enumerate(names)})
+    columns = tuple(
+        Column(name, title, right=alignment.endswith(":"))
+        for name, title, alignment in zip(names, titles, alignments, strict=True)
+    )
+    return Table(frame, columns, " ".join(lines[:first]), note=" ".join(lines[last + 1 :]))
 
 
 def main(studies: list[str]) -> None:

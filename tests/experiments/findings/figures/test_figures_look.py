@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 import pytest
@@ -14,7 +15,13 @@ from experiments.findings.artifacts import PaperFigure
 from experiments.findings.figures.graph_figure import LETTERS_SIZE, draw_fact_graph
 from experiments.findings.venues import VENUES, Venue, fitted
 from factormodels.datasets import load
-from tests.experiments.findings.embedded_figures import of_commands, of_studies
+from tests.experiments.findings.embedded_figures import of_commands, of_functions, of_studies
+from tests.experiments.findings.figures.drawing_functions import (
+    Place,
+    drawing_functions,
+    functions_behind,
+    scripts_that_draw,
+)
 from tests.figure_faults import drawn_texts, figure_faults
 
 SAME = 0.1
@@ -47,14 +54,65 @@ def narrow_and_wide(figures: Mapping[str, PaperFigure]) -> dict[str, list[str]]:
     }
 
 
+DRAWN = (of_commands, of_functions, of_studies)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[dict[str, PaperFigure], set[Place]]:
+    """Every figure of the gate, and the functions that drew one."""
+    figures: dict[str, PaperFigure] = {}
+    behind: set[Place] = set()
+    for draw in DRAWN:
+        behind |= functions_behind(lambda draw=draw: figures.update(draw()))  # type: ignore[misc]
+    return figures, behind
+
+
 @pytest.mark.slow
-def test_figures_of_commands_can_be_read_where_there_is_least_room() -> None:
-    assert narrow_and_wide(of_commands()) == {}
+def test_figures_can_be_read_where_there_is_least_room(
+    drawn: tuple[dict[str, PaperFigure], set[Place]],
+) -> None:
+    assert narrow_and_wide(drawn[0]) == {}
+
+
+@pytest.mark.slow
+def test_every_function_that_draws_a_figure_is_in_the_gate(
+    drawn: tuple[dict[str, PaperFigure], set[Place]],
+) -> None:
+    functions = drawing_functions()
+    assert Place("calibration/figures/positions.py", "position_figure") in functions
+    assert functions - drawn[1] == set()
+    # Scripts that draw with functions of others.
+    kept = {name.rpartition("-")[0] for name in drawn[0]} | {*drawn[0]}
+    assert scripts_that_draw() - kept == set()
+
+
+def count_in(text: str) -> bool:
+    """Return whether a text gives a sample size, such as "1,424 claims"."""
+    return re.search(r"\d\S* (claim|response|sentence|pair)s?\b", text) is not None
+
+
+@pytest.mark.slow
+def test_sample_sizes_stand_in_captions_and_not_in_labels_of_axes(
+    drawn: tuple[dict[str, PaperFigure], set[Place]],
+) -> None:
+    labels = {
+        label
+        for shown in drawn[0].values()
+        for figure in [shown.figure]
+        for label in (
+            *(text.get_text() for text in (figure._supxlabel, figure._supylabel) if text),  # type: ignore[attr-defined]
+            *(axis.get_label_text() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)),
+        )
+    }
+    assert count_in("95 % intervals over 94 responses")
+    assert {"Observed frequency", "Relative position of the sentence"} <= labels
+    assert [label for label in labels if count_in(label) or "|Δ" in label] == []
+    assert any(count_in(shown.caption) for name, shown in drawn[0].items() if "known" in name)
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("drawn", [of_commands, of_studies])
+@pytest.mark.parametrize("drawn", DRAWN)
 def test_figures_can_be_read_at_every_venue(drawn: Callable[[], dict[str, PaperFigure]]) -> None:
     """Some hundred pictures."""
     assert faults(drawn(), VENUES.values()) == {}
@@ -107,6 +165,11 @@ def slanted_texts(axes: Axes) -> None:
         axes.text(0.1 + shift, 0.5, f"slanted {shift}", rotation=45)
 
 
+def text_at_the_edge(axes: Axes) -> None:
+    axes.plot([0, 1])
+    axes.figure.text(0.0, 0.4, "first letters")
+
+
 def axis_below_bars(axes: Axes) -> None:
     axes.bar([0, 1], [1, 2])
     axes.tick_params(axis="y", direction="in", pad=-22)
@@ -122,6 +185,7 @@ def axis_below_bars(axes: Axes) -> None:
         (crowded_ticks, "'one tick' is over 'other tick'"),
         (text_over_data, "'covered' is over data"),
         (slanted_texts, "'slanted 0.0' is over 'slanted 0.02'"),
+        (text_at_the_edge, "'first letters' touches the edge of the figure"),
         (axis_below_bars, "'1.0' is over data"),
     ],
 )
