@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from types import new_class
+from types import MappingProxyType, new_class
 from typing import Annotated, Any, get_args
 
 from cyclopts import (
@@ -70,7 +71,11 @@ from experiments.settings import (
     option_of,
     settings_of,
 )
-from experiments.settings.backend_settings import AlgorithmSettings, setting_names
+from experiments.settings.backend_settings import (
+    AlgorithmSettings,
+    setting_names,
+    settings_described,
+)
 from experiments.settings.limits import FilePath
 from factormodels.errors import InputError, unknown_name
 
@@ -81,8 +86,11 @@ _HELP_ALL = "help-all"
 _OF_COMMAND_LINE = (_CONFIG, _HELP_ALL)
 """Options that a settings file cannot set."""
 
-_COLUMN = "column"
-"""Option of older scripts, followed by ROLE=COLUMN: `claim=id` is read as --claim id."""
+_AFTER_OPTIONS = 1_000
+"""Place of the heading above the settings of a backend."""
+
+_METAVARS = MappingProxyType({"int": "N", "float": "X", "bool": "true|false"})
+"""Placeholders of the values of a backend's settings, by type."""
 
 _HYPHEN = "\0-"
 """Stand-in for a lone hyphen, which means standard input and is not an option."""
@@ -141,13 +149,59 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
     """
     every = f"--{_HELP_ALL}" in arguments
     helps = every or not {"--help", "-h"}.isdisjoint(arguments)
-    command = command_of(function, every=every, helps=helps)
-    words = ["--help"] if every else words_of(arguments)
+    command = command_of(
+        function, every=every, helps=helps, backend=_typed_backend(arguments) if helps else ""
+    )
+    words = ["--help"] if helps else words_of(arguments)
     try:
         return int(command(words, result_action="return_value") or 0)
     except CycloptsError as error:
         reason = _refusal(function, words, error)
         raise InputError(f"{reason} (see {command.name[0]} --help)") from None
+    except InputError as error:
+        error.args = (naming_options(str(error), arguments),)
+        raise
+
+
+def naming_options(message: str, arguments: Sequence[str]) -> str:
+    """Return the message of an error with the option whose value it is about, as it was typed.
+
+    Libraries below the command line know values and not options: to "the venue 'emnlp' is unknown"
+    the name --venue is added. A message that names an option, or begins with one of the arguments,
+    such as a file, says already where to look.
+
+    Args:
+        message: the message.
+        arguments: words of the command line behind the name of the command.
+    """
+    for word in arguments:
+        option = word.partition("=")[0]
+        # The parser reads -x as --x.
+        if re.fullmatch(r"-[a-z]", option) and f"-{option}" not in arguments:
+            message = re.sub(rf"(?<![\w-])-{option}(?![\w-])", option, message)
+    if re.search(r"(?<![\w-])--?[a-z]", message) or message.startswith(tuple(arguments)):
+        return message
+    typed = [
+        (option, value if sign else behind)
+        for word, behind in pairwise([*arguments, ""])
+        for option, sign, value in [word.partition("=")]
+        if option.startswith("--")
+    ]
+    about = [
+        f"{option} {value}"
+        for option, value in typed
+        if any(repr(part.strip()) in message for part in {value, *value.split(",")} if part)
+    ]
+    return f"{about[0]}: {message}" if len(about) == 1 else message
+
+
+def _typed_backend(arguments: Sequence[str]) -> str:
+    """Return the name of the backend among the words of a command line; "" if there is none."""
+    for word, behind in pairwise([*arguments, ""]):
+        option, sign, value = word.partition("=")
+        if option == "--backend":
+            return (value if sign else behind).partition(",")[0]
+    return ""
 
 
 def words_of(arguments: Iterable[str]) -> list[str]:
@@ -227,13 +281,20 @@ def _place(parameter: inspect.Parameter) -> str:
     return f"{name}{several}" if parameter.default is parameter.empty else f"[{name}{several}]"
 
 
-def command_of(function: Callable[..., Findings], *, every: bool = True, helps: bool = True) -> App:
+def command_of(
+    function: Callable[..., Findings], *, every: bool = True, helps: bool = True, backend: str = ""
+) -> App:
     """The command of a function of the front door.
 
     Args:
         function: the function.
         every: whether its help is about every option; otherwise about the usual ones.
         helps: whether it has help; what options mean takes as long to read as a small graph.
+        backend: backend whose settings its help is about too; "" for none.
+
+    Raises:
+        InputError: for an unknown backend.
+        MissingDependencyError: if a library that the backend needs is not installed.
     """
     kind = settings_of(function)
     both = _with_output(kind)
@@ -261,6 +322,7 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
             )
             for field in fields
         ),
+        *_parameters_of_backend(both, backend),
         _others(),
     ]
 
@@ -333,14 +395,6 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
         for name, value in words.items()
         if value is not None
     }
-    if _COLUMN not in by_option:
-        for text in typed.pop(_COLUMN, ()):
-            role, sign, column = str(text).partition("=")
-            if not sign:
-                raise InputError(
-                    f"--{_COLUMN} {text}: name what the column holds, as in --p {text}"
-                )
-            typed.setdefault(role, []).append(column)
     in_files = read_configs(map(Path, typed.pop(_CONFIG, ())))
     by_option = {name: field for name, field in by_option.items() if name not in _OF_COMMAND_LINE}
     values = {name: value for name, (value, _) in in_files.items()}
@@ -511,6 +565,30 @@ def _parameter(
         default=None,
         annotation=Annotated[given_as | None, note],
     )
+
+
+def _parameters_of_backend(kind: type[Settings], backend: str) -> Iterator[inspect.Parameter]:
+    """Yield the settings of a backend as options, for the help; none without a backend."""
+    if not backend or not issubclass(kind, AlgorithmSettings):
+        return
+    heading = Group(f"Settings of the backend {backend}", sort_key=_AFTER_OPTIONS)
+    for each in settings_described(backend):
+        # An option of the command has the value, such as --seed.
+        if each.option.removeprefix("--") in _fields_by_option(kind):
+            continue
+        note = Parameter(
+            name=each.option,
+            help=f"{each.meaning} [default: {each.default}]".strip(),
+            metavar=_METAVARS.get(each.type, "VALUE"),
+            group=heading,
+            show_default=False,
+        )
+        yield inspect.Parameter(
+            f"of_backend_{each.setting}",
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[list[str] | None, note],
+        )
 
 
 def _others() -> inspect.Parameter:

@@ -99,7 +99,8 @@ def is_flag(kind: type[Settings], field: str) -> bool:
 
 def takes_several(kind: type[Settings], field: str) -> bool:
     """Return True if the option of a field is repeatable."""
-    return get_origin(kind.model_fields[field].annotation) in (tuple, list, frozenset, dict)
+    origin = get_origin(kind.model_fields[field].annotation)
+    return option_of(kind, field).repeatable or origin in (tuple, list, frozenset, dict)
 
 
 def metavar_of(kind: type[Settings], field: str) -> str:

@@ -166,13 +166,18 @@ def command_line(arguments: Sequence[str]) -> int:
         )
         return USAGE_ERROR
     except KeyboardInterrupt as stopped:
-        say("; ".join(("factormodels: interrupted", *getattr(stopped, "__notes__", ()))))
+        say(_with_notes("factormodels: interrupted", stopped))
         return INTERRUPTED
     except SystemExit as end:
         if end.code != TERMINATED:
             raise
-        say("factormodels: stopped by the system (SIGTERM)")
+        say(_with_notes("factormodels: stopped by the system (SIGTERM)", end))
         return TERMINATED
+
+
+def _with_notes(text: str, stopped: BaseException) -> str:
+    """Return a text, and behind it what is kept and how to go on."""
+    return "; ".join((text, *getattr(stopped, "__notes__", ())))
 
 
 def _called(arguments: list[str]) -> int:
@@ -224,6 +229,7 @@ def _whole(*, every: bool) -> App:
     ) -> None:
         del version, max_size
 
+    others = Group("Options", sort_key=1)
     app = App(
         name="factormodels",
         help=unwrapped(HELP if every else BRIEF),
@@ -231,16 +237,20 @@ def _whole(*, every: bool) -> App:
         help_format="plaintext",
         help_formatter=show_panel,
         version_flags=[],
-        group_parameters=Group("Options", sort_key=0),
+        group_parameters=others,
+        group_commands=Group("Commands", sort_key=0),
         console=Console(markup=False, highlight=False, emoji=False),
     )
     app.default(options)
-    for name in COMMANDS:
+    for at, name in enumerate(COMMANDS):
         command = command_of(function_named(name))
+        command.sort_key = at
         if not every:
             command.help = f"{re.split('[:,] ', command.help.partition('.')[0])[0]}."
         app.command(command, name=name)
     app.register_install_completion_command(help="Install completion for the current shell.")
+    for option in ("--help", "--install-completion"):
+        app[option].group = others
     return app
 
 

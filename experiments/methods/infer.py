@@ -70,7 +70,7 @@ class InferSettings(ModelSettings, AlgorithmSettings):
     improvement; Ctrl-C stops and shows the best so far. The limit of another backend that has one.
     With --map: how long toulbar2 may search where elimination does not fit (60)."""
 
-    trace: Annotated[FilePath | None, Option("PATH")] = None
+    trace: Annotated[FilePath | None, Option("PATH", usual=True)] = None
     """Write what each algorithm found and when (brackets, estimates, errors and marginals against
     processor time): into a folder, tables and a figure; into a file, the table."""
 

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import json
-import re
-import types
-import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as
 from experiments.settings import Option, Settings, front_door
 from factormodels.errors import InputError, unknown_name
-
-if TYPE_CHECKING:
-    from inference import Backend
 
 
 class ListSettings(Settings):
@@ -89,8 +81,8 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
 
 def _backends(name: str, _: ListSettings) -> Findings:
     """Every backend: installed or how to install it, kind of log Z, limits, settings."""
+    from experiments.settings.backend_settings import settings_described
     from inference import entries
-    from inference.registry import backend_class
 
     if name:
         return _backend(name)
@@ -102,8 +94,8 @@ def _backends(name: str, _: ListSettings) -> Findings:
             # Reading the defaults would import a library that takes seconds.
             state = f"see factormodels list backends {entry.name}"
         else:
-            fields = dataclasses.fields(backend_class(entry.name))
-            state = ", ".join(f"{f.name}={_default(f)}" for f in fields if f.init)
+            settings = settings_described(entry.name)
+            state = ", ".join(f"{each.setting}={each.default}" for each in settings)
         rows.append(
             {
                 "backend": entry.name,
@@ -115,81 +107,29 @@ def _backends(name: str, _: ListSettings) -> Findings:
             }
         )
     columns = columns_as("backend | installed | log_z log Z | summary what it is | for | settings")
-    return Findings("backends", tables={"backends": Table(rows, columns)})
+    remark = (
+        "The settings of a backend, with their meanings: `factormodels list backends NAME`; they "
+        "are options, such as --backend lbp --damping 0.5."
+    )
+    return Findings("backends", (remark,), {"backends": Table(rows, columns)})
 
 
 def _backend(name: str) -> Findings:
-    from experiments.settings.backend_settings import setting_types
-    from inference.registry import backend_class, get_entry
+    from experiments.settings.backend_settings import settings_described
+    from inference.registry import get_entry
 
     entry = get_entry(name)
-    backend = backend_class(name)
-    kinds = setting_types(backend)
-    meanings = _meanings(backend)
-    rows = [
-        {
-            "setting": field.name,
-            "type": _type_name(kinds[field.name]),
-            "default": _default(field),
-            "meaning": meanings.get(field.name, ""),
-        }
-        for field in dataclasses.fields(backend)
-        if field.init
-    ]
-    columns = columns_as("setting | type | default | meaning")
+    rows = [each._asdict() for each in settings_described(name)]
+    columns = columns_as("setting | option | type | default | meaning")
     table = Table(rows, columns, f"{name}: {entry.summary}")
-    return Findings(
-        name, (f"log Z: {entry.log_z_kind}.", f"For: {entry.limits}."), {"settings": table}
-    )
-
-
-def _default(field: dataclasses.Field[Any]) -> str:
-    if field.default is not dataclasses.MISSING:
-        value = field.default
-    elif field.default_factory is not dataclasses.MISSING:
-        value = field.default_factory()
-    else:
-        return "required"
-    # Spelled as in YAML and --backend.
-    return (
-        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    )
-
-
-def _type_name(hint: Any) -> str:
-    name = hint.__name__ if isinstance(hint, type) else str(hint)
-    if typing.get_origin(hint) is typing.Literal:
-        return f"one of {', '.join(map(str, typing.get_args(hint)))}"
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return " | ".join(_member_name(member) for member in typing.get_args(hint))
-    return name.replace("typing.", "")
-
-
-def _member_name(hint: Any) -> str:
-    """Name of a member of a union: a literal by its values."""
-    if typing.get_origin(hint) is typing.Literal:
-        return " | ".join(map(str, typing.get_args(hint)))
-    return "null" if hint is type(None) else _type_name(hint)
-
-
-def _meanings(backend: type[Backend]) -> dict[str, str]:
-    """Description of each setting from the section Attributes of the class's docstring."""
-    text = inspect.cleandoc(backend.__doc__ or "")
-    _, begun, section = text.partition("Attributes:\n")
-    meanings: dict[str, str] = {}
-    keys: list[str] = []
-    for line in section.splitlines() if begun else []:
-        start = re.match(r"^    (\w+(?:, \w+)*): (.*)$", line)
-        if start:
-            keys = start[1].split(", ")
-            meanings |= dict.fromkeys(keys, start[2])
-        # The line goes on with the meaning of the setting, or settings, above.
-        elif line.startswith("        "):
-            for key in keys:
-                meanings[key] += f" {line.strip()}"
-        elif line.strip():
-            break
-    return meanings
+    remarks = [f"log Z: {entry.log_z_kind}.", f"For: {entry.limits}."]
+    if rows:
+        first = rows[0]
+        remarks.append(
+            f"A command takes a setting as an option, such as --backend {name} {first['option']} "
+            f"{first['default']}; a study and Python take it by its name."
+        )
+    return Findings(name, tuple(remarks), {"settings": table})
 
 
 # --- Prompts -------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import each_response
-from experiments.settings import USUAL, Names, Option, front_door
+from experiments.settings import USUAL, Option, Words, front_door
 from experiments.settings.limits import DrawnSettings, Openness
 from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
@@ -70,8 +70,8 @@ class SelectSettings(
 
     relations: EntailmentJudge = None
 
-    labels: Annotated[Names, Option("LABEL=RELATION,...")] = ()
-    """Meanings of an NLI model's labels, if their names do not say."""
+    labels: Annotated[Words, Option("LABEL=RELATION")] = ()
+    """Meaning of a label of an NLI model, if its name does not say; repeatable."""
 
     domain: Annotated[str | None, Option("NAME", usual=True)] = None
     """Domain of the bleached claims; people by default."""

@@ -39,6 +39,7 @@ class Option:
             pass.
         usual: whether most users need it: `--help` shows it, and `--help-all` the others.
         writes: whether it names a file that the command writes.
+        repeatable: whether it may be given several times although its field is one value.
         python: type annotation of what a program may pass, if wider than the field's type.
     """
 
@@ -47,6 +48,7 @@ class Option:
     command_line: bool = True
     usual: bool = False
     writes: bool = False
+    repeatable: bool = False
     python: str = ""
 
 

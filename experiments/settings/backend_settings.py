@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
+import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import (
     BeforeValidator,
@@ -58,8 +60,9 @@ class AlgorithmSettings(Settings):
     """Inference."""
 
     backend: Annotated[Any, Option("NAME", usual=True), PlainSerializer(_backend_name)] = "auto"
-    """Inference algorithm (`factormodels list backends`). Settings follow it, as in --backend
-    lbp,damping=0.5, or are separate options: --backend lbp --damping 0.5.
+    """Inference algorithm with settings as options (`factormodels list backends`). The help behind
+    --backend lbp, as in --backend lbp --help, shows those of lbp, such as --damping 0.5. They may
+    also follow the name: --backend lbp,damping=0.5.
     """
 
     backend_settings: Annotated[
@@ -197,3 +200,95 @@ def _checked(value: Any, expected: Any, where: str) -> Any:
         return adapter.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         raise InputError(f"{where}: {value_words(value, error.errors()[0])}") from None
+
+
+# --- Descriptions -------------------------------------------------------------------------------
+
+
+class SettingDescription(NamedTuple):
+    """A setting of a backend, as texts.
+
+    Attributes:
+        setting: its name in Python and in studies.
+        option: its name on the command line.
+        type: what it takes.
+        default: its default, as YAML writes it; "required" if it has none.
+        meaning: what the docstring of the backend says of it.
+    """
+
+    setting: str
+    option: str
+    type: str
+    default: str
+    meaning: str
+
+
+def settings_described(name: str) -> list[SettingDescription]:
+    """Describe the settings of a backend, in order.
+
+    Raises:
+        InputError: for an unknown backend.
+        MissingDependencyError: if a library that the backend needs is not installed.
+    """
+    backend = backend_class(name)
+    kinds, meanings = setting_types(backend), _meanings(backend)
+    return [
+        SettingDescription(
+            field.name,
+            _option(field.name),
+            _type_name(kinds[field.name]),
+            _default(field),
+            meanings.get(field.name, ""),
+        )
+        for field in dataclasses.fields(backend)
+        if field.init
+    ]
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is not dataclasses.MISSING:
+        value = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    else:
+        return "required"
+    # Spelled as in YAML and on the command line.
+    return (
+        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+def _type_name(hint: Any) -> str:
+    name = hint.__name__ if isinstance(hint, type) else str(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        return f"one of {', '.join(map(str, typing.get_args(hint)))}"
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(_member_name(member) for member in typing.get_args(hint))
+    return name.replace("typing.", "")
+
+
+def _member_name(hint: Any) -> str:
+    """Name of a member of a union: a literal by its values."""
+    if typing.get_origin(hint) is typing.Literal:
+        return " | ".join(map(str, typing.get_args(hint)))
+    return "null" if hint is type(None) else _type_name(hint)
+
+
+def _meanings(backend: type[Backend]) -> dict[str, str]:
+    """Description of each setting from the section Attributes of the class's docstring."""
+    text = inspect.cleandoc(backend.__doc__ or "")
+    _, begun, section = text.partition("Attributes:\n")
+    meanings: dict[str, str] = {}
+    keys: list[str] = []
+    for line in section.splitlines() if begun else []:
+        start = re.match(r"^    (\w+(?:, \w+)*): (.*)$", line)
+        if start:
+            keys = start[1].split(", ")
+            meanings |= dict.fromkeys(keys, start[2])
+        # The line goes on with the meaning of the setting, or settings, above.
+        elif line.startswith("        "):
+            for key in keys:
+                meanings[key] += f" {line.strip()}"
+        elif line.strip():
+            break
+    return meanings

@@ -61,7 +61,7 @@ class NamedConventions(Settings):
         if "encoding" not in self.model_fields_set and "encoding" not in more:
             given["encoding"] = None
         if given["prior_by"] is not None and (given["prior"] is None or is_number(given["prior"])):
-            raise InputError("--prior-by says what names in --prior are; give --prior NAME=P,...")
+            raise InputError("--prior-by says what names in --prior are; give --prior NAME=P")
         if given["prior"] is not None and is_number(given["prior"]):
             if given["context_prior"] is not None:
                 raise InputError("--prior and --context-prior are the same number; leave one out")
@@ -92,10 +92,15 @@ class SourcePriorSettings(GraphConventionSettings):
         str | None,
         BeforeValidator(as_prior),
         WithJsonSchema({"type": ["number", "string", "object", "null"]}),
-        Option("P|TABLE", python="float | str | os.PathLike[str] | Mapping[str, float] | None"),
+        Option(
+            "P|NAME=P|TABLE",
+            repeatable=True,
+            python="float | str | os.PathLike[str] | Mapping[str, float] | None",
+        ),
     ] = None
-    """Prior of passages for which none is stated: a number, or by source: wikipedia.org=.95,blog=.6
-    (* for all others), or a table with the columns source and prior."""
+    """Prior of passages for which none is stated: a number, or of one source, as in --prior
+    wikipedia.org=.95 --prior blog=.6 (* for all others), or a table with the columns source and
+    prior."""
 
     prior_by: PassageKey | None = None
     """What names in --prior are: the domain of a passage's address (a name stands for those below

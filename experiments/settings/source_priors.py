@@ -23,18 +23,21 @@ def as_prior(value: Any) -> str | None:
     """Return a prior of all passages as a number, or priors by source, as one text.
 
     Args:
-        value: a number; pairs such as ``wikipedia.org=.95,blog=.6``; a mapping; or the path of a
-            table with a column of sources or domains and one of priors.
+        value: a number; pairs such as ``wikipedia.org=.95,blog=.6``; a mapping; the path of a table
+            with a column of sources or domains and one of priors; or a list of one of these, or of
+            texts of one pair each, as a command line gives them.
 
     Raises:
         InputError: for anything else, or a prior outside [0, 1].
     """
     if value is None:
         return None
+    if isinstance(value, list):
+        value = _from_words(value)
     if isinstance(value, Mapping):
         return priors_text({str(name): _prior(p, str(name)) for name, p in value.items()})
     if isinstance(value, bool) or not isinstance(value, int | float | str | Path):
-        raise InputError(f"{value!r} is no prior; give a number from 0 to 1, or NAME=P,...")
+        raise InputError(f"{value!r} is no prior; give a number from 0 to 1, or priors by source")
     text = str(value).strip()
     number = None
     with suppress(ValueError):
@@ -57,11 +60,25 @@ def _prior(value: Any, name: str) -> float:
     return validated_probability(float(value), f"the prior of {name}")
 
 
+def _from_words(words: list[Any]) -> Any:
+    """Return the priors that an option holds which may be repeated: one value, or pairs."""
+    pairs = [str(word) for word in words if "=" in str(word) and not exists(str(word))]
+    if packed := next((pair for pair in pairs if pair.count("=") > 1), None):
+        apart = " ".join(f"--prior {pair.strip()}" for pair in packed.split(","))
+        raise InputError(f"give one source at a time: {apart}")
+    if len(words) > 1 and len(pairs) < len(words):
+        other = next(word for word in words if str(word) not in pairs)
+        raise InputError(
+            f"{other} is not a prior of one source; write NAME=P, or leave the rest out"
+        )
+    return ",".join(pairs) if pairs else words[0]
+
+
 def _read(path: Path) -> dict[str, float]:
     """Return the priors of a table by source."""
     if not exists(path):
         raise InputError(
-            f"{path}: there is no such file; give a number, NAME=P,..., or a table with the "
+            f"{path}: there is no such file; give a number, NAME=P, or a table with the "
             "columns source and prior"
         )
     table = read_table(path)

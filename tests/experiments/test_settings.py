@@ -245,10 +245,6 @@ def search(data: str, settings: Search) -> Findings:
             {"backend": "lbp", "backend_settings": {"damping": 0.5, "max_iterations": 9}},
         ),
         (
-            "--column top-k=5 --column seed=2",
-            {"top_k": 5, "seed": 2},
-        ),
-        (
             "--config backend.yaml --damping 0.25",
             {"backend": "lbp", "backend_settings": {"damping": 0.25, "max_iterations": 9}},
         ),
@@ -284,8 +280,6 @@ def test_options_and_files_give_fields(
         ("t --queries --no-queries", "--queries and --no-queries contradict each other; keep one"),
         ("t --top-k.x 1", "the option --top-k.x is unknown (did you mean '--top-k',"),
         ("", "DATA is missing; write factormodels search DATA (see factormodels search --help)"),
-        ("t --column p", "--column p: name what the column holds, as in --p p"),
-        ("t --column sede=p", "the option --sede is unknown (did you mean '--seed',"),
         ("t --config bad.yaml", "bad.yaml: the option 'sede' is unknown (did you mean 'seed',"),
         ("t --config spelled.yaml", "the option 'top_k' is unknown (did you mean 'top-k',"),
         ("t --config list.yaml", "list.yaml: a file of settings is a mapping; write OPTION: VALUE"),

@@ -72,16 +72,29 @@ def test_posteriors_are_those_of_the_priors(
     assert [p["a1"], p["a2"]] == pytest.approx([by_hand(prior) for prior in priors], abs=1e-12)
 
 
-def test_a_table_and_a_list_are_the_same(file: Path) -> None:
+@pytest.mark.usefixtures("file")
+def test_a_table_and_a_text_are_the_same() -> None:
     Path("priors.csv").write_text("Domain,Reliability\nwikipedia.org,0.95\nblog.example,0.6\n")
     listed = "blog.example=0.6,wikipedia.org=0.95"
     assert as_prior("priors.csv") == as_prior(Path("priors.csv")) == as_prior(listed) == listed
-    out = [
-        invoke("infer", str(file), "--prior", prior, "--json").output
-        for prior in ("priors.csv", listed)
-    ]
-    tables = [json.loads(each)["tables"]["posteriors"] for each in out]
-    assert tables[0] == tables[1]
+
+
+def test_priors_of_sources_are_options_one_by_one(file: Path) -> None:
+    def tables(*options: str) -> Any:
+        return json.loads(invoke("infer", file, *options, "--json").output)["tables"]
+
+    repeated = ("--prior", "wikipedia.org=.95", "--prior", "blog.example=.6")
+    Path("priors.csv").write_text("source,prior\nwikipedia.org,0.95\nblog.example,0.6\n")
+    Path("named.yaml").write_text("prior: {wikipedia.org: .95, blog.example: .6}\n")
+    expected = tables("--prior", "priors.csv")["posteriors"]
+    assert tables(*repeated)["posteriors"] == expected
+    assert tables("--config", "named.yaml")["posteriors"] == expected
+    packed = "wikipedia.org=.95,blog.example=.6"
+    errors = invoke("infer", file, "--prior", packed, code=2).stderr
+    # The advice is the options that work.
+    assert f"--prior {packed}: give one source at a time: {' '.join(repeated)}\n" in errors
+    mixed = invoke("infer", file, "--prior", "wikipedia.org=.95", "--prior", ".8", code=2).stderr
+    assert ".8 is not a prior of one source" in mixed
 
 
 def test_sources_and_priors_that_nothing_uses_are_said() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from experiments.methods.lists import _meanings
+import pytest
+
+from experiments.settings.backend_settings import settings_described
 from inference import Entry, entries, register, unregister
 from inference.registry import backend_class
 from tests.experiments.conftest import invoke
@@ -34,10 +36,34 @@ def test_a_backend_that_is_not_installed_names_the_command() -> None:
 
 def test_a_backend_shows_types_defaults_and_meanings() -> None:
     text = " ".join(invoke("list", "backends", "lbp").stdout.split())
-    assert "damping float | adaptive adaptive weight of the old log message" in text
-    assert "schedule one of sweep, flooding, residual, random sweep" in text
+    assert "damping --damping float | adaptive adaptive weight of the old log message" in text
+    assert "schedule --schedule one of sweep, flooding, residual, random sweep" in text
     null = " ".join(invoke("list", "backends", "exact").stdout.split())
-    assert "memory_limit int | null null" in null
+    assert "memory_limit --memory-limit int | null null" in null
+
+
+@pytest.mark.parametrize("command", ["infer", "assess", "draw"])
+@pytest.mark.parametrize("typed", [("--backend", "lbp"), ("--backend=lbp,damping=0.5",)])
+def test_the_help_shows_the_settings_of_the_backend_that_is_named(
+    command: str, typed: tuple[str, ...]
+) -> None:
+    plain = " ".join(invoke(command, "--help-all").stdout.split())
+    assert "`factormodels list backends`" in plain
+    assert "--max-iterations" not in plain
+    for asked in ("--help", "--help-all"):
+        text = " ".join(invoke(command, *typed, asked).stdout.split())
+        _, _, settings = text.partition("Settings of the backend lbp: ")
+        for each in settings_described("lbp"):
+            # The command may have the option itself.
+            assert f"{each.option} " in text
+            if f"{each.option} " in settings:
+                assert each.meaning in settings
+                assert f"[default: {each.default}]" in settings
+        assert "--damping VALUE" in settings
+
+
+def test_the_help_refuses_an_unknown_backend() -> None:
+    assert "did you mean 'lbp'" in invoke("infer", "--backend", "lpb", "--help", code=2).stderr
 
 
 def test_every_setting_of_every_backend_has_a_meaning() -> None:
@@ -45,5 +71,6 @@ def test_every_setting_of_every_backend_has_a_meaning() -> None:
         if not entry.missing:
             backend = backend_class(name)
             settings = {field.name for field in dataclasses.fields(backend)}
-            assert set(_meanings(backend)) == settings, name
+            described = settings_described(name)
+            assert {each.setting for each in described if each.meaning} == settings, name
     invoke("list", "backends", "nonsense", code=2)

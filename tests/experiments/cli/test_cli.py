@@ -57,6 +57,12 @@ def test_help_of_the_whole_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(map(len, lines)) <= 80
     assert "Exit codes" not in lines
     assert "Exit codes" in invoke("--help-all").stdout.splitlines()
+    commands, options = ("\n".join(lines).partition(f"\n{heading}:\n")[2].split("\n\n")[0]
+                         for heading in ("Commands", "Options"))  # fmt: skip
+    assert tuple(re.findall(r"^  (\S+)", commands, re.M)) == COMMANDS
+    assert re.findall(r"^  (--[a-z-]+)", options, re.M) == [
+        *("--version", "--max-size", "--help", "--install-completion")
+    ]
 
 
 OTHERS = {
