@@ -20,6 +20,7 @@ from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
 from factormodels.io.source.opening import exists
+from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ class Session:
 
 @contextmanager
 def asking(settings: AskingSettings) -> Iterator[Session]:
-    """Open a session; if a limit ends it, the calls so far are reported.
+    """Open a session; if a limit or an interrupt ends it, the calls so far are reported.
 
     Raises:
         InputError: if the prompts or the cache cannot be used, there is nothing to replay, the key
@@ -116,8 +117,22 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
     except LimitReachedError:
         watcher().limit_reached(ledger)
         raise
+    except (KeyboardInterrupt, SystemExit) as stopped:
+        # A batch has said already how far it is.
+        if not getattr(stopped, "__notes__", ()) and _keeps_answers(session):
+            stopped.add_note(
+                f"{counted(ledger.total.calls + ledger.total.cached, 'answer')} so far in "
+                f"{settings.cache}; the same command asks for the rest"
+            )
+        raise
     if session.model is None and not ledger.stages:
         warn_of_no_model(settings)
+
+
+def _keeps_answers(session: Session) -> bool:
+    """Return whether answers of a session's model are kept in the cache."""
+    by_name = isinstance(session.settings.model, str | LitellmSettings)
+    return by_name and bool(session.ledger.stages) and not session.settings.dry_run
 
 
 def warn_of_no_model(settings: AskingSettings) -> None:

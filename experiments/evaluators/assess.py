@@ -38,7 +38,11 @@ from experiments.evaluators.calls.early_exits import EXIT_KEY, early_exit, unles
 from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_sentences
 from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
 from experiments.evaluators.convention_measures import measure_names
-from experiments.evaluators.core import CoreSettings
+from experiments.evaluators.core import (
+    CoreSettings,
+    refuse_idle_core,
+    unselected_sentence,
+)
 from experiments.evaluators.display.assess_tables import (
     MEASURES,
     call_table,
@@ -246,6 +250,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
             findings are of what was answered instead, and `limit_reached` is True.
         MissingDependencyError: if a library that is needed is not installed.
     """
+    refuse_idle_core(settings)
     settings = settings.resolved()
     loaded = settings.load(responses)
     takes_claims = settings.atoms not in (None, "given")
@@ -357,6 +362,7 @@ def _findings(
         }
         related = {graph.id: graph for graph in agreeing.graphs}
         graphs = tuple(related.get(graph.id, graph) for graph in graphs)
+    unselected = unselected_sentence(batch.graphs, settings.core_relations)
     lost = missing_answers(batch.responses).values()
     incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost)
     unshown: tuple[str, ...] = ("responses",) if alone else ("claims", "evidence")
@@ -374,6 +380,7 @@ def _findings(
             *_of_exits(batch),
             *address_sentences(batch.graphs, without_address),
             *_of_missing(batch, plan, incomplete),
+            *filter(None, [unselected]),
             *(() if agreeing is None else agreeing.sentences),
         ),
         tables=tables,
@@ -382,6 +389,7 @@ def _findings(
         limit_reached=batch.limit_reached,
         incomplete=incomplete
         or batch.limit_reached
+        or bool(unselected)
         or bool(batch.failed)
         or any(response.errors for response in batch.responses)
         or (agreeing is not None and agreeing.incomplete),

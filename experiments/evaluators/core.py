@@ -19,15 +19,20 @@ from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.selection import (
     CachedRelations,
     Core,
     Informativeness,
     Subclaim,
+    UnjudgedClaimError,
     select,
     subclaims_of,
     templates_of,
 )
+
+UNJUDGED = "unjudged"
+"""Status of a selection that is not known."""
 
 
 class CoreSettings(Settings):
@@ -57,7 +62,8 @@ def core_stage(
     """Stage that says which claims count and drops none, and the facts that results depend on.
 
     ``metadata["core"]`` holds `kept`, ids of the claims that count, `status`, `missing`
-    (judgments) and the settings.
+    (judgments) and the settings. Where answers on a claim cannot be read, `kept` is null and the
+    status `UNJUDGED`: nobody knows which claims count.
 
     Args:
         graphs: the responses, for what cannot be done with them.
@@ -89,13 +95,18 @@ def core_stage(
     def stage(graph: FactGraph) -> FactGraph:
         cached = CachedRelations(relations)
         core = Core(cached, Informativeness(cached, templates), share=share)
-        selection = select(claims_with_sources(graph, share), core)
-        facts = {
-            "kept": [claim.id for claim in selection.chosen],
-            "status": selection.solution.status,
-            "missing": selection.missing,
-            **asked,
-        }
+        facts: dict[str, Any]
+        try:
+            selection = select(claims_with_sources(graph, share), core)
+        except UnjudgedClaimError:
+            facts = {"kept": None, "status": UNJUDGED, "missing": cached.missing}
+        else:
+            facts = {
+                "kept": [claim.id for claim in selection.chosen],
+                "status": selection.solution.status,
+                "missing": selection.missing,
+            }
+        facts |= asked
         return replace(graph, metadata={**graph.metadata, CORE_KEY: facts})
 
     return stage, {CORE_KEY: {**asked, **facts}}
@@ -135,3 +146,28 @@ def kept_claims(graph: FactGraph) -> frozenset[str] | None:
     """Ids of the claims that count; None where nothing was selected."""
     kept = graph.metadata.get(CORE_KEY, {}).get("kept")
     return None if kept is None else frozenset(kept)
+
+
+def refuse_idle_core(settings: CoreSettings) -> None:
+    """Refuse options of Core without --core.
+
+    Raises:
+        InputError: for one that is given.
+    """
+    for name in CoreSettings.model_fields:
+        if name in settings.model_fields_set and not settings.core:
+            option = "no-faithfulness" if name == "faithfulness" else name.replace("_", "-")
+            raise InputError(f"--{option} is of --core; add --core, or leave it out")
+
+
+def unselected_sentence(graphs: Sequence[FactGraph], relations: str) -> str:
+    """Sentence on responses of which it is not known which claims count; "" if there are none."""
+    unknown = [graph for graph in graphs if graph.metadata.get(CORE_KEY, {}).get("kept", 0) is None]
+    if not unknown:
+        return ""
+    missing = sum(graph.metadata[CORE_KEY]["missing"] for graph in unknown)
+    return (
+        f"Core: it is not known which claims of {counted(len(unknown), 'response')} count, since "
+        f"{counted(missing, 'answer')} of --core-relations {relations} could not be read; they are "
+        "left out of the numbers with Core."
+    )

@@ -46,7 +46,12 @@ from experiments.evaluators.batches.batch import (
     refuse_idle_retry,
 )
 from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE, Load
-from experiments.evaluators.core import CoreSettings, core_stage
+from experiments.evaluators.core import (
+    CoreSettings,
+    core_stage,
+    refuse_idle_core,
+    unselected_sentence,
+)
 from experiments.evaluators.display.fastfact_tables import (
     audit_table,
     claim_table,
@@ -233,10 +238,7 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         return _annotated(responses, settings)
     if settings.target_error is not None and settings.audit < 1:
         raise InputError("--target-error needs every skipped claim verified; add --audit 1")
-    for name in CoreSettings.model_fields:
-        if name in settings.model_fields_set and not settings.core:
-            option = "no-faithfulness" if name == "faithfulness" else name.replace("_", "-")
-            raise InputError(f"--{option} is of --core; add --core, or leave it out")
+    refuse_idle_core(settings)
     loaded = settings.load(responses).with_texts()
     graphs = loaded.graphs
     if "by" in settings.model_fields_set:
@@ -253,9 +255,14 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
                 graphs, stages, (), facts, settings, calls=session.calls, report=report
             )
     tables = _tables(batch, settings, k_prime, session)
+    unselected = unselected_sentence(batch.graphs, settings.core_relations)
     findings = Findings(
         source=loaded.source,
-        sentences=(*loaded.remarks, *_sentences(tables, batch, settings)),
+        sentences=(
+            *loaded.remarks,
+            *_sentences(tables, batch, settings),
+            *filter(None, [unselected]),
+        ),
         tables=tables,
         unshown=tuple(
             name
@@ -265,7 +272,7 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
             or (name == "audit" and not table.frame["claims"].any())
             or (name == "summary" and not table.frame["scored"].any())
         ),
-        incomplete=bool(batch.failed),
+        incomplete=bool(batch.failed or unselected),
         graphs=batch.graphs,
     )
     return with_probe(with_failed_calls(findings, batch.calls()), probed)
@@ -364,7 +371,7 @@ def _tables(
     }
     if responses["k_prime"].isna().any():
         frames["curve"] = curve_table(responses, settings.gamma)
-    if settings.core:
+    if "core_precision" in responses:
         part = responses.filter(regex="^(response$|core_)")
         frames["core"] = part.rename(columns=lambda name: name.removeprefix("core_"))
     if settings.failure_types:
@@ -401,7 +408,7 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
             f"{counted(uncounted, 'response')} (--k-prime): there is no F1@K', and a curve over "
             "every K' that it could be in its place."
         )
-    if settings.core and len(responses):
+    if "core_precision" in responses:
         means = {name: number(responses[name].mean()) for name in (
             "precision", "core_precision", "f1", "core_f1")}  # fmt: skip
         yield (

@@ -82,7 +82,8 @@ class Findings(Previewed):
         not_used: contents of files that no reader used, from `factormodels.io.not_used`, added by
             the front door.
         limit_reached: whether results are missing because of a limit on calls or costs.
-        tidy: function that makes `frame`, if that is not the numbers of the first table.
+        tidy: function that makes `frame`, and what a file of one table holds, if that is not the
+            numbers of the first table.
     """
 
     source: str
@@ -224,8 +225,9 @@ class Findings(Previewed):
 
         Args:
             folder: a folder for all of it, which is made if it does not exist; or one file, whose
-                suffix says what it holds: the first table (.csv, .parquet, .tex, .md), the
-                responses or else the rows of the first table (.jsonl), or `as_json` (.json).
+                suffix says what it holds: the first table (.tex, .md), its numbers, which are
+                `frame` where that is tidy (.csv, .parquet), the responses or else those numbers
+                (.jsonl), or `as_json` (.json).
             venue: what LaTeX tables and figures fit, as `venue_named` takes it.
             rename: what readers call models, data and so on, as in `presented`.
             show: columns of numbers that tables show, in this order, as a list or with commas.
@@ -271,13 +273,14 @@ class Findings(Previewed):
         if not self.tables:
             raise InputError(f"{path}: there is no table for a {form} file; name a folder")
         table, comments = next(iter(self.tables.values())), self.origin.comments()
+        numbers = table if self.tidy is None else Table(self.tidy(), ())
         if form == ".parquet":
-            write_parquet(path, table.frame, self.origin.metadata())
+            write_parquet(path, numbers.frame, self.origin.metadata())
         elif form == ".jsonl":
-            lines = (json.dumps(row, ensure_ascii=False) for row in jsonable(table.records()))
+            lines = (json.dumps(row, ensure_ascii=False) for row in jsonable(numbers.records()))
             write_text(path, "".join(f"{line}\n" for line in lines))
         elif form == ".csv":
-            write_csv(path, table.frame)
+            write_csv(path, numbers.frame)
         elif form == ".md":
             write_text(path, markdown(table, comments))
         else:

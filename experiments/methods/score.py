@@ -652,6 +652,9 @@ def _text(estimate: Estimate, stars: str) -> str:
 
 def _scores(blocks: Sequence[_Block]) -> Table:
     rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.scored)]
+    # What a reader of the file looks for comes first: the scores, then what is behind each.
+    first = ("data", *_OF_A_MODEL, *blocks[0].scored.models[0].scores)
+    rows = [{name: row[name] for name in dict.fromkeys((*first, *row))} for row in rows]
     columns = (*columns_as("model | n_claims:0 claims"), *_score_columns(blocks))
     notes = [block.scored.stars_note for block in blocks if block.scored.tested]
     return Table(

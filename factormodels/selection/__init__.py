@@ -38,7 +38,13 @@ from factormodels.selection.stage import (
     selecting,
 )
 from factormodels.selection.subclaims import Subclaim, subclaims_of
-from factormodels.selection.weights import Informativeness, Relevance, Weighting, uniform
+from factormodels.selection.weights import (
+    Informativeness,
+    Relevance,
+    UnjudgedClaimError,
+    Weighting,
+    uniform,
+)
 
 __all__ = [
     "CachedRelations",
@@ -52,6 +58,7 @@ __all__ = [
     "Solution",
     "SolverSettings",
     "Subclaim",
+    "UnjudgedClaimError",
     "Weighting",
     "adjusted_precision",
     "bleached_claims",

@@ -28,6 +28,10 @@ def uniform(claims: Sequence[Subclaim]) -> list[float]:
     return [1.0] * len(claims)
 
 
+class UnjudgedClaimError(InputError):
+    """No weight of a claim is known, since its relation model gave no answer that can be read."""
+
+
 @dataclass(frozen=True)
 class Informativeness:
     """Weights by surprise: min over bleached claims h of -log P(c | h), capped, minus epsilon.
@@ -64,7 +68,7 @@ class Informativeness:
         """Return weights in nats.
 
         Raises:
-            InputError: if no bleached claim of a subclaim was judged.
+            UnjudgedClaimError: if no bleached claim of a subclaim was judged.
         """
         pairs = [
             [TextPair(h, claim.text, "", claim.id) for h in fill_templates(self.templates, topic)]
@@ -82,7 +86,7 @@ class Informativeness:
                 entailment_probability(a) for a in claim_answers if not isinstance(a, Missing)
             ]
             if not judged:
-                raise InputError(
+                raise UnjudgedClaimError(
                     f"no bleached claim was judged against the subclaim {claim.text!r}, so "
                     "its informativeness is unknown; ask again"
                 )

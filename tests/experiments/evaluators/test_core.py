@@ -101,6 +101,30 @@ def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
     assert row["core_unsupported"] == (types == "non-supported").sum()
 
 
+def test_relations_that_cannot_be_read_leave_core_unknown_and_are_counted(tmp_path: Path) -> None:
+    model = AnsweringModel(lambda request: "?" if request.stage == "relations" else answer(request))
+    judged = fastfact(
+        FactGraph("r", (), response="Birch is white. Cedar is red."),
+        model=model,
+        documents=["Birch and cedar."],
+        k_prime=2,
+        cache=tmp_path / "answers.sqlite",
+        core=True,
+        core_relations="model",
+        domain="things",
+    )
+    # The scores of all claims stay, and nothing is made up about those that count.
+    row = judged["responses"].iloc[0]
+    assert row["supported"] + row["unsupported"] == 2
+    assert "core" not in judged.tables
+    assert judged.graphs[0].metadata["core"]["kept"] is None
+    assert judged.incomplete
+    (sentence,) = (each for each in judged.sentences if each.startswith("Core: "))
+    missing = judged.graphs[0].metadata["core"]["missing"]
+    assert missing > 0
+    assert f"1 response count, since {missing} answers" in sentence
+
+
 @pytest.mark.service
 def test_calls_for_selection_are_those_that_the_server_counts(notes: Path) -> None:
     text = "Trains cross the bridge. Cars cross it."

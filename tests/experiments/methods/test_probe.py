@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from experiments import probe
+from experiments.asking import probing
 from experiments.asking.probing import UnansweredProbeError
+from experiments.cli.main import TERMINATED
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.probe.table import RELATIONS, probes
 from tests.experiments.conftest import invoke
@@ -175,19 +177,19 @@ def test_the_lexical_model_can_be_probed_too() -> None:
     refused("--relation-correction|`relation_correction='x'", probe, relation_correction="x")
 
 
+def biased(request: dict[str, Any], _: int) -> Reply:
+    """Answer of a server whose model knows the labels and prefers one."""
+    probabilities = shares(right_label(question_of(request)), 3.0, (0.0, 4.0, 0.0))
+    label, *others = probabilities
+    return label_reply(label, probabilities[label], {each: probabilities[each] for each in others})
+
+
 @pytest.mark.service
 @pytest.mark.usefixtures("keyed")
 def test_answers_are_asked_once_counted_and_replayed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def script(request: dict[str, Any], _: int) -> Reply:
-        probabilities = shares(right_label(question_of(request)), 3.0, (0.0, 4.0, 0.0))
-        label, *others = probabilities
-        return label_reply(
-            label, probabilities[label], {other: probabilities[other] for other in others}
-        )
-
-    with ScriptedServer(script) as server:
+    with ScriptedServer(biased) as server:
         given = ("probe", "--model", "openai/scripted", "--api-base", server.url)
         first = invoke(*given)
         # 36 pairs, three without content, and three again.
@@ -203,3 +205,31 @@ def test_answers_are_asked_once_counted_and_replayed(
     assert replayed.stdout == again.stdout
     other = invoke("probe", "--model", "openai/other", "--replay", code=1)
     assert "The cache has no answers to 1 of 1 probes." in other.stdout
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("keyed")
+@pytest.mark.parametrize(
+    ("raised", "code", "begun"),
+    [
+        (KeyboardInterrupt(), 130, "factormodels: interrupted; "),
+        (SystemExit(TERMINATED), 143, "factormodels: stopped by the system (SIGTERM); "),
+    ],
+)
+def test_a_probe_that_is_stopped_says_what_is_kept_and_how_to_go_on(
+    raised: BaseException, code: int, begun: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise raised
+
+    with ScriptedServer(biased) as server:
+        given = ("probe", "--model", "openai/scripted", "--api-base", server.url)
+        with monkeypatch.context() as patched:
+            # Behind the last answer, before any finding.
+            patched.setattr(probing, "_refuse_outage", stopped)
+            errors = invoke(*given, code=code).stderr
+        asked = len(server.requests)
+        assert f"{begun}{asked} answers so far in answers.sqlite; the same command" in errors
+        invoke(*given, code=0)
+        # Nothing is asked twice.
+        assert len(server.requests) == asked

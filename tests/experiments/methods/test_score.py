@@ -203,6 +203,13 @@ def test_frames_to_work_with_are_narrow_and_files_have_everything(tmp_path: Path
     wide = scores["scores"].set_index("model")
     scores.save(tmp_path / "kept")
     written = pd.read_csv(tmp_path / "kept" / "scores.csv").set_index("model")
+    assert list(written)[:6] == ["data", "n_claims", "n_responses", "brier", "auroc", "ece"]
+    # One file is the tidy frame.
+    for name, read in (("t.csv", pd.read_csv), ("t.parquet", pd.read_parquet)):
+        scores.save(tmp_path / name)
+        alone = read(tmp_path / name)
+        assert list(alone) == list(tidy)
+        np.testing.assert_allclose(alone["value"], tidy["value"], rtol=1e-12)
     for model in wide.index:
         for name in ("brier", "auroc", "ece"):
             assert wide.loc[model, name] == by_model.loc[model, name]
