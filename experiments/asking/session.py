@@ -39,7 +39,7 @@ class NamedModel:
 
     async def complete(self, request: Request) -> Completion | Failure:
         """Return a failure for every question: a dry run sends nothing."""
-        return Failure(f"stage {request.stage!r} asked in a dry run")
+        return Failure(f"stage {request.stage!r} asked in a dry run", planned=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -216,7 +216,7 @@ def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEst
             sum(len(text) for slot, text in question.fields.items() if slot in template.slots)
             for question in probe.asked
         ]
-        calls = repeated * probe_calls(probe.name)
+        calls = repeated * probe_calls(probe.name, _relation_stage(plan))
         characters = calls * (_empty(template) + sum(texts) / len(texts))
         number += calls
         questions += ceil(characters / CHARACTERS_PER_TOKEN)

@@ -147,6 +147,7 @@ class Failure:
         cached: whether a replay repeats the failure of an earlier run.
         unread: whether the model answered and the answer could not be parsed; another form of the
             question may succeed.
+        planned: whether nothing was sent, since the call is only planned.
     """
 
     reason: str
@@ -154,6 +155,7 @@ class Failure:
     outage: bool = False
     cached: bool = False
     unread: bool = False
+    planned: bool = False
 
 
 class LanguageModel(Protocol):

@@ -10,7 +10,7 @@ from typing import Any
 from factormodels.claims import JUDGED_KINDS
 from factormodels.errors import InputError
 from factormodels.extraction.asking.loop import ask_all
-from factormodels.extraction.asking.stage import Question
+from factormodels.extraction.asking.stage import ModelStage, Question
 from factormodels.extraction.asking.table import RELATION
 from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import (
@@ -37,14 +37,15 @@ STAGE = "probe"
 """Name under which the calls of a probe are counted, for any stage."""
 
 
-def probe_calls(name: str) -> int:
+def probe_calls(name: str, relations: ModelStage[Any] = RELATION) -> int:
     """Return the number of calls of a probe, at one call per question or list of claims.
 
     Args:
         name: name of a probe.
+        relations: the stage that asks for relations.
     """
     probe = probe_named(name)
-    stage = RELATION if probe.stage is None else probe.stage
+    stage = relations if probe.stage is None else probe.stage
     return (
         len(probe.asked)
         + (len(CONTENT_FREE) if probe.stage is None else 0)
@@ -211,12 +212,12 @@ def _probed(
     content_free = tuple(ask(empty)) if empty else ()
     if seen is None:
         return Probed(probe, tuple(answers), content_free)
-    # Calls end in any order, on which results must not depend.
+    # Calls end in any order, on which results must not depend. A plan counts the repeated ones too.
     given = sorted(
         (
             (request, answer)
             for request, answer in seen.seen
-            if isinstance(answer, Completion) and request.top_logprobs
+            if request.top_logprobs and (isinstance(answer, Completion) or answer.planned)
         ),
         key=lambda pair: [message.content for message in pair[0].messages],
     )
@@ -224,13 +225,15 @@ def _probed(
     again = given[:: max(1, len(given) // REPEATED)][:REPEATED]
     seconds = run_until_done(each(partial(_again, seen), [request for request, _ in again]))
     repeated = [
-        Repeated(answer, second) for (_, answer), second in zip(again, seconds, strict=True)
+        Repeated(answer, second)
+        for (_, answer), second in zip(again, seconds, strict=True)
+        if isinstance(answer, Completion)
     ]
     return Probed(
         probe,
         tuple(answers),
         content_free,
-        tuple(answer for _, answer in given),
+        tuple(answer for _, answer in given if isinstance(answer, Completion)),
         tuple(repeated),
     )
 

@@ -272,7 +272,10 @@ def stage_of_method(method: str, prompt: str = RELATION.prompt) -> ModelStage[An
         method: one of `Method`.
         prompt: name of the prompt of methods that ask for a label, one of `RELATION_PROMPTS`.
     """
-    return STATED_RELATION if method == "verbalised" else replace(RELATION, prompt=prompt)
+    if method == "verbalised":
+        return STATED_RELATION
+    top_logprobs = 0 if method == "samples" else RELATION.top_logprobs
+    return replace(RELATION, prompt=prompt, top_logprobs=top_logprobs)
 
 
 def tokens_at_most(text: str) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import pytest
 
-from experiments import probe
+from experiments import assess, probe
 from experiments.asking import probing
 from experiments.asking.probing import UnansweredProbeError
 from experiments.cli.main import TERMINATED
+from factormodels import Atom, Context, FactGraph
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.probe.table import RELATIONS, probes
 from tests.experiments.conftest import invoke
@@ -43,6 +45,31 @@ def test_a_model_that_knows_the_answers_is_evidence() -> None:
     # Without a bias there is nothing to correct.
     assert row(findings)["correction"] == ""
     assert findings.sentences == ("Probe: answering finds 36 of 36 relations; log loss 0.09.",)
+
+
+@pytest.mark.parametrize("method", ["logprobs", "verbalised", "samples"])
+def test_a_dry_run_counts_every_call(method: str) -> None:
+    def answer(request: Request) -> Completion:
+        if "confidence" in request.messages[-1].content:
+            return Completion(json.dumps({"relation": "neutral", "confidence": 0.9}))
+        return related()(request)
+
+    asked: Any = {"method": method, "stages": (RELATIONS, "factscore", "relevance")}
+    findings = probe(model=AnsweringModel(answer), **asked)
+    (made,) = findings["cost"].query("stage == 'probe'")["calls"]
+    (planned,) = probe(model=AnsweringModel(answer), dry_run=True, **asked)["calls"]["calls"]
+    assert planned == made
+    if method == "logprobs":
+        # 36 questions a stage, three without content, and three of a stage with
+        # log-probabilities asked twice.
+        assert made == 36 + 3 + 3 + 36 + 3 + 36
+    # The plan of an evaluation has the same number.
+    claims = [FactGraph("r", (Atom("a1", "Trains cross."),), (Context("c1", "Trains cross."),))]
+    plan = assess(
+        claims, model=AnsweringModel(answer), probe=True, dry_run=True, method=method,
+        assessors=["factscore"],
+    )["calls"].set_index("stage")["calls"]  # fmt: skip
+    assert plan["probe"] == made - 36
 
 
 def test_a_bias_is_found_corrected_and_told() -> None:

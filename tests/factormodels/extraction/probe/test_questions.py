@@ -10,7 +10,23 @@ from calibration.label_bias import beats_constant
 from experiments.asking.probing import LEVEL
 from factormodels.discourse import Sense
 from factormodels.extraction.asking.claim_faults import CATEGORIES, FAILURES, MISSING
-from factormodels.extraction.asking.table import ASSESSORS, SELF_SETTINGS
+from factormodels.extraction.asking.table import (
+    ASSESSORS,
+    ATOMIZER,
+    CLAIM_AS_QUESTION,
+    CORRECTION,
+    PADDING,
+    QUERIES,
+    RELATION_PROMPTS,
+    REVISER,
+    SAFE_REVISION,
+    SAFE_SEARCH,
+    SAMPLED_ANSWER,
+    SELF_SETTINGS,
+    STAGES,
+    STATED_RELATION,
+    SUMMARIZER,
+)
 from factormodels.extraction.language_model import Completion
 from factormodels.extraction.probe.asking import probe_calls
 from factormodels.extraction.probe.questions import (
@@ -165,6 +181,18 @@ def test_missing_claims_are_twelve_a_reason_of_the_same_texts() -> None:
     probe = probe_named(MISSING_FROM_CLAIMS)
     both = (("A claim.", "relevance"), ("Another.", "extractor"))
     assert probe.read(both).label == "several"
+
+
+def test_only_open_questions_have_no_probe() -> None:
+    probed = {each.stage.prompt for each in probes().values() if each.stage is not None}
+    # The probe of relations is asked with the prompt of the relation model.
+    probed |= {*RELATION_PROMPTS, STATED_RELATION.prompt}
+    # They answer with a text, or a list of texts.
+    opened = (
+        *(ATOMIZER, REVISER, QUERIES, SUMMARIZER, CORRECTION, PADDING, CLAIM_AS_QUESTION),
+        *(SAMPLED_ANSWER, SAFE_REVISION, SAFE_SEARCH),
+    )
+    assert {stage.prompt for stage in STAGES} - probed == {stage.prompt for stage in opened}
 
 
 def test_every_closed_question_has_a_probe_of_36_questions() -> None:
