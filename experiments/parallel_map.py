@@ -187,6 +187,30 @@ def call_on(
         raise workers.explained(error) from None
 
 
+class _Recording:
+    """A context of `multiprocessing` that records the processes that are made in it."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._processes: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def Process(self, *arguments: Any, **options: Any) -> Any:
+        """Make a process, and record it."""
+        process = self._context.Process(*arguments, **options)
+        self._processes.append(process)
+        return process
+
+    def kill_all(self) -> None:
+        """Kill the processes made so far, but for those that were not started."""
+        processes, self._processes = self._processes, []
+        for process in processes:
+            if process.pid is not None:
+                process.kill()
+
+
 class Processes:
     """Processes of this machine, made by `processes`; the first task starts them."""
 
@@ -196,6 +220,8 @@ class Processes:
     def __init__(self, count: int) -> None:
         self._count = count
         self._pool: ProcessPoolExecutor | None = None
+        # Not fork: the threads and locks of OpenMP, JAX and others do not survive it.
+        self._context: Any = _Recording(get_context("spawn"))
 
     @property
     def places(self) -> int:
@@ -207,8 +233,7 @@ class Processes:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
                 self._count,
-                # Not fork: the threads and locks of OpenMP, JAX and others do not survive it.
-                get_context("spawn"),
+                self._context,
                 begin_worker,
                 (os.getpid(), gc.get_threshold()),
             )
@@ -224,11 +249,9 @@ class Processes:
         """End all processes; the next task starts others."""
         pool, self._pool = self._pool, None
         if pool is not None:
-            # Compiled code cannot be interrupted, and none of them has anything to tidy up.
-            processes = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.kill()
+            # Compiled code cannot be interrupted, and none of them has anything to tidy up.
+            self._context.kill_all()
 
     def explained(self, error: BaseException) -> BaseException:
         """The error itself."""

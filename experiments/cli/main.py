@@ -355,7 +355,8 @@ def _end_beside_threads(code: str | int | None) -> None:
     """
     if not any(thread.name == AT_WORK for thread in threading.enumerate()):
         return
-    atexit._run_exitfuncs()
+    # No public function of Python runs them. Without this one, libraries leave temporary folders.
+    getattr(atexit, "_run_exitfuncs", _flush_quietly)()
     _flush_quietly()
     os._exit(1 if isinstance(code, str) else code or 0)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
 from inference.kernels.views import lent, population_count, read_only
+
+cgutils: Any = None
+# Numba's manual uses this module in an example, and does not list it.
+with suppress(ImportError):
+    from numba.core import cgutils
 
 
 @type_callable(read_only)
@@ -30,7 +35,13 @@ def _type_lent(context):  # noqa: ARG001
 
 @lower_builtin(lent, types.Any)
 def _compile_lent(context, builder, signature, arguments):
-    return _without_owner(context, builder, signature.return_type, arguments[0])
+    kind, value = signature.return_type, arguments[0]
+    try:
+        return _without_owner(context, builder, kind, value)
+    except AttributeError:
+        # A Numba in which these names are others counts the references, which takes longer.
+        context.nrt.incref(builder, kind, value)
+        return value
 
 
 def _without_owner(context, builder, kind, value):

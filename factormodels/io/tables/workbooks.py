@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import datetime
 import io
+import posixpath
 import re
 import warnings
 import zipfile
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 from xml.parsers import expat
@@ -29,6 +30,7 @@ WORKBOOK_MARKS = (_ZIP, _OLD)
 
 _SHEETS = "xl/worksheets/"
 _TEXTS = "xl/sharedStrings.xml"
+_BOOK, _RELATIONSHIPS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 _MOST_MARKS = 200_000
 """Maximum tags of XML in a part such as the styles; Excel supports 65,490 formats."""
 
@@ -73,7 +75,7 @@ def workbook_rows(
             names = archive.namelist()
             refuse_larger(sum(info.file_size for info in archive.infolist()), source)
             _refuse_many_elements(archive, source)
-        if "xl/workbook.xml" not in names:
+        if _BOOK not in names:
             raise InputError(
                 f"{source}: this is an archive, and neither a workbook of Excel nor a table; save "
                 "a sheet as CSV (UTF-8)"
@@ -83,14 +85,13 @@ def workbook_rows(
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
             with closing(book), zipfile.ZipFile(io.BytesIO(content)) as archive:
+                parts = _parts_of_sheets(archive)
                 by_title = {
+                    # A sheet that is read row by row has no information on merged cells.
                     sheet.title: _filled(
-                        # A sheet that is read row by row has no information on merged cells.
-                        *(
-                            _rows(sheet, source),
-                            _merged(archive, sheet._worksheet_path, source),
-                            source,
-                        )
+                        _rows(sheet, source),
+                        _merged(archive, parts[sheet.title], source),
+                        source,
                     )
                     for sheet in book.worksheets
                 }
@@ -154,6 +155,40 @@ def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:
     return filled
 
 
+def _parts_of_sheets(archive: zipfile.ZipFile) -> dict[str, str]:
+    """Return the part of the archive that has the cells of each sheet, by the sheet's title.
+
+    The workbook names a relationship for each sheet, whose target is relative to the workbook's
+    folder (ECMA-376-1, *Office Open XML File Formats*).
+    """
+    ids: dict[str, str] = {}
+    targets: dict[str, str] = {}
+
+    def begin(name: str, attributes: Mapping[str, str]) -> None:
+        # Names without their namespaces; that of a relationship's id is the only `id` of a sheet.
+        local = {key.rpartition(" ")[2]: value for key, value in attributes.items()}
+        element = name.rpartition(" ")[2]
+        if element == "sheet":
+            ids[local["name"]] = local.get("id", "")
+        elif element == "Relationship":
+            targets[local["Id"]] = posixpath.normpath(posixpath.join("/xl", local["Target"]))[1:]
+
+    for part in (_BOOK, _RELATIONSHIPS):
+        _parse(archive, part, begin)
+    # openpyxl leaves out a sheet without a relationship.
+    return {title: targets[sheet] for title, sheet in ids.items() if sheet in targets}
+
+
+def _parse(
+    archive: zipfile.ZipFile, part: str, begin: Callable[[str, Mapping[str, str]], None]
+) -> None:
+    """Call a function for each element of a part, with its name and attributes."""
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = begin
+    with archive.open(part) as file:
+        parser.ParseFile(file)
+
+
 def _merged(archive: zipfile.ZipFile, path: str, source: Source) -> list[tuple[int, int, int, int]]:
     """Return the merged cells of a sheet: first column and row, last column and row, from 1."""
     from openpyxl.utils import range_boundaries
@@ -165,10 +200,7 @@ def _merged(archive: zipfile.ZipFile, path: str, source: Source) -> list[tuple[i
             merged.append(range_boundaries(attributes["ref"]))
             refuse_more_values(4 * len(merged), source)
 
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartElementHandler = begin
-    with archive.open(path) as file:
-        parser.ParseFile(file)
+    _parse(archive, path, begin)
     return merged
 
 

@@ -63,6 +63,21 @@ def test_a_thread_that_holds_the_lock_of_imports_does_not_keep_the_process(
     assert ended.stdout.endswith("done at exit\n")
 
 
+def test_the_process_ends_without_pythons_private_name(tmp_path: Path) -> None:
+    code = CODE.replace("sys.argv = ", "del atexit._run_exitfuncs\nending.set()\nsys.argv = ")
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "--no-such-option"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert "done at exit" not in ended.stdout
+
+
 # A second interrupt arrives while the process ends.
 INTERRUPTED_TWICE = """
 import atexit, os, signal, sys
