@@ -20,6 +20,7 @@ from multiprocessing import get_context
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import fr2
 from inference.exact.backend import Exact
+from inference.exact.speed import measure_speed
 from inference.messages.frustration import frustration
 from inference.registry import backend_class, entries, get_backend
 from inference.sampling.annealing import AnnealedImportance
@@ -48,7 +49,8 @@ def compile_kernels(
 
     Args:
         backends: names of backends whose kernels for small graphs are compiled; if empty, all
-            kernels of the tasks and of the backends without optional libraries are compiled.
+            kernels of the tasks and of the backends without optional libraries are compiled, and
+            the speed of this machine is measured for `auto`.
         processes: number of processes; by default, the number of processors available to this one.
         report: called after each group of backends that share kernels, with the number of compiled
             groups, the number of all groups, and the names of the group.
@@ -71,6 +73,9 @@ def compile_kernels(
             each.result()
             if report is not None:
                 report(done, len(asked), asked[each])
+        if not backends:
+            # At the end, when no other process of these shares the processors.
+            pool.submit(measure_speed).result()
     return time.perf_counter() - start
 
 

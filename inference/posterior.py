@@ -162,6 +162,9 @@ class Posterior(Previewed):
         log_z_kind: whether `log_z` is exact, a bound, or an estimate, and of which kind.
         status: status at the end of the run; failure to converge is a status, not an exception.
         stats: further results: seconds, iterations, residual_trace, induced_width, seed and others.
+            `seconds` is the elapsed time of the whole call: evidence, planning and Python code as
+            well as kernels, and loading or compiling them at the first call. In a batch it is an
+            equal share of the time of graphs that are solved together.
         backend: name of the algorithm.
     """
 

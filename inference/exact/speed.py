@@ -9,7 +9,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -79,6 +79,18 @@ def speed_for(work: Work) -> Speed:
         for group in _GROUPS
         if sum(getattr(work, kind) for kind in group) > _RELEVANT * work.seconds
     ]
+    return _speed_of(wanted)
+
+
+def measure_speed() -> Speed:
+    """Return the speed of this machine for every kind of work, measured unless it is known.
+
+    No later process that can read the file of kernels' machine code measures it again.
+    """
+    return _speed_of(_GROUPS)
+
+
+def _speed_of(wanted: Sequence[tuple[str, ...]]) -> Speed:
     with _MEASURING, PREPARATION.counted():
         _complete(wanted)
         return Speed(REFERENCE_SPEED.factors._replace(**_KNOWN.factors), _KNOWN.source)
@@ -86,7 +98,7 @@ def speed_for(work: Work) -> Speed:
 
 @dataclass
 class _Known:
-    """What this process has measured or read: factors by kind, and where they are from."""
+    """Factors by kind that this process has measured or read, and their source."""
 
     factors: dict[str, float] = field(default_factory=dict)
     source: str = MEASURED
@@ -100,7 +112,7 @@ _MEASURING = Lock()
 _KNOWN = _Known()
 
 
-def _complete(wanted: list[tuple[str, ...]]) -> None:
+def _complete(wanted: Sequence[tuple[str, ...]]) -> None:
     """Read or measure the factors of some groups of kinds, unless they are known."""
     if not any(map(_KNOWN.lacks, wanted)):
         return

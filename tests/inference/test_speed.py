@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import math
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from factormodels import FactorGraph
 from factormodels.synthetic import chain, fr2, grid
+from inference import compile_kernels as compiling
 from inference import infer
 from inference.exact import speed
 from inference.exact.backend import Exact
 from inference.exact.plans import Plan
 from inference.exact.prediction import Work
-from inference.exact.speed import MEASURED, speed_for
+from inference.exact.speed import MEASURED, measure_speed, speed_for
 
 TABLES = ("steps", "entries", "streamed", "products", "fresh")
 """Kinds of work that elimination has where potentials do not underflow."""
@@ -60,6 +63,35 @@ def test_a_kind_is_measured_once_and_kept(
     assert speed_for(Work(logs=1.0)).seconds(Work(logs=1.0)) == 2.0
     assert json.loads(path.read_text()).keys() == {*TABLES, "logs"}
     assert measured[len(TABLES) :] == ["logs"]
+
+
+def test_every_kind_is_measured_ahead(
+    path: Path, measured: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead = measure_speed()
+    assert sorted(measured) == sorted(Work._fields)
+    assert json.loads(path.read_text()).keys() == {*Work._fields}
+    # No call with a limit of time measures anything afterwards, in another process either.
+    monkeypatch.setattr(speed, "_KNOWN", speed._Known())
+    assert speed_for(Work(*(1.0 for _ in Work._fields))) == ahead
+    assert len(measured) == len(Work._fields)
+
+
+def test_compiling_everything_measures_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    submitted: list[str] = []
+
+    class Pool(ThreadPoolExecutor):
+        """Processes that compile nothing."""
+
+        def submit(self, function: Any, /, *_: Any, **__: Any) -> Future[Any]:
+            submitted.append(function.__name__)
+            return super().submit(int)
+
+    monkeypatch.setattr(compiling, "ProcessPoolExecutor", lambda count, **_: Pool(count))
+    compiling.compile_kernels(["exact"])
+    assert "measure_speed" not in submitted
+    compiling.compile_kernels()
+    assert submitted[-1] == "measure_speed"
 
 
 @pytest.mark.parametrize(
