@@ -169,7 +169,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
-    """Compile as `kernel` does what kernels alone call, and Python does not.
+    """Compile a function that is called by kernels only, and not from Python.
 
     The conversion of Python objects to arguments would take a tenth of its compilation.
     """

@@ -124,7 +124,7 @@ more often."""
 
 
 def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
-    """Calls among kernels for which a number that is written out is a number like any other.
+    """Return a method that types calls between kernels without literal numbers.
 
     Numba would compile what is called once for 0, once for 1 and once for a variable.
     """
@@ -155,7 +155,7 @@ def _prepared(dispatcher: Any, kept: bool) -> Callable[..., Any]:
 
 @contextmanager
 def _announced(dispatcher: Any, kept: bool) -> Iterator[None]:
-    """Tell of the compilation of a kernel in the block, and not of what is read from disk.
+    """Announce the compilation of a kernel in the block; machine code on disk is not announced.
 
     A Numba without these events does not say which of the two it does: then nothing is announced,
     but that machine code is not kept.
@@ -189,7 +189,7 @@ class _Announcement(Listener):  # type: ignore[misc] # a class of Numba's, or `o
         return event.data.get("dispatcher") is self._kernel and current_thread() is self._thread
 
     def on_start(self, event: Any) -> None:
-        """Begin to wait."""
+        """Start the timer of the announcement."""
         if not self._is_told(event):
             return
         self._depth += 1
@@ -199,7 +199,7 @@ class _Announcement(Listener):  # type: ignore[misc] # a class of Numba's, or `o
             self.timer.start()
 
     def warn_where_not_kept(self) -> None:
-        """Say, once a process, that this Numba's machine code is not kept on disk."""
+        """Warn once per process if this Numba's machine code is not kept on disk."""
         if not self._kept:
             warn_of_no_storage(
                 f"it is not known how Numba {numba_version} keeps them",
@@ -207,7 +207,7 @@ class _Announcement(Listener):  # type: ignore[misc] # a class of Numba's, or `o
             )
 
     def on_end(self, event: Any) -> None:
-        """Say how long it took."""
+        """Log the duration of the compilation."""
         if not self._is_told(event):
             return
         self._depth -= 1
@@ -236,7 +236,7 @@ def _garbage_kept() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_raised() -> Iterator[None]:
-    """Raise after the block what was raised amid a callback in it, where nobody could catch it.
+    """Raise exceptions of callbacks in the block after the block, where they can be caught.
 
     LLVM calls Python for each object that it has made, and Python calls finalizers. An exception of
     a signal handler there is printed with a traceback and dropped, so that an interrupt would be

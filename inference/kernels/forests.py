@@ -22,6 +22,7 @@ def spanning_forest(n, scope_starts, scope_variables, order):
     kept = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
     for f in order:
         start, stop = scope_starts[f], scope_starts[f + 1]
+        # Two variables of the scope in one tree: the factor would close a cycle.
         free = True
         for slot in range(start, stop):
             root[scope_variables[slot]] = _find(root, scope_variables[slot])
@@ -29,6 +30,7 @@ def spanning_forest(n, scope_starts, scope_variables, order):
                 free &= root[scope_variables[slot]] != root[scope_variables[other]]
         if free:
             kept[f] = True
+            # The trees of its variables become one.
             for slot in range(start + 1, stop):
                 root[_find(root, scope_variables[slot])] = _find(root, scope_variables[start])
     return kept

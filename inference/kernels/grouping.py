@@ -12,7 +12,7 @@ from inference.kernels.compiled import inlined_kernel, inner_kernel
 
 @inner_kernel
 def group(keys, n_groups):
-    """(starts, items): the indices of `keys` by key, as they stand; negative keys are left out.
+    """Return the indices of `keys` by key, equal keys in order; negative keys are left out.
 
     Args:
         keys: int64, below `n_groups`.
@@ -24,8 +24,10 @@ def group(keys, n_groups):
     for key in keys:
         if key >= 0:
             starts[key + 1] += 1
+    # Counts become starts.
     for group in range(n_groups):
         starts[group + 1] += starts[group]
+    # The next free place of each key: equal keys keep their order.
     fill = np.empty(n_groups, dtype=np.int64)
     for group in range(n_groups):
         fill[group] = starts[group]
@@ -61,6 +63,7 @@ def sort_descending(values):
     By insertion, in steps for many (Shell 1959): NumPy's own sort takes long to compile.
     """
     gap = 1
+    # Knuth's gaps 1, 4, 13, ...; short lists have the gap 1 alone, which is plain insertion.
     while gap < len(values) // 32:
         gap = 3 * gap + 1
     while gap > 0:
@@ -76,7 +79,7 @@ def sort_descending(values):
 
 @inner_kernel
 def by_descending(counts):
-    """Indices of small whole numbers, largest first, equal ones as they stand."""
+    """Return the indices of small whole numbers, largest first, equal ones in order."""
     largest = 0
     for count in counts:
         largest = max(largest, count)

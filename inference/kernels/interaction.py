@@ -13,7 +13,7 @@ from inference.kernels.compiled import inlined_kernel, kernel
 
 @kernel
 def factors_by_variable(n_variables, scope_starts, scope_variables):
-    """(starts, factors): for every variable the factors whose scope holds it, ascending; int64."""
+    """Return starts and factors, int64: the factors of every variable, in ascending order."""
     starts = np.zeros(n_variables + 1, dtype=np.int64)
     for slot in range(len(scope_variables)):
         starts[scope_variables[slot] + 1] += 1
@@ -33,7 +33,7 @@ def factors_by_variable(n_variables, scope_starts, scope_variables):
 
 @kernel
 def interaction_graph(cardinalities, scope_starts, scope_variables):
-    """(starts, neighbors): each variable's neighbors, without repetition.
+    """Return starts and neighbors: each variable's neighbors, without repetition.
 
     `starts` is int64 (n_variables + 1,), `neighbors` int32, in the order in which they are met.
 

@@ -16,6 +16,8 @@ _TO_UNIT = 1.0 / 9007199254740992.0
 @inner_kernel
 def next_word(state):
     """Random word; `state`, uint64 (1,), moves on."""
+    # A Weyl sequence, by the odd number nearest to 2^64 over the golden ratio, and a mixing of its
+    # bits.
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -38,6 +40,7 @@ def below(state, count):
 @kernel
 def shuffle(state, items):
     """Put `items` in a random order (Fisher and Yates)."""
+    # Each place, from the last, takes one of the items that are left.
     for i in range(len(items) - 1, 0, -1):
         j = below(state, i + 1)
         items[i], items[j] = items[j], items[i]

@@ -16,7 +16,7 @@ logger = logging.getLogger("inference.kernels.compiling")
 
 
 def keep_on_disk(dispatcher: Any, sources: str) -> bool:
-    """Make what is on disk of a kernel stale when its sources change, and whole or not there.
+    """Read a kernel's machine code from disk only if it is whole and its sources are unchanged.
 
     Args:
         dispatcher: a kernel that Numba keeps on disk.
@@ -103,7 +103,7 @@ def _kept_if_possible(save: Callable[..., None]) -> Callable[..., None]:
 
 @cache
 def warn_of_no_storage(reason: str, fix: str) -> None:
-    """Say, once a process, that kernels are not kept on disk, why, and what to do."""
+    """Warn once per process that kernels are not kept on disk, with the reason and the fix."""
     logger.warning(
         "compiled kernels cannot be kept on disk (%s) and are compiled anew at every start; %s",
         reason,

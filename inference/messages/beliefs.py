@@ -15,7 +15,7 @@ _MOST_LOG_ODDS = 300.0
 
 
 def fixed_point_beliefs(backend: Backend, graph: FactorGraph) -> BeliefFunction | None:
-    """Beliefs of factors as a function of the log tables of a graph without evidence.
+    """Return the beliefs of factors as a function of the log tables of a graph without evidence.
 
     They are read off the marginals of variables, which for a pair of binary variables are enough.
     At a fixed point they are the derivative of Bethe's log Z by the log tables (Yedidia, Freeman &
@@ -74,6 +74,7 @@ def pair_beliefs(
     finite = np.where(zero, 0.0, log_tables)
     log_odds = finite[:, 0, 0] + finite[:, 1, 1] - finite[:, 0, 1] - finite[:, 1, 0]
     odds = np.exp(np.clip(log_odds, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
+    # P(1, 1) solves (w - 1) x^2 - (1 + (w - 1) (p + q)) x + w p q = 0, with w the odds ratio.
     total = 1.0 + (first + second) * (odds - 1.0)
     root = np.sqrt(np.maximum(total**2 - 4.0 * odds * (odds - 1.0) * first * second, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -83,6 +84,7 @@ def pair_beliefs(
             2.0 * odds * first * second / (total + root),
             (total - root) / (2.0 * (odds - 1.0)),
         )
+    # An odds ratio of 0 or infinity: the margins leave one table with this zero.
     both = np.select(
         [zero[:, 1, 1], zero[:, 1, 0], zero[:, 0, 1], zero[:, 0, 0]],
         [np.zeros_like(both), first, second, first + second - 1.0],
@@ -96,7 +98,7 @@ def pair_beliefs(
 def _united(
     pairs: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Different pairs of variables, which of them each pair is, and whether reversed.
+    """Return the distinct pairs of variables, the index of each pair, and whether it is reversed.
 
     Belief propagation multiplies factors over the same variables before it starts, so that they
     share a belief.

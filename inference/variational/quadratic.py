@@ -42,25 +42,25 @@ from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stop import Stop
 
 _MATRICES = 12
-"""As large as the couplings of the joined variables, at a time."""
+"""Number of matrices, as large as the couplings of the joined variables, in memory at a time."""
 
 _FLOOR = 30.0
-"""How far below its largest entry the logarithm of a table's zero is put."""
+"""Distance from a table's largest log entry at which its zeros are put, in nats."""
 
 _DEEPEST = 1e6
-"""How far below it no entry is put: larger couplings would leave no digits to the others."""
+"""Largest such distance of any entry: larger couplings would leave no digits to the others."""
 
 _BARRIERS = (0.1, 0.01)
 _FIRST = {"summed": 3.0, "joined": 20.0, "diagonal": 0.1}
 _STEPS = 300
 _TRIANGLES_PER_SPIN = 10
-"""How many inequalities are added at a time, relative to the joined variables."""
+"""Inequalities that are added at a time, per joined variable."""
 
 _TRIANGLES_PER_ROW = 100
-"""Of those of one smallest spin and one choice of signs, that others have a place too."""
+"""Most inequalities with the same first spin and signs, so that there is room for others."""
 
 _BROKEN = 0.05
-"""By how much an inequality is broken that is added."""
+"""Least violation of an inequality that is added."""
 
 _LEAST_GAIN = 0.01
 _PATIENCE = 3
@@ -69,7 +69,7 @@ _PATIENCE = 3
 _ROUNDING = 1e-10
 
 _IMPOSSIBLE = 1e12
-"""In the place of an infinite value, with which a line search would not return."""
+"""Value in place of infinity, at which a line search would not return."""
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ class QuadraticBound:
     memory_limit: int
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        """The tightest bound found in the time; the marginals are its gradient.
+        """Return the tightest bound found in the time; the marginals are its gradient.
 
         Raises:
             InferenceError: if a variable is not binary, a factor has more than two variables, very
@@ -154,7 +154,7 @@ class _Spins:
 
     @classmethod
     def of(cls, graph: FactorGraph, memory_limit: int) -> _Spins:
-        """Spins of a graph without evidence."""
+        """Return the spins of a graph without evidence."""
         arities = np.diff(graph.scope_starts)
         if (graph.cardinalities != 2).any() or arities.max(initial=0) > 2:
             raise InferenceError("a quadratic bound is of binary variables and factors of pairs")
@@ -169,9 +169,11 @@ class _Spins:
         constant, fields = float(values[starts[arities == 0]].sum()), np.zeros(n)
         first = graph.scope_starts[:-1]
         single, pair = np.flatnonzero(arities == 1), np.flatnonzero(arities == 2)
+        # A log table of one spin is its mean plus s times half the difference.
         tables = values[starts[single][:, None] + np.arange(2)]
         constant += float(tables.mean(axis=1).sum())
         np.add.at(fields, graph.scope_variables[first[single]], 0.5 * (tables @ [-1.0, 1.0]))
+        # One of two spins is its mean plus h s + h' s' + J s s': contrasts of its four entries.
         tables = values[starts[pair][:, None] + np.arange(4)]
         left, right = (graph.scope_variables[first[pair] + side] for side in (0, 1))
         constant += float(tables.mean(axis=1).sum())
@@ -189,7 +191,7 @@ class _Spins:
 
 
 def _untied(matrix: Any) -> NDArray[np.int64]:
-    """Many variables without ties among them, those of few ties first, int64, ascending."""
+    """Return variables without ties among them, greedily by fewest ties, int64, ascending."""
     free = np.ones(matrix.shape[0], dtype=np.bool_)
     chosen = []
     for variable in np.argsort(np.diff(matrix.indptr), kind="stable"):
@@ -216,7 +218,7 @@ _NO_TRIANGLES = _Triangles(np.empty((0, 3), dtype=np.int64), np.empty((0, 3)))
 
 
 def _broken(products: Floats, stop: Stop) -> _Triangles:
-    """Inequalities that a symmetric matrix of products of spins breaks, the worst of them first."""
+    """Return the inequalities that a matrix of products of spins violates, the worst first."""
     n = len(products)
     later = np.tri(n, k=-1, dtype=np.bool_).T
     broken = []
@@ -226,6 +228,8 @@ def _broken(products: Floats, stop: Stop) -> _Triangles:
         row, rest = products[first, first + 1 :], products[first + 1 :, first + 1 :]
         for sign in (1.0, -1.0):
             for other in (1.0, -1.0):
+                # Signs a, b and a b: an even number is negative, so that some state attains
+                # equality.
                 value = 1.0 + sign * row[:, None] + other * row + sign * other * rest
                 at = np.flatnonzero((value < -_BROKEN) & later[first + 1 :, first + 1 :])
                 value = value.ravel()[at]
@@ -259,7 +263,7 @@ class _Search:
         self.products = np.eye(len(spins.joined) + 1)
 
     def descend(self, at: Floats) -> Floats:
-        """Parameters of a smaller bound, found from given ones."""
+        """Return parameters of a smaller bound, found from given ones."""
         if not len(at):
             return at
         bounds: list[tuple[float | None, None]] = [(None, None)] * len(at)
@@ -270,7 +274,7 @@ class _Search:
         return np.asarray(result.x)
 
     def with_triangles(self, at: Floats) -> Floats:
-        """Parameters with the active triangles, and with the triangles violated at `at`."""
+        """Return the parameters with the active triangles, and those violated at `at`."""
         self(at)
         n_others = len(at) - len(self.triangles.signs)
         count = at[n_others:] > 0.0
@@ -284,32 +288,40 @@ class _Search:
         return np.concatenate([at[:n_others], at[n_others:][count], np.zeros(len(more.signs))])
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
-        """Bound less the barrier, and its gradient; infinite where a matrix is not positive."""
+        """Return the bound less the barrier, and its gradient; infinite if undefined."""
         spins, n_summed, n = self.spins, len(self.spins.summed), len(self.spins.joined)
         flat = np.zeros(len(parameters))
         if self.stop.over:
             # As good as can be: the line search ends, and with it all.
             return -_IMPOSSIBLE, flat
         self.calls += 1
+        # x of step 1 and of step 2, and l(x).
         points = np.exp(np.clip(parameters[: n_summed + n], -20.0, 50.0))
         slopes = np.tanh(points) / (2.0 * points)
         summed, joined = slice(None, n_summed), slice(n_summed, None)
         diagonal, multiples = np.split(parameters[n_summed + n :], [n])
         pairs, signs = self.triangles
+        # The triangles as couplings, with the last spin, which is 1, as fields.
         added = np.bincount(pairs.ravel(), (signs * multiples[:, None]).ravel(), (n + 1) ** 2)
         added = added.reshape(n + 1, n + 1)
         outer, inner = spins.fields[spins.summed], spins.fields[spins.joined] + added[:n, n]
         ties, weights = spins.ties, slopes[summed]
+        # K: couplings, the squares of step 1, the triangles, and D.
         covariance = spins.couplings + 2.0 * (ties.T @ (ties * weights[:, None])).toarray()
         covariance += added[:n, :n] + added[:n, :n].T
         covariance[np.diag_indices_from(covariance)] += diagonal
+        # What is linear in the joined spins: b = h + 2 T' (l h_c), with T the ties.
         field = inner + 2.0 * (ties.T @ (weights * outer))
+        # With L = diag(l) of the joined spins, the mean over z ~ N(0, K) of exp((b + z)' L (b + z))
+        # is det(I - 2 K L)^(-1/2) exp(b' P^(-1) b), P = L^(-1) - 2 K.
         precision = np.diag(1.0 / slopes[joined]) - 2.0 * covariance
         inverse, log_determinant = _inverse(precision)
         barrier, log_room = _inverse(covariance)
         if inverse is None or barrier is None:
             return _IMPOSSIBLE, flat
         mean = inverse @ field
+        # log 2 cosh(x) - l x^2 of all variables; s'Ds / 2 is sum(D) / 2 in every state; each
+        # triangle adds its right side, 1.
         logs = np.logaddexp(points, -points) - slopes * points**2
         bound = float(
             spins.constant
@@ -320,6 +332,7 @@ class _Search:
             - 0.5 * (log_determinant + np.log(slopes[joined]).sum())
             + field @ mean
         )
+        # Derivatives: by K these moments, by a coupling twice them, by b twice the mean.
         moments = inverse + 2.0 * np.outer(mean, mean)
         along = ties @ mean
         if bound < self.bound:
@@ -327,28 +340,33 @@ class _Search:
             self.spin_means = np.empty(len(spins.fields))
             self.spin_means[spins.joined] = 2.0 * mean
             self.spin_means[spins.summed] = 2.0 * weights * (outer + 2.0 * along)
+        # By l of the joined spins: (P^(-1) + 2 m m') / 2 l^2 - 1 / 2 l on the diagonal.
         joined_moments = np.diagonal(moments) / (2.0 * slopes[joined] ** 2) - 0.5 / slopes[joined]
         moments = moments - self.barrier * barrier
         self.products[:n, :n] = 2.0 * moments
         self.products[:n, n] = self.products[n, :n] = 2.0 * mean
         quadratic = np.asarray((ties @ moments) * ties.toarray()).sum(axis=1)
+        # By all l, with -x^2 of the logs. The bound depends on x through l alone, since tanh(x) = 2
+        # l x.
         squares = (
             np.concatenate([outer**2 + 4.0 * outer * along + 2.0 * quadratic, joined_moments])
             - points**2
         )
+        # d l / d log x = (1 / cosh(x)^2 - 2 l) / 2, near 0 by its series -x^2 / 3.
         small = points < 1e-3
         bends = np.where(
             small,
             -2.0 * points**2 / 6.0,
             0.5 * (1.0 / np.cosh(np.minimum(points, 300.0)) ** 2 - 2.0 * slopes),
         )
+        # By a multiple: how far its triangle's left side is above -1 in the mean.
         slack = 1.0 + (signs * self.products.ravel()[pairs]).sum(axis=1)
         gradient = np.concatenate([bends * squares, np.diagonal(moments) - 0.5, slack])
         return bound - self.barrier * log_room, gradient
 
 
 def _inverse(matrix: Floats) -> tuple[Floats | None, float]:
-    """Inverse of a positive definite matrix and its log determinant; None of another."""
+    """Return the inverse of a positive definite matrix and its log determinant, or None and inf."""
     if not len(matrix):
         return matrix, 0.0
     try:

@@ -40,7 +40,9 @@ def isotonic_blocks(sums, weights, values, sizes):
         if weights[point] <= 0:
             continue
         last += 1
+        # Each point is a block at first.
         values[last], sizes[last] = sums[point], weights[point]
+        # Means of blocks must ascend: those that do not are pooled. Products avoid a division.
         while last > 0 and values[last - 1] * sizes[last] >= values[last] * sizes[last - 1]:
             values[last - 1] += values[last]
             sizes[last - 1] += sizes[last]
@@ -69,12 +71,14 @@ def isotonic_gains(weight, observed, forecast, of_mean, gains):
             sums[cell] = weight[cell] * share
             mean += sums[cell]
             if not of_mean:
+                # Brier score before: true atoms lose (1 - p)^2, false ones p^2.
                 rest = weight[cell] - sums[cell]
                 brier += sums[cell] * (1 - forecast[cell]) ** 2 + rest * forecast[cell] ** 2
         if of_mean:
             inside = min(max(mean, 0.0), 1.0)
             brier = mean * (1 - inside) ** 2 + (total - mean) * inside**2
         for block in range(isotonic_blocks(sums, weight, values, sizes)):
+            # After: a block with the share s of true atoms loses s (1 - s) an atom.
             share = min(max(values[block] / sizes[block], 0.0), 1.0)
             brier -= sizes[block] * share * (1 - share)
         gains[row] = brier
@@ -158,10 +162,12 @@ def score_samples(points, atoms, start, multiplicity, wanted, scores):
                 brier += (weight[point] - true[point]) * p[point] ** 2
             for block in range(isotonic_blocks(true, weight, values, sizes)):
                 after += values[block] * (1 - values[block] / sizes[block])
+            # MCB = before - after, DSC = UNC - after, with UNC = rate (1 - rate).
             rate = total_true / total
             scores[sample, MISCALIBRATION] = (brier - after) / total
             scores[sample, DISCRIMINATION] = rate * (1 - rate) - after / total
         if wanted[AUROC] and 0 < total_true < total:
+            # The share of pairs of a true and a false atom that p orders, ties counting half.
             below = ordered = 0.0
             for point in range(m):
                 false = weight[point] - true[point]
@@ -169,6 +175,7 @@ def score_samples(points, atoms, start, multiplicity, wanted, scores):
                 below += false
             scores[sample, AUROC] = ordered / (total_true * below)
         if wanted[ECE]:
+            # ECE = sum over bins of |sum of (y - p)| / n.
             error = 0.0
             for number in range(len(bins)):
                 stop = bins[number + 1] if number + 1 < len(bins) else m
@@ -227,11 +234,13 @@ def _fit_line(logit, counted, weight, true, start):
             total += information
             cross += information * x
             square += information * x * x
+        # A Newton step: the inverse of the information, 2 x 2, times the score.
         determinant = total * square - cross * cross
         if not determinant > 0:
             return np.nan, np.nan
         up = (square * of_intercept - cross * of_slope) / determinant
         turn = (total * of_slope - cross * of_intercept) / determinant
+        # The change of the logit is linear in x: it is largest at one of the ends.
         largest = max(abs(up + turn * logit[0]), abs(up + turn * logit[m - 1]))
         if not largest < np.inf:
             return np.nan, np.nan
@@ -262,6 +271,8 @@ def _risk_area(weight, true, order, last, counts_false):
             errors += weight[point] - true[point] if counts_false[point] else true[point]
             position += 1
         if added > 0:
+            # Within a tie atoms come in any order: errors grow at its rate. The sum of 1 / n over
+            # the tie is a difference of harmonic numbers.
             rate = errors / added
             after = _harmonic_number(kept + added)
             area += (wrong - rate * kept) * (after - reached)

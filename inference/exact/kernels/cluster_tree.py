@@ -92,6 +92,7 @@ def buckets_of(cardinalities, scope_starts, scope_variables, order):
     for i in range(n):
         position[order[i]] = i
     n_factors = len(scope_starts) - 1
+    # A factor belongs to the bucket of its variable that is eliminated first.
     owner = np.full(n_factors, -1, dtype=np.int64)
     for factor in range(n_factors):
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
@@ -110,6 +111,7 @@ def buckets_of(cardinalities, scope_starts, scope_variables, order):
         bucket[0] = i
         mark[i] = i
         size = 1
+        # The variables of the bucket: those of its factors, and of the messages to it.
         for entry in range(factor_starts[i], factor_starts[i + 1]):
             factor = factors[entry]
             for slot in range(scope_starts[factor], scope_starts[factor + 1]):
@@ -121,6 +123,7 @@ def buckets_of(cardinalities, scope_starts, scope_variables, order):
                     size += 1
         child = first_child[i]
         while child >= 0:
+            # The last variable of a bucket is eliminated there.
             for entry in range(starts[child], starts[child + 1] - 1):
                 rank = places[entry]
                 if mark[rank] != i:
@@ -138,6 +141,7 @@ def buckets_of(cardinalities, scope_starts, scope_variables, order):
             places[starts[i] + entry] = bucket[entry]
         starts[i + 1] = starts[i] + size
         if size > 1:
+            # The message goes to the bucket of the next variable that it holds.
             parent[i] = bucket[size - 2]
             sibling[i] = first_child[parent[i]]
             first_child[parent[i]] = i
@@ -197,6 +201,7 @@ def build_tree(cardinalities, order, buckets, merge_limit):
         p = parent[i]
         if p < 0 or absorbed_into[p] >= 0:
             continue
+        # The parent's bucket is the separator of this one.
         if starts[p + 1] - starts[p] == starts[i + 1] - starts[i] - 1:
             size = 1.0
             for entry in range(starts[top], starts[top + 1]):
@@ -217,6 +222,7 @@ def build_tree(cardinalities, order, buckets, merge_limit):
     for i in range(n):
         if cluster[i] == i:
             c = number[i]
+            # A cluster has the variables of its first bucket; its separator is that of its last.
             bucket_of[c] = i
             cluster_starts[c + 1] = starts[i + 1] - starts[i]
             separator_sizes[c] = starts[last[i] + 1] - starts[last[i]] - 1
@@ -249,6 +255,7 @@ def linked_tree(cardinalities, starts, variables, separator_sizes, parents, home
     table_starts = np.zeros(n_clusters + 1, dtype=np.int64)
     message_starts = np.zeros(n_clusters + 1, dtype=np.int64)
     for c in range(n_clusters):
+        # The entries of the table, and of its leading axes, which are the separator.
         table = 1
         message = 1
         for entry in range(starts[c], starts[c + 1]):

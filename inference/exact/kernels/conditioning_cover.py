@@ -17,7 +17,7 @@ LARGEST_COVER = 32
 
 @kernel
 def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors):
-    """Say whether a small cover is possible: enough factors, most of them at few variables."""
+    """Return whether a small cover is possible: enough factors, most of them at few variables."""
     n_factors = len(scope_starts) - 1
     if n_factors < fewest_factors:
         return False
@@ -31,6 +31,7 @@ def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors)
             pairs += 1
             for slot in range(scope_starts[factor], scope_starts[factor + 1]):
                 degrees[scope_variables[slot]] += 1
+    # The variables of most pairs, as many as a cover may have: if even they have too few, none can.
     with_degree = np.zeros(pairs + 1, dtype=np.int64)
     for degree in degrees:
         with_degree[degree] += 1
@@ -66,6 +67,7 @@ def pairwise_cover(cardinalities, scope_starts, starts, neighbors):
             suits = False
     if not suits:
         return False, np.empty(0, dtype=np.int64)
+    # Pairs of each variable that are not covered yet.
     degrees = np.empty(n, dtype=np.int64)
     for v in range(n):
         degrees[v] = starts[v + 1] - starts[v]
@@ -87,6 +89,7 @@ def pairwise_cover(cardinalities, scope_starts, starts, neighbors):
             break
         chosen[best] = True
         degrees[best] = 0
+        # Its pairs are covered, which leaves each neighbor one less.
         for slot in range(starts[best], starts[best + 1]):
             if not chosen[neighbors[slot]]:
                 degrees[neighbors[slot]] -= 1

@@ -45,6 +45,7 @@ class CoverModel(NamedTuple):
 def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cover):
     """Dense model of a binary pairwise graph and a cover of its pairs."""
     in_cover = np.zeros(n, dtype=np.bool_)
+    # Number of each variable in the cover, or among the rest.
     places = np.empty(n, dtype=np.int64)
     for number in range(len(cover)):
         in_cover[cover[number]] = True
@@ -74,6 +75,7 @@ def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cove
                 fields[places[v], state] += table[state]
         else:
             v, w = scope_variables[first], scope_variables[first + 1]
+            # One variable of each pair is in the cover: no pair is left outside it.
             if not in_cover[v]:
                 _add_pair(table, False, ties[places[v], places[w]])
             elif not in_cover[w]:
@@ -119,6 +121,7 @@ def potentials(fields, ties):
         for state in range(2):
             row = values[c, state]
             row[0] = fields[c, state]
+            # Bit j doubles the states: those that have it add its table for 1, the others for 0.
             for j in range(k):
                 for i in range(1 << j):
                     row[i | (1 << j)] = row[i] + ties[c, j, state, 1]
@@ -127,6 +130,7 @@ def potentials(fields, ties):
                 largest = max(largest, row[i])
                 if row[i] > -np.inf:
                     least = min(least, row[i])
+        # The variable has no possible state, whatever the cover has here.
         if largest == -np.inf:
             return values, -np.inf, ranges
         for state in range(2):

@@ -4,7 +4,11 @@ A state of the cover is a word of bits: variable j of the cover is bit j. The bi
 change fastest, so that the products of the other variables over these are rows of numbers that fit
 vector instructions, and the middle and outer parts enter them as two factors for each variable.
 `conditioning_model.py` defines the sum (Pearl 1988, "Probabilistic reasoning in intelligent
-systems", section 4.4), and marginals are the shares of its terms.
+systems", section 4.4), and marginals are the shares of its terms. With W(s) the weight of a state s
+of the cover, and on_c(s) and off_c(s) the potentials of another variable c in both states,
+
+    W(s) = exp(fields(s) + couplings(s)) prod_c (on_c(s) + off_c(s))        Z = sum_s W(s)
+    P(c = 1) = sum_s W(s) on_c(s) / (on_c(s) + off_c(s)) / Z
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ def inner_couplings(model, inner):
 
 @kernel
 def batches(ranges, safe_range):
-    """Starts of batches whose summed log ranges stay below `safe_range`, and the end."""
+    """Return the starts of batches whose summed log ranges stay below `safe_range`, and the end."""
     starts = np.empty(len(ranges) + 1, dtype=np.int64)
     count = 0
     total = safe_range
@@ -74,8 +78,9 @@ def batches(ranges, safe_range):
 
 @inlined_kernel
 def _log_weights(model, split, bits, weights):
-    """Set the log potential of the cover alone, for all inner states and given other ones."""
+    """Write the log potential of the cover alone for all inner states, given the others."""
     inner, n = split.inner, len(model.cover)
+    # What the outer and middle variables have among themselves is the same for all inner states.
     base = 0.0
     for a in range(inner, n):
         state = (bits >> a) & 1
@@ -89,6 +94,7 @@ def _log_weights(model, split, bits, weights):
             state = (bits >> b) & 1
             low += model.couplings[a, b, 0, state]
             high += model.couplings[a, b, 1, state]
+        # States of the first a variables are there; variable a doubles them.
         for i in range(1 << a):
             weights[i | (1 << a)] = weights[i] + high
             weights[i] += low
@@ -105,7 +111,7 @@ def _multiply(product, on, off, row_on, row_off):
 
 @reassociating_kernel
 def _shares(weights, on, off, row_on, row_off):
-    """Weights of the states in which another variable is false, and is true."""
+    """Return the weights of the states in which another variable is false, and is true."""
     false_sum, true_sum = 0.0, 0.0
     for i in range(len(weights)):
         true, false = on * row_on[i], off * row_off[i]
@@ -136,6 +142,8 @@ def sum_states(model, split, outer_state):
     weights, product = np.empty(size), np.empty(size)
     outer_on, outer_off = np.empty(m), np.empty(m)
     outer_scale = 0.0
+    # exp of the ties to the outer part, with the larger of both states 1; the scales are added to
+    # the log weights.
     for c in range(m):
         true, false = 0.0, 0.0
         for b in range(inner + middle, n):
@@ -154,6 +162,8 @@ def sum_states(model, split, outer_state):
         for c in range(m):
             off[c] = outer_off[c] * split.middle_potentials[c, 0, middle_state]
             on[c] = outer_on[c] * split.middle_potentials[c, 1, middle_state]
+        # prod_c (on_c + off_c), a batch at a time, so that no product underflows before its
+        # logarithm.
         for batch in range(len(split.batches) - 1):
             for i in range(size):
                 product[i] = 1.0
@@ -169,6 +179,7 @@ def sum_states(model, split, outer_state):
         if largest == -np.inf:
             continue
         if largest > log_largest:
+            # The unit grows: all sums so far are brought to it.
             shrink = math.exp(log_largest - largest)
             total *= shrink
             for a in range(n):
@@ -183,6 +194,7 @@ def sum_states(model, split, outer_state):
             weights[i] = math.exp(weights[i] + outer_scale - log_largest)
             here += weights[i]
         total += here
+        # Shares of the states of the cover, then of the other variables.
         for a in range(inner):
             for i in range(size):
                 cover_sums[a, (i >> a) & 1] += weights[i]

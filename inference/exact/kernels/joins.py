@@ -37,7 +37,7 @@ _LOG2_HALVES = 2.0
 
 @kernel
 def worth_joining(cardinalities, log2_largest):
-    """Say whether a tree may have joins, or halves, by log2 of the entries of its largest table."""
+    """Return whether a tree may have joins or halves, by log2 of its largest table's entries."""
     # A table of that many entries, by rounding too.
     if log2_largest > LOG2_SMALLEST_JOINED - 1e-6:
         return True
@@ -83,7 +83,7 @@ def _log2_size(mask, log2_axes):
 
 @kernel
 def _fill_joins(masks, log2_axes, limit, joins, join_masks):
-    """Give each input the number of its join, -1 where it stands alone; return how many joins."""
+    """Write the join of each input to `joins`, -1 for none; return the number of joins."""
     n_inputs = len(masks)
     axes = np.zeros(n_inputs, dtype=np.int64)
     for k in range(n_inputs):
@@ -91,6 +91,7 @@ def _fill_joins(masks, log2_axes, limit, joins, join_masks):
             axes[k] += masks[k] >> axis & 1
     members = np.zeros(n_inputs, dtype=np.int64)
     count = 0
+    # The inputs of most axes first, each to the join that grows least.
     for k in by_descending(axes):
         joins[k] = -1
         if _log2_size(masks[k], log2_axes) > limit:
@@ -110,6 +111,7 @@ def _fill_joins(masks, log2_axes, limit, joins, join_masks):
         join_masks[best] |= masks[k]
         members[best] += 1
         joins[k] = best
+    # A join of one input would be a copy of it.
     kept = 0
     renumbered = np.full(count, -1, dtype=np.int64)
     for j in range(count):
@@ -125,7 +127,7 @@ def _fill_joins(masks, log2_axes, limit, joins, join_masks):
 
 @inlined_kernel
 def _is_halved(tree, c):
-    """Say whether all inputs of a cluster are joins already."""
+    """Return whether all inputs of a cluster are joins already."""
     for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
         child = tree.children[entry]
         if tree.separator_sizes[child] < tree.starts[child + 1] - tree.starts[child]:
@@ -149,6 +151,7 @@ def _halve(masks, log2_axes, joins, join_masks, sequences):
     n_inputs, n_axes = len(masks), len(log2_axes)
     eliminated = np.int64(1) << (n_axes - 1)
     whole = (eliminated << 1) - 1
+    # The largest input opens the first half; the second has the eliminated variable at least.
     first = 0
     for k in range(n_inputs):
         if _log2_size(masks[k], log2_axes) > _log2_size(masks[first], log2_axes):
@@ -168,6 +171,7 @@ def _halve(masks, log2_axes, joins, join_masks, sequences):
     joins[first] = 0
     for k in range(n_inputs):
         if k != first:
+            # An input joins the half that it enlarges by fewer entries.
             growth = 2.0 ** _log2_size(first_mask | masks[k], log2_axes)
             growth -= 2.0 ** _log2_size(first_mask, log2_axes)
             other = 2.0 ** _log2_size(second_mask | masks[k], log2_axes)
@@ -192,6 +196,7 @@ def _halve(masks, log2_axes, joins, join_masks, sequences):
         joins[:n_inputs] = -1
         return -1
     join_masks[0], join_masks[1] = first_mask, second_mask
+    # b, l and r of `products.py`: variables of both halves, of the first, and of the second.
     both, rows, columns = (
         first_mask & second_mask & ~eliminated,
         first_mask & ~second_mask,
@@ -253,6 +258,7 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
         ordered[entry] = tree.variables[entry]
     join_starts = [np.int64(0)]
     join_axes = [np.int64(0)]
+    # Numba infers the type of a list from what is put into it.
     join_axes.pop()
     total = 0
     for c in range(n_clusters):
@@ -291,6 +297,7 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
                 source = tree.starts[c] + sequences[2, axis]
                 ordered[tree.starts[c] + axis] = tree.variables[source]
         number[c] = total + join_count[c]
+        # Inputs go to their join, or to the cluster itself.
         for k in range(n_inputs):
             target = number[c] if joins[k] < 0 else total + joins[k]
             if k < n_own:
@@ -300,6 +307,7 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
         total += join_count[c] + 1
     if total == n_clusters:
         return tree
+    # The new tree: before each cluster its joins, whose separator is all that they have.
     starts = np.zeros(total + 1, dtype=np.int64)
     variables = np.empty(len(tree.variables) + len(join_axes), dtype=np.int64)
     separators = np.empty(total, dtype=np.int64)

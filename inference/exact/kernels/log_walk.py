@@ -1,7 +1,10 @@
 """Walks over a cluster tree in log space, safe for any range of potentials (compiled).
 
-A message is log sum (or max) over the variables eliminated in a cluster of exp of the sum of its
-inputs: the two operations of one algebra (Shenoy & Shafer 1990, "Axioms for probability and
+    up    table(s, r) = sum_k log f_k(s, r)     message(s) = log sum_r exp table(s, r), or max_r
+    down  table(s, r) += answer(s) - message(s)
+
+with s the separator of a cluster, r the variables eliminated in it and f_k its inputs. Sum and
+maximum are operations of one algebra (Shenoy & Shafer 1990, "Axioms for probability and
 belief-function propagation"; for the maximum, Dawid 1992, "Applications of a general propagation
 algorithm for probabilistic expert systems").
 
@@ -100,6 +103,7 @@ def _send_log(program, c, operation, keep, first_message, walk):
         for j in range(base, base + block):
             tables[j] = 0.0
         for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
+            # table = sum of the log inputs.
             at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
             for j in range(block):
                 tables[base + j] += values[at + offset_in_block(program, k, j)]
@@ -107,6 +111,7 @@ def _send_log(program, c, operation, keep, first_message, walk):
         for i in range(block // group):
             start = base + i * group
             out = steps[c, MESSAGE] + h * block // group + i
+            # The largest term of the group, the first of equal ones.
             best = start
             for j in range(start + 1, start + group):
                 if tables[j] > tables[best]:
@@ -115,6 +120,7 @@ def _send_log(program, c, operation, keep, first_message, walk):
             if operation == MAXIMUM:
                 choices[out] = best - start
             elif largest > -np.inf:
+                # log sum exp, relative to the largest term; where that is -inf, so is the sum.
                 likelihood = 0.0
                 for j in range(start, start + group):
                     likelihood += math.exp(tables[j] - largest)
@@ -124,7 +130,7 @@ def _send_log(program, c, operation, keep, first_message, walk):
 
 @kernel
 def _answer_log(program, c, k, child, tables, largest, answers, stop):
-    """Write the log sum of cluster `c`'s table over all but what input `k` has, to the child.
+    """Write the answer to a child: the log sum of the table over all axes but those of input `k`.
 
     Each sum is taken relative to its own largest term, in two passes, so that none is lost.
 
@@ -156,9 +162,13 @@ def _answer_log(program, c, k, child, tables, largest, answers, stop):
 
 @kernel
 def propagate_log(program, table_starts, log_values, constant_factors, work, marginals):
-    """Do what `propagate` does entirely in log space, for any range of potentials.
+    """Write all marginals and cluster beliefs as `propagate`, for any range of potentials.
 
-    Cluster beliefs end up in the tables as probabilities, as they do there.
+    The walk is in log space; the tables have probabilities at its end.
+
+    Returns:
+        code: DONE, ZERO or STOPPED.
+        log_z: natural logarithm of the partition function.
     """
     program, work = lent((program, work))
     steps, inputs = program.steps, program.inputs
@@ -184,6 +194,7 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
         group = steps[c, GROUP]
         sent = steps[c, MESSAGE]
         for i in range((stop - start) // group):
+            # answer - message; where either is zero, so is the belief.
             answer = 0.0 if steps[c, PARENT] < 0 else answers[sent + i]
             shift = -np.inf
             if answer > -np.inf and values[first_message + sent + i] > -np.inf:
@@ -193,6 +204,7 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
         for k in range(steps[c, CHILDREN], steps[c + 1, INPUTS]):
             child = inputs[k, SPAN] - n_factors
             _answer_log(program, c, k, child, tables, largest, answers, work.stop)
+        # The belief, a probability: log Z is divided out by way of the messages.
         for j in range(start, stop):
             tables[j] = math.exp(tables[j])
         finish_marginals(steps, program.residues, tables, marginals, c, False)

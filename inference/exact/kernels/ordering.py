@@ -37,6 +37,7 @@ def _members(rows, vertex, out):
     for w in range(rows.shape[1]):
         word = rows[vertex, w]
         while word != np.uint64(0):
+            # The lowest bit that is set, and the number of bits below it.
             low = word & (~word + np.uint64(1))
             out[count] = w * _WORD + population_count(low - np.uint64(1))
             count += 1
@@ -46,7 +47,7 @@ def _members(rows, vertex, out):
 
 @inlined_kernel
 def _joined(rows, vertex, neighbors, count):
-    """Twice the number of pairs that are joined among the neighbors of a vertex.
+    """Return twice the number of pairs that are joined among the neighbors of a vertex.
 
     Args:
         rows: uint64 (n_vertices, n_words), bit j of row i says whether i and j are joined.
@@ -74,8 +75,8 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
     order = np.empty(n, dtype=np.int64)
     alive = np.ones(n, dtype=np.bool_)
     stale = np.ones(n, dtype=np.bool_)
-    # Whose scores are stale: in the beginning all. They are found in one place, since what is
-    # written out there is compiled anew wherever it stands.
+    # Vertices with a stale score, at first all. Scores are computed in one place, since inlined
+    # kernels are compiled at every call.
     touched = np.arange(n)
     count = n
     score = np.empty(n, dtype=np.float64)
@@ -99,6 +100,8 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
                     score[u] += log2_card[second[j]]
                 spent += (4 if step > 0 else 0) * words
         count = 0
+        # The smallest score; of equal ones the first or, with a seed, each with the same
+        # probability.
         best = -1
         ties = 0
         for v in range(n):
@@ -115,6 +118,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
         size = log2_card[best]
         for i in range(degree):
             size += log2_card[members[i]]
+        # The table of the variable and its neighbors is what eliminating it costs.
         total += math.exp2(size)
         order[step] = best
         alive[best] = False
@@ -136,6 +140,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
             if total > bound:
                 total = np.inf
             break
+        # The effort is spent: tables are scored from now on, which takes less time than fill.
         if spent > effort and criterion == MIN_FILL:
             criterion = MIN_WEIGHT
             for v in range(n):
@@ -143,6 +148,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
                     stale[v] = True
                     touched[count] = v
                     count += 1
+        # Elimination joins all neighbors; without fill they are joined already.
         adds_edges = criterion == MIN_WEIGHT or score[best] > 0
         for i in range(degree):
             u = members[i]
@@ -163,7 +169,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
 
 @kernel
 def _order_component(vertices, starts, neighbors, local, cardinalities, seed, restarts, effort):
-    """(Best order found of one connected component, as indices of `vertices`, effort spent)."""
+    """Return the best order found, as indices of `vertices`, and the effort spent."""
     n = len(vertices)
     words = (n + _WORD - 1) // _WORD
     rows = np.zeros((n, words), dtype=np.uint64)
@@ -183,6 +189,7 @@ def _order_component(vertices, starts, neighbors, local, cardinalities, seed, re
         if attempt > 0 and (total < 8.0 * attempt * n * words * _WORD or spent > effort):
             break
         criterion = MIN_WEIGHT if attempt % 4 == 1 else MIN_FILL
+        # The first search breaks no ties at random, so that it does not depend on the seed.
         mixed = np.uint64(0)
         if attempt > 0:
             mixed = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(attempt)
@@ -195,7 +202,7 @@ def _order_component(vertices, starts, neighbors, local, cardinalities, seed, re
 
 @kernel
 def order_components(cardinalities, starts, neighbors, seed, restarts, effort):
-    """Elimination order, but for components of too many variables for a matrix of bits.
+    """Return an elimination order, except for components too large for a matrix of bits.
 
     Args:
         cardinalities, starts, neighbors, seed, restarts, effort: as `elimination_order` of
@@ -217,6 +224,7 @@ def order_components(cardinalities, starts, neighbors, seed, restarts, effort):
             order[queued] = v
             queued += 1
     done = 0
+    # A leaf is eliminated, which may make a leaf of its only neighbor.
     while done < queued:
         v = order[done]
         done += 1
@@ -231,6 +239,7 @@ def order_components(cardinalities, starts, neighbors, seed, restarts, effort):
                     order[queued] = u
                     queued += 1
                 break
+    # The rest, component by component, breadth first; `local` numbers the variables of each.
     local = np.full(n, -1, dtype=np.int64)
     vertices = np.empty(n - queued, dtype=np.int64)
     large = np.empty((n // _LARGEST_MATRIX, 2), dtype=np.int64)

@@ -5,7 +5,14 @@ two[b, e, r], with b the variables in both inputs, and l and r the variables in 
 of its table are needed, so the table is not written: three products of matrices, one on the way up
 and two down, replace some ten passes over as many entries. They are explicit loops, because
 libraries start threads, which on a busy machine wait for one another far longer than such a product
-takes. The equations are those of `propagation.py`, for two inputs.
+takes. The equations are those of `propagation.py`, for two inputs:
+
+    message[b, l, r]   = sum_e one[b, l, e] two[b, e, r]
+    to one[b, l, e]    = one[b, l, e] sum_r a[b, l, r] two[b, e, r]
+    to two[b, e, r]    = two[b, e, r] sum_l a[b, l, r] one[b, l, e]
+    marginal[e]        = sum_(b, r) of what the second input is answered
+
+with a = answer / message the factors that scale the groups of the table.
 """
 
 from __future__ import annotations
@@ -85,6 +92,7 @@ def multiply_up(program, values, first_message, c, begin, end):
     columns, rows = row[COLUMNS], row[ROWS]
     at = first_message + program.steps[c, MESSAGE]
     first, second = program.inputs[row[ONE], POSITION], program.inputs[row[TWO], POSITION]
+    # A row of the message is a sum of rows of the second input, weighted by the first.
     if columns > 1:
         for i in range(begin, end):
             b, row_of_one = i // rows, i % rows
@@ -93,6 +101,7 @@ def multiply_up(program, values, first_message, c, begin, end):
                 values, second + b * row[TWO_BATCH], row[TWO_STATE], states,
                 values[at + i * columns : at + (i + 1) * columns],
             )  # fmt: skip
+    # A matrix and a vector: products of rows if e lies fastest, else a sum of columns.
     elif row[ONE_STATE] == 1:
         vector = values[second : second + states]
         for i in range(begin, end):
@@ -107,7 +116,7 @@ def multiply_up(program, values, first_message, c, begin, end):
 
 @kernel
 def multiply_down(program, values, answers, marginals, c, begin, end):
-    """Write what cluster `c` answers its inputs, and its marginal, before that is divided.
+    """Write the answers of cluster `c` to its inputs, and its marginal before that is divided.
 
     With a[b, l, r] the factors that scale the table's groups, the first input is answered
     one[b, l, e] * sum over r of a[b, l, r] two[b, e, r], and the second likewise.
@@ -122,6 +131,7 @@ def multiply_down(program, values, answers, marginals, c, begin, end):
     first, second = program.inputs[row[ONE], POSITION], program.inputs[row[TWO], POSITION]
     target, other = program.inputs[row[ONE], TARGET], program.inputs[row[TWO], TARGET]
     out = program.residues[program.steps[c, RESIDUES], 0]
+    # r is a single entry: the second input is a vector over e.
     if columns == 1:
         factors = answers[at : at + rows]
         marginal = marginals[out + begin : out + end]
@@ -148,6 +158,7 @@ def multiply_down(program, values, answers, marginals, c, begin, end):
             line = values[second + offset : second + offset + columns]
             sums = answers[other + offset :][:columns] if other >= 0 else buffer
             offset = b * row[ONE_BATCH] + e * row[ONE_STATE]
+            # sum_l a[b, l, r] one[b, l, e], for all r.
             _add_up(values, first + offset, row[ONE_ROW], answers, batch, columns, rows, sums)
             for r in range(columns):
                 sums[r] *= line[r]
@@ -155,6 +166,7 @@ def multiply_down(program, values, answers, marginals, c, begin, end):
             if target < 0:
                 continue
             for i in range(rows):
+                # one[b, l, e] times the product of a[b, l, .] and two[b, e, .].
                 weight = values[first + offset + i * row[ONE_ROW]]
                 if weight > 0.0:
                     factors = answers[batch + i * columns : batch + (i + 1) * columns]

@@ -26,6 +26,9 @@ PLAIN, IN_QUARTETS, ONE_QUARTET = range(3)
 
 ONE, TWO, BATCH, ROWS, COLUMNS, ONE_BATCH, ONE_ROW, ONE_STATE, TWO_BATCH, TWO_STATE = range(10)
 
+# Above: the columns of `steps` and of `inputs`; how an input lies within a block; the form of a
+# table; and the columns of `products`.
+
 FEWEST_STATES = 8
 """States of an eliminated variable, and entries of a message, from which on products pay."""
 
@@ -76,6 +79,7 @@ def offset_in_block(program, k, j):
     inputs, offsets = program.inputs, program.offsets
     kind, low = inputs[k, KIND], inputs[k, LOW]
     if kind == QUARTETS:
+        # Entries 4 q to 4 q + 3: their last bit steps along INNER, the one before along OUTER.
         offset = offsets[low + j // 4] + j % 2 * inputs[k, INNER] + j // 2 % 2 * inputs[k, OUTER]
     elif kind == SCATTERED:
         offset = np.int64(offsets[low + j])
@@ -88,7 +92,7 @@ def offset_in_block(program, k, j):
 
 @inner_kernel
 def rows_of_children(program, c, h, rows):
-    """Write which entry of each child's message the entries of block `h` of cluster `c` meet.
+    """Write the entry of each child's message that each entry of block `h` of cluster `c` meets.
 
     Args:
         rows: int64 (children, entries of a block) or larger, out; counted over all messages.
@@ -97,6 +101,7 @@ def rows_of_children(program, c, h, rows):
     steps, inputs = program.steps, program.inputs
     first = steps[c, CHILDREN]
     for k in range(first, steps[c + 1, INPUTS]):
+        # TARGET counts messages alone, POSITION the values before them as well.
         at = inputs[k, TARGET] + program.offsets[inputs[k, HIGH] + h]
         for j in range(steps[c, BLOCK]):
             rows[k - first, j] = at + offset_in_block(program, k, j)
@@ -104,7 +109,7 @@ def rows_of_children(program, c, h, rows):
 
 @inner_kernel
 def room_for_rows(program):
-    """Array that `rows_of_children` can write to for every cluster."""
+    """Return an array that `rows_of_children` can write to for every cluster."""
     steps = program.steps
     most, longest = 1, 1
     for c in range(len(steps) - 1):
@@ -150,13 +155,14 @@ def _write_product(states, first_strides, second_strides, row):
 
 @inlined_kernel
 def _write_strides(cardinalities, scope, axis_of, strides):
-    """Write how far apart in a factor's table the states of each axis of its cluster are.
+    """Write the stride in a factor's table of each axis of its cluster.
 
     Args:
         scope: int64, its variables, the last one fastest; those of a single state have no axis.
         axis_of: int64 (n_variables,), the axis of each variable of the cluster.
         strides: int64 (n_axes,), zeros before.
     """
+    # Row-major order: a step of a variable is as long as all variables behind it.
     step = 1
     for slot in range(len(scope) - 1, -1, -1):
         v = scope[slot]
@@ -167,7 +173,7 @@ def _write_strides(cardinalities, scope, axis_of, strides):
 
 @inlined_kernel
 def _write_offsets(cardinalities, variables, strides, offsets):
-    """Write where an input has the entries over some axes, the last one fastest.
+    """Write the offsets in an input of the entries over some axes, the last one fastest.
 
     Returns:
         number of entries.
@@ -176,6 +182,7 @@ def _write_offsets(cardinalities, variables, strides, offsets):
     filled = 1
     for axis in range(len(variables) - 1, -1, -1):
         count = cardinalities[variables[axis]]
+        # The faster axes are there already, and are repeated for each further state.
         for state in range(1, count):
             for j in range(filled):
                 offsets[state * filled + j] = offsets[j] + state * strides[axis]
@@ -185,7 +192,7 @@ def _write_offsets(cardinalities, variables, strides, offsets):
 
 @kernel
 def write_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
-    """TreeProgram of a cluster tree."""
+    """Return the `TreeProgram` of a cluster tree."""
     cardinalities, scope_starts, scope_variables, table_starts, tree = lent(
         (cardinalities, scope_starts, scope_variables, table_starts, tree)
     )
@@ -222,6 +229,7 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
         table = tree_tables[c + 1] - tree_tables[c]
         # Blocks of large tables grow with them, so that their offsets stay few.
         wanted = min(table, max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, np.int64(np.sqrt(table)))))
+        # A block has whole axes, the fastest ones, and is at least as long as wanted.
         block = 1
         at = end - 1
         while block < wanted:
@@ -250,6 +258,7 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
             and table >= SMALLEST_PRODUCT
         ):
             steps[c, PRODUCT] = n_products
+            # Two inputs and one eliminated variable: the table may be a product of matrices.
             n_products += 1
         for at in range(starts[c] + separator_sizes[c], end):
             residues[n_residues, 0] = marginal_starts[variables[at]]
@@ -275,6 +284,8 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
             for axis in range(end - begin):
                 strides[axis] = 0
             step = 1
+            # Factors come first, then the messages of the children, whose axes are their
+            # separators.
             if entry < factor_count:
                 factor = factors[factor_starts[c] + entry]
                 scope = scope_variables[scope_starts[factor] : scope_starts[factor + 1]]
@@ -295,6 +306,8 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
             if in_quartets:
                 inputs[k, INNER] = strides[end - begin - 1]
                 inputs[k, OUTER] = strides[end - begin - 2]
+            # Whether the input changes within a block at all, and whether it lies there as the
+            # table does.
             within = 1
             constant = True
             contiguous = True

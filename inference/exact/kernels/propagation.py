@@ -98,7 +98,7 @@ class Workspace(NamedTuple):
 
 @inlined_kernel
 def workspace_sizes(program, table_starts):
-    """Numbers of entries of the arrays of a `Workspace` for a program, but for `stop`."""
+    """Return the lengths of the arrays of a `Workspace` for a program, without `stop`."""
     steps = program.steps
     n_clusters = len(steps) - 1
     n_factors = len(table_starts) - 1
@@ -137,6 +137,7 @@ def scale_potentials(table_starts, log_values, values, spans):
             if largest == -np.inf:
                 return -np.inf
             for i in range(start, stop):
+                # Relations repeat their largest entry, whose exponential is known.
                 value = log_values[i]
                 values[i] = 1.0 if value == largest else math.exp(value - largest)
                 if values[i] < least and value > -np.inf:
@@ -155,7 +156,7 @@ def scale_potentials(table_starts, log_values, values, spans):
 
 @kernel
 def _finite_range(logs):
-    """(largest, smallest that is finite) of logarithms; (-inf, inf) if all are -inf.
+    """Return the largest and the smallest finite logarithm; (-inf, inf) if all are -inf.
 
     Even and odd entries are compared apart, so that comparisons do not wait for one another.
     """
@@ -175,7 +176,9 @@ def _finite_range(logs):
 
 @inlined_kernel
 def would_underflow(steps, inputs, spans, c):
-    """Say whether a product of cluster `c`'s inputs may be too small for a double."""
+    """Return whether a product of cluster `c`'s inputs may be too small for a double."""
+    # Each input is at most 1 and at least 1 / span: so is the product, with the product of the
+    # spans.
     total = 1.0
     for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
         total *= spans[inputs[k, SPAN]]
@@ -231,6 +234,7 @@ def ascend(program, work, message, c, begin, end):
     first, stop = steps[c, INPUTS], steps[c + 1, INPUTS]
     for h in range(begin // steps[c, BLOCK], end // steps[c, BLOCK]):
         base = np.uintp(steps[c, TABLE]) + np.uintp(h) * block
+        # A cluster without inputs has the table 1.
         if first == stop:
             for j in range(block):
                 tables[base + j] = 1.0
@@ -326,6 +330,7 @@ def ascend_all(program, table_starts, work, first, last):
             tables[entry + _ONE] = v01
             tables[entry + _TWO] = v10
             tables[entry + _THREE] = v11
+            # GROUP 2: the last variable is summed out; GROUP 4: a root, which sums all.
             false = v00 + v01
             true = v10 + v11
             message = np.uintp(first_message + steps[c, MESSAGE])
@@ -355,14 +360,16 @@ def ascend_all(program, table_starts, work, first, last):
         if not _SMALLEST_SCALE < scale * largest < 1.0 / _SMALLEST_SCALE:
             log_scale += math.log(scale)
             scale = 1.0
+        # log Z is the sum of the logarithms of all divisors.
         scale *= largest
     return DONE, log_scale + math.log(scale)
 
 
 @inlined_kernel
 def take_answer(steps, values, answers, spans, n_factors, first_message, c):
-    """Turn what the parent answered into factors that scale the groups of cluster `c`'s table."""
+    """Turn the parent's answer into factors that scale the groups of cluster `c`'s table."""
     begin, end = np.uintp(steps[c, MESSAGE]), np.uintp(steps[c + 1, MESSAGE])
+    # The table was not divided with its message: message(s) = sent * divisor.
     divisor = spans[n_factors + len(steps) - 1 + c]
     if steps[c, PARENT] < 0:
         answers[begin] = 1.0 / divisor
@@ -384,6 +391,7 @@ def _add_quartets(program, tables, targets, k, target, base, block):
     inputs, offsets = program.inputs, program.offsets
     low, quarters = np.uintp(inputs[k, LOW]), block // _FOUR
     inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
+    # A stride of 0 means that the child does not have the axis: its entries are summed.
     if inner > 0 and outer > 0:
         for q in range(quarters):
             cell = target + np.uintp(offsets[low + q])
@@ -431,6 +439,7 @@ def descend(program, work, targets, marginals, c, begin, end, scale):
     quarters = block // _FOUR
     first, stop = steps[c, CHILDREN], steps[c + 1, INPUTS]
     residue = steps[c, RESIDUES]
+    # One variable is eliminated here: its marginal is summed on the way.
     alone = steps[c + 1, RESIDUES] - residue == 1
     out = residues[residue, 0] if alone else 0
     states = residues[residue, 1] if alone else 0
@@ -511,6 +520,7 @@ def finish_marginals(steps, residues, tables, marginals, c, summed):
     They are divided by their sums, which rounding keeps from one.
     """
     first, stop = steps[c, RESIDUES], steps[c + 1, RESIDUES]
+    # From the last axis to the first; `inner` is the stride of the axis.
     inner = 1
     for residue in range(stop - 1, first - 1, -1):
         out, count = residues[residue, 0], residues[residue, 1]
@@ -585,6 +595,7 @@ def descend_all(program, table_starts, work, marginals, first, last):
                     answers[target + outer] = v10 + v11
                 else:
                     answers[target] = (v00 + v01) + (v10 + v11)
+            # The marginals of both variables; the first is eliminated here only at a root.
             total = (v00 + v01) + (v10 + v11)
             residue = steps[c, RESIDUES]
             if at_root:

@@ -32,9 +32,10 @@ APART = -1
 
 @inlined_kernel
 def _plant(cardinalities, scope_starts, scope_variables, table_starts, order, max_entries):
-    """(whether it fits, cluster tree, its program, cost) of an order; see `plant_program`."""
+    """Return whether an order fits, its cluster tree, program and cost; see `plant_program`."""
     buckets = buckets_of(cardinalities, scope_starts, scope_variables, order)
     cost = cost_of(cardinalities, order, buckets)
+    # Known before any table exists: the symbolic elimination has the sizes.
     fits = cost.entries <= max_entries
     if not fits:
         order = order[:0]
@@ -46,7 +47,7 @@ def _plant(cardinalities, scope_starts, scope_variables, table_starts, order, ma
 
 @kernel
 def plant_program(cardinalities, scope_starts, scope_variables, table_starts, order, max_entries):
-    """Cluster tree of an order, as a program, and what it would cost.
+    """Return the cluster tree of an order, its program, and its predicted cost.
 
     Returns:
         fits: whether tables and messages stay within `max_entries`; if not, the tree is empty.
@@ -60,7 +61,7 @@ def plant_program(cardinalities, scope_starts, scope_variables, table_starts, or
 
 @inlined_kernel
 def _join(cardinalities, scope_starts, scope_variables, table_starts, tree):
-    """(tree, program) with joins before large clusters."""
+    """Return the tree with joins before large clusters, and its program."""
     # Twice, since the joins of the largest clusters are large clusters themselves.
     for _ in range(2):
         tree = with_joins(cardinalities, scope_starts, scope_variables, tree, True)
@@ -170,7 +171,7 @@ class Runs(NamedTuple):
 
 @inlined_kernel
 def _end_of_structure(graphs, k):
-    """The first graph after `k` whose structure is another; the number of graphs if none is."""
+    """Return the first graph after `k` of another structure, or the number of graphs."""
     cardinalities, scope_starts, scope_variables, _, _ = graph_of(graphs, k)
     end = k + 1
     while end < len(graphs.places):
@@ -189,6 +190,7 @@ def _end_of_structure(graphs, k):
 def _run_range(graphs, k, end, tree, program, cost, runs):
     """Run a program for the graphs from `k` to before `end`, whose structure is the same."""
     table_starts = graph_of(graphs, k)[3]
+    # One workspace serves all graphs of the structure.
     space = new_workspace(program, table_starts)
     for j in range(k, end):
         log_values = graph_of(graphs, j)[4]
@@ -221,6 +223,7 @@ def plan_and_run_each(graphs, planning, first, runs):
         end = _end_of_structure(graphs, k)
         for j in range(k, end):
             runs.codes[j] = APART
+        # Conditioning may be cheaper: Python decides, and the graph is left.
         if not may_have_a_cover(
             len(cardinalities), scope_starts, scope_variables, planning.fewest_factors
         ):

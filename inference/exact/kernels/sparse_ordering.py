@@ -33,7 +33,7 @@ def _merged(first, second, skip_a, skip_b, out):
 
 @kernel
 def _longer(array, used, length):
-    """Copy of an int32 array in a longer one."""
+    """Return a longer copy of an int32 array."""
     larger = np.empty(length, dtype=np.int32)
     for i in range(used):
         larger[i] = array[i]
@@ -42,10 +42,10 @@ def _longer(array, used, length):
 
 @kernel
 def minimum_degree_order(vertices, starts, neighbors, local, effort):
-    """(`vertices` in minimum-degree order, effort spent).
+    """Return `vertices` in minimum-degree order, and the effort spent.
 
-    `effort` counts entries that are looked at, so that every run ends alike.
-    Once the effort is spent, or the remaining vertices are a clique, these follow in order.
+    The effort is the number of entries that are read, so that every run ends alike. Once it is
+    spent, or the remaining vertices are a clique, these follow in order.
     """
     n = len(vertices)
     begin = np.empty(n, dtype=np.int64)
@@ -58,6 +58,7 @@ def minimum_degree_order(vertices, starts, neighbors, local, effort):
         for entry in range(starts[v], starts[v + 1]):
             if local[neighbors[entry]] >= 0:
                 used += 1
+        # Lists have no room to grow: those that do move to the end of the arena.
         capacity[i] = used - begin[i]
         length[i] = 0
     arena = np.empty(max(2 * used, 1), dtype=np.int32)
@@ -84,6 +85,7 @@ def minimum_degree_order(vertices, starts, neighbors, local, effort):
     lowest = 0
     spent = 4.0 * used
     for step in range(n):
+        # The first vertex of the smallest degree.
         while head[lowest] < 0:
             lowest += 1
         if spent > effort or lowest == n - step - 1:
@@ -98,11 +100,13 @@ def minimum_degree_order(vertices, starts, neighbors, local, effort):
             before[after[v]] = -1
         listed[v] = False
         order[step] = vertices[v]
+        # Copied, since the arena may move while the lists of the neighbors grow.
         around = np.empty(length[v], dtype=np.int32)
         for i in range(length[v]):
             around[i] = arena[begin[v] + i]
         for u in around:
             adjacent = arena[begin[u] : begin[u] + length[u]]
+            # The neighbors of u and of v, without both: eliminating v joins all its neighbors.
             size = _merged(adjacent, around, u, v, scratch)
             spent += 4.0 * (len(adjacent) + len(around))
             if size > capacity[u]:
@@ -114,6 +118,7 @@ def minimum_degree_order(vertices, starts, neighbors, local, effort):
             for i in range(size):
                 arena[begin[u] + i] = scratch[i]
             if size != length[u]:
+                # From the list of its old degree to that of its new one.
                 if before[u] >= 0:
                     after[before[u]] = after[u]
                 else:

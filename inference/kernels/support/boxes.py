@@ -33,11 +33,13 @@ def grow_box(graph, factor_starts, factors, considered, order, box):
     arity = 1
     for f in range(len(scope_starts) - 1):
         arity = max(arity, scope_starts[f + 1] - scope_starts[f])
+    # The states of a scope, for one factor after another.
     digits = np.empty(arity, dtype=np.int64)
     for at in order:
         if box[at]:
             continue
         v = variable_of(state_starts, at)
+        # A state may join if no zero of a factor on its variable has all other states in the box.
         free = True
         for entry in range(factor_starts[v], factor_starts[v + 1]):
             f = factors[entry]
@@ -52,7 +54,7 @@ def grow_box(graph, factor_starts, factors, considered, order, box):
 
 @inlined_kernel
 def _meets_zero(graph, f, variable, state, state_starts, box, digits):
-    """Say whether a zero of a factor has `variable` in `state` and the others in the box."""
+    """Return whether a zero of a factor has `variable` in `state` and the others in the box."""
     cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
     start, stop = scope_starts[f], scope_starts[f + 1]
     scope = scope_variables[start:stop]
@@ -63,6 +65,7 @@ def _meets_zero(graph, f, variable, state, state_starts, box, digits):
             for slot in range(start, stop):
                 v = scope_variables[slot]
                 digit = digits[slot - start]
+                # The state that would join, together with what is in the box already.
                 inside = digit == state if v == variable else box[state_starts[v] + digit]
                 if not inside:
                     break
@@ -91,6 +94,7 @@ def restrict(graph, alive):
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
     state_starts = state_offsets(cardinalities)
+    # 1. Numbers of the variables that keep a choice.
     new_number = np.full(n, -1, dtype=np.int64)
     counts = np.zeros(n, dtype=np.int64)
     free = np.empty(n, dtype=np.int64)
@@ -103,6 +107,7 @@ def restrict(graph, alive):
             new_number[v] = n_free
             free[n_free] = v
             n_free += 1
+    # 2. Entries whose states are all left, in their order, so that tables stay in row-major order.
     new_scope_starts = np.zeros(n_factors + 1, dtype=np.int64)
     new_scope_variables = np.empty(len(scope_variables), dtype=np.int64)
     new_table_starts = np.zeros(n_factors + 1, dtype=np.int64)
@@ -136,6 +141,7 @@ def restrict(graph, alive):
             if new_number[scope_variables[slot]] >= 0:
                 new_scope_variables[slots] = new_number[scope_variables[slot]]
                 slots += 1
+        # No free variable: the single entry that is left is a constant.
         if slots == before:
             constant += new_log_values[first]
             entries = first

@@ -2,7 +2,10 @@
 
 A state of a variable is dropped if some factor gives zero to every combination of remaining states
 that contains it (generalized arc consistency, Mackworth 1977, "On reading sketch maps"). Dropped
-states are impossible; remaining states may be impossible too, except on forests of factors.
+states are impossible; remaining states may be impossible too, except on forests of factors. The
+queue of factors whose variables have lost states is that of algorithm AC-3 (Mackworth 1977,
+"Consistency in networks of relations"), for factors of any size. States are numbered through all
+variables, in their order.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ class Domains(NamedTuple):
 
 @inner_kernel
 def state_offsets(cardinalities):
-    """Starts of the states of every variable, and their number in all: int64 (n_variables + 1,)."""
+    """Return the start of each variable's states, and their total: int64 (n_variables + 1,)."""
     starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
         starts[v + 1] = starts[v] + cardinalities[v]
@@ -62,9 +65,10 @@ def state_offsets(cardinalities):
 
 @inner_kernel
 def variable_of(state_starts, at):
-    """The variable that a state belongs to, of those numbered through all variables."""
+    """Return the variable of a state."""
     low, high = 0, len(state_starts) - 1
     while high - low > 1:
+        # Bisection: state_starts[low] <= at < state_starts[high].
         middle = (low + high) // 2
         if state_starts[middle] <= at:
             low = middle
@@ -85,6 +89,7 @@ def all_states(graph):
     states = 1
     for f in range(n_factors):
         for entry in range(table_starts[f], table_starts[f + 1]):
+            # Only a factor with a zero can exclude a state.
             if log_values[entry] == -np.inf:
                 hard[f] = True
                 break
@@ -125,6 +130,7 @@ def drop(domains, variable, state):
 def restore(domains, mark):
     """Take back every drop after the first `mark` of them."""
     domains = lent(domains)
+    # The trail says what was dropped since; the order of taking it back does not matter.
     for i in range(mark, domains.dropped[0]):
         at = domains.trail[i]
         domains.alive[at] = True
@@ -148,6 +154,7 @@ def settle(graph, domains, first):
     n_factors = len(scope_starts) - 1
     head = 0
     count = 0
+    # At first every factor with a zero, later those on the variable that has lost states.
     if first < 0:
         for f in range(n_factors):
             if domains.hard[f]:
@@ -166,18 +173,22 @@ def settle(graph, domains, first):
         for slot in range(scope_starts[f], scope_starts[f + 1]):
             v = scope_variables[slot]
             before = domains.left[v]
+            # Revise: states of v that no possible entry of the factor has.
             for state in range(cardinalities[v]):
                 if domains.alive[domains.state_starts[v] + state] and not domains.supported[at]:
                     drop(domains, v, state)
                 at += 1
             if domains.left[v] == 0:
+                # A contradiction: the queue is emptied for the next call.
                 while count > 0:
                     domains.queued[domains.queue[head]] = False
                     head = (head + 1) % n_factors
                     count -= 1
                 return f
             if domains.left[v] < before:
+                # Other factors on v may lose their support in turn.
                 count = _enqueue(domains, v, f, head, count)
+        # A factor without variables cannot exclude states: if it is zero, nothing is possible.
         nullary = scope_starts[f] == scope_starts[f + 1]
         if nullary and graph.log_values[graph.table_starts[f]] == -np.inf:
             return f
@@ -219,6 +230,7 @@ def _find_support(f, graph, domains):
     domains.work[0] += table_starts[f + 1] - table_starts[f]
     for entry in range(table_starts[f], table_starts[f + 1]):
         if log_values[entry] > -np.inf:
+            # An entry supports its states if all of them are left.
             possible = True
             for axis in range(arity):
                 at = domains.state_starts[scope_variables[start + axis]] + digits[axis]

@@ -28,7 +28,7 @@ _FIRST_ALLOWANCE = 100
 
 @kernel
 def hard_components(scope_starts, scope_variables, domains):
-    """(starts, variables): groups of variables that factors with zeros connect.
+    """Return starts and variables: groups of variables that factors with zeros connect.
 
     Variables with one state left, and those that no factor with a zero touches, are in no group.
     """
@@ -46,6 +46,7 @@ def hard_components(scope_starts, scope_variables, domains):
         variables[tail] = root
         head = tail
         tail += 1
+        # Breadth first, along factors with zeros.
         while head < tail:
             v = variables[head]
             head += 1
@@ -54,6 +55,8 @@ def hard_components(scope_starts, scope_variables, domains):
                 if domains.hard[f]:
                     scope = scope_variables[scope_starts[f] : scope_starts[f + 1]]
                     tail = _reach(scope, domains.left, reached, variables, tail)
+        # A variable alone has no factor with a zero to other open ones: each state left is
+        # possible.
         if tail - starts[groups] > 1:
             groups += 1
             starts[groups] = tail
@@ -91,9 +94,11 @@ def find_assignment(graph, domains, random, max_work):
     weights = np.ones(len(graph.scope_starts) - 1, dtype=np.int64)
     end = domains.work[0] + max_work
     for group in range(len(starts) - 1):
+        # Groups share no factor with a zero, so that each is searched by itself.
         members = variables[starts[group] : starts[group + 1]].copy()
         allowance = _FIRST_ALLOWANCE
         code = GAVE_UP
+        # Everything dropped from here on belongs to this group, and is taken back at a restart.
         root = domains.dropped[0]
         in_order = True
         while code == GAVE_UP:
@@ -109,6 +114,7 @@ def find_assignment(graph, domains, random, max_work):
                 in_order = False
     for v in range(len(graph.cardinalities)):
         if domains.left[v] > 1:
+            # No zero restricts these any more.
             keep_one(domains, v, below(random, domains.left[v]))
     return FOUND
 
@@ -153,15 +159,19 @@ def _run(graph, domains, random, members, weights, in_order, allowance, end):
             v = _most_constrained(members, domains, weights)
         if v < 0:
             return FOUND
+        # A decision: one state at random is kept, and the others are dropped.
         chosen[depth] = v
         marks[depth] = domains.dropped[0]
         states[depth] = keep_one(domains, v, below(random, domains.left[v]))
         places[depth + 1] = places[depth]
         depth += 1
         culprit = settle(graph, domains, v)
+        # A contradiction refutes the last decision: its state is dropped, which may be a
+        # contradiction too, one decision earlier.
         while culprit >= 0:
             weights[culprit] += 1
             contradictions += 1
+            # Nothing was decided: there is no assignment.
             if depth == 0:
                 return CONTRADICTION
             if contradictions > allowance or domains.work[0] > end:
@@ -193,6 +203,7 @@ def _most_constrained(members, domains, weights):
             f = domains.factors[entry]
             if domains.hard[f]:
                 weight += weights[f]
+        # Few states, and factors that often failed: the smallest ratio fails soonest.
         ratio = domains.left[v] / weight
         if ratio < least:
             least = ratio

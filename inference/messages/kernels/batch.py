@@ -45,9 +45,11 @@ def pass_messages_for_each(graphs, passing, answers):
         passing: the `Passing` settings.
         answers: the `Answers`, out; of a graph with code ZERO the marginals stay as they are.
     """
+    # Nothing raises this flag: a batch ends between two calls of this kernel.
     never = np.zeros(1, dtype=np.int64)
     for k in range(len(answers.codes)):
         cardinalities, scope_starts, scope_variables, table_starts, log_values = graph_of(graphs, k)
+        # Pairs of binary variables need one number a message; other graphs need whole messages.
         code, beliefs, log_z, trace = reduce_and_solve_pairs(
             cardinalities, scope_starts, scope_variables, table_starts, log_values, passing
         )
@@ -57,6 +59,7 @@ def pass_messages_for_each(graphs, passing, answers):
             )
             code, beliefs, log_z, trace = solve(cardinalities, graph, passing, never)
         answers.codes[k], answers.log_zs[k] = code, log_z
+        # No iteration count or residual belongs to a graph without a possible assignment.
         if log_z == -np.inf:
             answers.codes[k] = ZERO
             continue

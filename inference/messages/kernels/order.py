@@ -21,6 +21,7 @@ from inference.kernels.views import lent, read_only
 def breadth_first(n, scope_starts, scope_variables):
     """All variables in breadth-first order from the first variable of each component."""
     starts, factors = factors_by_variable(n, read_only(scope_starts), read_only(scope_variables))
+    # Factors whose scope has been reached, and variables that are in the order.
     listed = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
     reached = np.zeros(n, dtype=np.bool_)
     order = np.empty(n, dtype=np.int64)
@@ -35,6 +36,7 @@ def breadth_first(n, scope_starts, scope_variables):
         while head < tail:
             v = order[head]
             head += 1
+            # Everything that shares a factor with v comes next.
             for entry in range(starts[v], starts[v + 1]):
                 factor = factors[entry]
                 if listed[factor]:
@@ -62,9 +64,11 @@ def sweep_targets(n, scope_starts, scope_variables):
     for i in range(n):
         rank[order[i]] = i
     n_slots = len(scope_variables)
+    # Each scope has one slot without a predecessor, and one without a successor.
     n_targets = n_slots - len(scope_starts) + 1
     previous = np.full(n_slots, -1, dtype=np.int64)
     following = np.full(n_slots, -1, dtype=np.int64)
+    # The neighbors of each slot within its scope, by the rank of their variables.
     for factor in range(len(scope_starts) - 1):
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
             here = rank[scope_variables[slot]]
@@ -78,6 +82,7 @@ def sweep_targets(n, scope_starts, scope_variables):
     starts, slots = group(scope_variables, n)
     out = np.empty(n_targets, dtype=np.int64)
     back = np.empty(n_targets, dtype=np.int64)
+    # On the way out variables have their turns in the order, on the way back in reverse.
     n_out = 0
     n_back = 0
     for i in range(n):
@@ -106,8 +111,11 @@ def slots_of(factors, scope_starts, out):
 class Heap(NamedTuple):
     """Factors by priority.
 
+    A binary heap (Williams 1964, "Algorithm 232: Heapsort"): entries 2 k + 1 and 2 k + 2 are below
+    entry k.
+
     Attributes:
-        factors: int64, none above one of larger priority.
+        factors: int64 (n_factors,), none above one of larger priority.
         position: int64 (n_factors,), where each factor is in `factors`.
         priority: float64 (n_factors,).
     """
@@ -123,6 +131,7 @@ def raise_priority(heap, factor, amount):
     factors, position, priority = lent(heap)
     priority[factor] += amount
     at = position[factor]
+    # Factors of smaller priority move down one level each, until the place of this one is free.
     while at > 0:
         above = (at - 1) // 2
         if priority[factors[above]] >= priority[factor]:
@@ -141,10 +150,12 @@ def clear_first(heap):
     factor = factors[0]
     priority[factor] = 0.0
     at = 0
+    # The larger of the two below moves up, until nothing below has a priority.
     while 2 * at + 1 < len(factors):
         below = 2 * at + 1
         if below + 1 < len(factors) and priority[factors[below + 1]] > priority[factors[below]]:
             below += 1
+        # This factor has priority 0 now, and none is below 0.
         if priority[factors[below]] <= 0.0:
             break
         factors[at] = factors[below]

@@ -66,7 +66,8 @@ class Pairs(NamedTuple):
         factors: int64 (n_pairs,), the number of each pair's factor in the reduced graph.
         back: int64 (n_pairs,), the pairs from the last of their later variables to the first.
         variables: int64 (n_pairs, 2), the earlier and the later one.
-        tables: float64 (n_pairs, 4), potentials divided by their largest.
+        tables: float64 (n_pairs, 4), t00, t01, t10 and t11: potentials divided by their largest,
+            the state of the earlier variable first.
         odds: float64 (n_pairs, 2), P(1) / P(0) of the messages to both variables.
         beliefs: float64 (n_variables,), odds of the beliefs, between 2^-256 and 2^256.
         units: int64 (n_variables,), powers of 2^512 that belong to them.
@@ -86,7 +87,7 @@ class Pairs(NamedTuple):
 
 @inlined_kernel
 def solve_pairs(graph, passing):
-    """Do what `solve.solve` does for a reduced graph of binary pairs, message by message.
+    """Run belief propagation on a reduced graph of binary pairs.
 
     Returns:
         code, marginals, log_z, residuals: as there; nothing of use besides if the code is
@@ -106,6 +107,8 @@ def _initial(graph):
     graph = lent(graph)
     n = len(graph.fixed)
     count = len(graph.scope_starts) - 1
+    # Pairs are sorted by counting: once by their earlier variable, once from the last of their
+    # later ones.
     order = breadth_first(n, graph.scope_starts, graph.scope_variables)
     rank = np.empty(n, dtype=np.int64)
     for i in range(n):
@@ -134,9 +137,11 @@ def _initial(graph):
         start = graph.state_starts[v]
         if graph.fixed[v] < 0 and graph.state_starts[v + 1] - start == 2:
             log_odds = graph.unary[start + 1] - graph.unary[start]
+            # exp(log_odds) = belief 2^(512 units), with the belief near 1.
             units = np.rint(log_odds / _LOG_UNIT)
             pairs.own_units[v] = np.int64(units)
             pairs.own_beliefs[v] = math.exp(log_odds - units * _LOG_UNIT)
+    # The array is free now: it takes the new number of each factor.
     number = earlier
     for i in range(count):
         factor = factors[i]
@@ -145,6 +150,7 @@ def _initial(graph):
         for entry in range(at, at + 4):
             largest = max(largest, graph.log_values[entry])
         u, v = graph.scope_variables[2 * factor], graph.scope_variables[2 * factor + 1]
+        # Where the scope has the later variable first, t01 and t10 change places.
         turned = rank[u] > rank[v]
         pairs.variables[i, 0] = v if turned else u
         pairs.variables[i, 1] = u if turned else v
@@ -155,6 +161,7 @@ def _initial(graph):
             # Tables of relations hold their largest entry several times.
             pairs.tables[i, entry] = math.exp(value - largest) if value < largest else 1.0
         number[factor] = i
+    # From numbers of factors to numbers of pairs.
     for i in range(count):
         back[i] = number[back[i]]
     _refresh(pairs)
@@ -188,7 +195,7 @@ def _refresh(pairs):
 
 @kernel
 def _in_range(pairs):
-    """Say whether all odds of messages are numbers that the others can be computed from."""
+    """Return whether all odds of messages are within the range of this arithmetic."""
     pairs = lent(pairs)
     for i in range(len(pairs.factors)):
         for side in range(2):
@@ -199,8 +206,9 @@ def _in_range(pairs):
 
 @kernel
 def _scaled(v, odds, pairs):
-    """Two numbers in the ratio of a variable's odds to `odds`, of which the larger is exact."""
+    """Return two numbers in the ratio of a variable's odds to `odds`; the larger is exact."""
     belief, units = pairs.beliefs[v], pairs.units[v]
+    # The unit goes to one of the two as 2^-512; two units or more are beyond doubles.
     if units > 0:
         odds *= _DOWN if units == 1 else 0.0
     elif units < 0:
@@ -210,17 +218,22 @@ def _scaled(v, odds, pairs):
 
 @kernel
 def _change(i, side, pairs):
-    """Ratio of the new to the old odds of the message to the variable on one side."""
+    """Return the ratio of the new to the old odds of the message to the variable on one side."""
+    # The message of the other variable to this pair (equation 5): its belief without what this pair
+    # sent it, r = belief / odds.
     belief, odds = _scaled(pairs.variables[i, 1 - side], pairs.odds[i, 1 - side], pairs)
     t00, t11 = pairs.tables[i, 0], pairs.tables[i, 3]
     # The entries in which the other variable, or the one on this side, is alone in state 1.
     other, this = pairs.tables[i, 1 + side], pairs.tables[i, 2 - side]
+    # Equation 6 for odds, (t01 + t11 r) / (t00 + t10 r) for the later variable, with numerator and
+    # denominator times `odds`; it is divided by the old odds.
     return (this * odds + t11 * belief) / ((t00 * odds + other * belief) * pairs.odds[i, side])
 
 
 @kernel
 def _apply(i, side, ratio, damping, pairs):
     """Multiply the odds of a message, and of the variable that it reaches, by a damped ratio."""
+    # Damped logarithms: old^d new^(1 - d) = old (new / old)^(1 - d).
     if damping > 0.0:
         ratio = math.exp((1.0 - damping) * math.log(ratio))
     pairs.odds[i, side] *= ratio
@@ -246,6 +259,7 @@ def _flood(ratios, damping, pairs):
     """Renew all messages from those before; return (largest, smallest) ratio to the old ones."""
     highest = 1.0
     lowest = 1.0
+    # All changes first, since each is computed from the messages of the iteration before.
     for i in range(len(ratios)):
         for side in range(2):
             ratios[i, side] = _change(i, side, pairs)
@@ -269,6 +283,7 @@ def _raise_around(v, starts, around, i, damping, change, heap):
     """
     starts, around, heap = lent((starts, around, heap))
     for entry in range(starts[v], starts[v + 1]):
+        # Ends 2 k and 2 k + 1 are those of pair k.
         other = around[entry] // 2
         rest = damping if other == i else 1.0 - damping
         if rest > 0.0:
@@ -299,7 +314,7 @@ def _renew(i, damping, by_residual, pairs, starts, around, heap):
 
 @kernel
 def _run(graph, pairs, passing):
-    """(code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
+    """Pass messages; return code and residuals as `schedules.run`, or the code OUT_OF_RANGE."""
     graph, pairs = lent((graph, pairs))
     schedule, damping, tolerance, max_iterations, seed = passing
     count = len(pairs.factors)
@@ -312,6 +327,7 @@ def _run(graph, pairs, passing):
             turns[pairs.factors[i]] = i
     random = np.full(1, seed, dtype=np.uint64)
     ranked = count if schedule == RESIDUAL else 0
+    # At first every priority is infinite, so that each pair has a turn before any has a second.
     heap = Heap(
         np.empty(ranked, dtype=np.int64), np.empty(ranked, dtype=np.int64), np.full(ranked, np.inf)
     )
@@ -349,6 +365,7 @@ def _run(graph, pairs, passing):
             _refresh(pairs)
             if not _in_range(pairs):
                 return OUT_OF_RANGE, residuals[: iteration + 1]
+        # The residual: the largest change of the log odds of a message, in nats.
         largest = max(math.log(highest), -math.log(lowest))
         residuals[iteration] = largest
         if schedule == RESIDUAL:
@@ -364,7 +381,11 @@ def _run(graph, pairs, passing):
 
 @kernel
 def _read_out(graph, pairs):
-    """(marginals, Bethe log Z) as `readout.read_out` does, and whether that is accurate."""
+    """Return marginals and Bethe log Z as `readout.read_out`, and whether they are accurate.
+
+    The equation is the one there, with normalizers of odds: 1 + odds for a variable, and for a pair
+    the sum of its table times both incoming messages, over the joints along its two slots.
+    """
     graph, pairs = lent((graph, pairs))
     accurate = True
     marginals = np.empty(len(graph.unary), dtype=np.float64)
@@ -381,6 +402,7 @@ def _read_out(graph, pairs):
             product *= base + belief
         else:
             log_z += _normalize(graph.unary[start:stop], marginals[start:stop])
+        # Logarithms are slow, so they are taken of products of many normalizers.
         if not _LOW < product < _HIGH:
             log_z += math.log(product)
             product = 1.0
@@ -389,13 +411,16 @@ def _read_out(graph, pairs):
         # Entries of the incoming messages, up to scales that cancel.
         u1, u0 = _scaled(pairs.variables[i, 0], first, pairs)
         v1, v0 = _scaled(pairs.variables[i, 1], second, pairs)
+        # Sum over both states of t m(u, f) m(v, f).
         total = pairs.tables[i, 0] * u0 * v0 + pairs.tables[i, 1] * u0 * v1
         total += pairs.tables[i, 2] * u1 * v0 + pairs.tables[i, 3] * u1 * v1
         accurate &= total > _TINY
+        # Over the joints of the two slots, sum over x of m(x, f) m(f, x).
         product *= total / ((u0 + u1 * first) * (v0 + v1 * second))
         if not _LOW < product < _HIGH:
             log_z += math.log(product)
             product = 1.0
+        # The table was divided by its largest entry.
         at = 4 * pairs.factors[i]
         log_z += max(
             max(graph.log_values[at], graph.log_values[at + 1]),

@@ -1,4 +1,13 @@
-"""Marginals and the Bethe log partition function, read off the messages (compiled)."""
+"""Marginals and the Bethe log partition function, read off the messages (compiled).
+
+With b(x) the product of a variable's table and the messages to it, b(f) that of a factor's table
+and the messages of its variables, and m(x, f) m(f, x) the product of both messages along a slot,
+
+    log Z = sum_x log sum b(x) + sum_f log sum b(f) - sum_(x in f) log sum m(x, f) m(f, x)
+
+It is minus the Bethe free energy at a fixed point of the messages (Yedidia, Freeman & Weiss 2005,
+"Constructing free-energy approximations and generalized belief propagation algorithms").
+"""
 
 from __future__ import annotations
 
@@ -33,7 +42,7 @@ def _normalize(log_beliefs, zeros, out):
 
 @inner_kernel
 def read_marginals(graph, messages):
-    """(marginals, sum of the logarithms of the variables' normalizers).
+    """Return the marginals, and the sum of the log normalizers of the variables.
 
     The sum is -inf if some variable has no state left.
     """
@@ -50,11 +59,9 @@ def read_marginals(graph, messages):
 
 @kernel
 def read_out(cardinalities, graph, messages):
-    """(marginals, Bethe log Z); log Z is -inf if some variable has no state left.
+    """Return the marginals and the Bethe log Z, which is -inf if a variable has no state left.
 
-    log Z = sum of log local partition functions of factors and variables, less those of their
-    joints along every slot: the Bethe free energy at a fixed point (Yedidia, Freeman & Weiss
-    2005), written so that no entropy of a zero has to be taken.
+    The equation above has no entropy, so that none has to be taken of a zero.
     """
     graph, messages = lent((graph, messages))
     marginals, log_z = read_marginals(graph, messages)
@@ -71,6 +78,7 @@ def read_out(cardinalities, graph, messages):
             count = cardinalities[v]
             if not incoming(slot, graph.state_starts[v], count, messages, log_in[at : at + count]):
                 return marginals, -np.inf
+            # Less log sum over x of m(x, f) m(f, x), relative to its largest term.
             largest = -np.inf
             for i in range(count):
                 message = messages.log_messages[messages.slot_starts[slot] + i]
@@ -80,6 +88,7 @@ def read_out(cardinalities, graph, messages):
                 message = messages.log_messages[messages.slot_starts[slot] + i]
                 total += math.exp(log_in[at + i] + message - largest)
             log_z -= largest + math.log(total)
+        # Plus log sum b(f), from the messages that `incoming` left in `log_in`.
         local = _log_sum(factor, cardinalities, graph, messages, log_in, digits)
         if local == -np.inf:
             return marginals, -np.inf
@@ -101,6 +110,7 @@ def _log_sum_of_pair(table, log_rows, log_columns):
         line = table[i * len(row) :][: len(row)]
         for j in range(np.uintp(len(row))):
             row[j] = line[j] + log_columns[j]
+        # Terms are relative to the largest entry of the table: messages are at most 1.
         exponentials(row, largest - log_rows[i], row)
         for part in row:
             total += part
@@ -119,6 +129,8 @@ def _log_sum(factor, cardinalities, graph, messages, log_in, digits):
         local = _log_sum_of_pair(table, log_in[:middle], log_in[middle:end])
         if local > -np.inf:
             return local
+    # Any number of variables, or terms too small for the fast sum: find the largest term, then sum
+    # relative to it.
     scope = read_only(graph.scope_variables[start:stop])
     largest = -np.inf
     total = 0.0

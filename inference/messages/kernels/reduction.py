@@ -74,6 +74,7 @@ def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log
     n = len(cardinalities)
     state_starts = state_offsets(cardinalities)
     alive = np.ones(state_starts[n], dtype=np.bool_)
+    # Without a zero no state can be excluded, now or after a product.
     zeros = False
     for value in log_values:
         zeros |= value == -np.inf
@@ -99,6 +100,7 @@ def _merge(
     """Reduced graph in which only some states are possible."""
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
+    # 1. The states that are left, and the variables with a single one.
     unary = np.zeros(state_starts[n], dtype=np.float64)
     fixed = np.full(n, -1, dtype=np.int64)
     possible = True
@@ -113,6 +115,7 @@ def _merge(
         if count > 1:
             fixed[v] = -1
         possible &= count > 0
+    # 2. The free variables of each factor, and the factor that takes it in.
     arities = np.zeros(n_factors, dtype=np.int64)
     for factor in range(n_factors):
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
@@ -123,6 +126,7 @@ def _merge(
             arities[factor] = 0
         largest = max(largest, arities[factor])
     hosts = _hosts(n, scope_starts, scope_variables, fixed, arities, largest)
+    # 3. Numbers and sizes of the factors that stay.
     homes = np.full(n_factors, CONSTANT, dtype=np.int64)
     count = 0
     slots = 0
@@ -138,6 +142,7 @@ def _merge(
             if fixed[scope_variables[slot]] < 0:
                 size *= cardinalities[scope_variables[slot]]
         entries += size
+    # 4. Their scopes, and where their tables begin.
     scopes = np.zeros(count + 1, dtype=np.int64)
     variables = np.empty(slots, dtype=np.int64)
     tables = np.zeros(count + 1, dtype=np.int64)
@@ -160,6 +165,8 @@ def _merge(
         count += 1
         scopes[count] = slots
         tables[count] = tables[count - 1] + size
+    # 5. The sum of the log tables that each of them takes in; factors of one free variable go to
+    # the unary tables, factors of none to the constant.
     strides = np.zeros(n, dtype=np.int64)
     digits = np.empty(largest, dtype=np.int64)
     constant = 0.0
@@ -169,6 +176,7 @@ def _merge(
         start, stop = table_starts[factor], table_starts[factor + 1]
         arity = scope_starts[factor + 1] - scope_starts[factor]
         if hosts[factor] == factor and arities[factor] == arity:
+            # Its own table, entry by entry.
             home = homes[factor]
             for i in range(stop - start):
                 values[tables[home] + i] += log_values[start + i]
@@ -176,6 +184,7 @@ def _merge(
         offset = 0
         stride = 1
         last = -1
+        # Fixed variables select a part of the table; free ones have strides in it.
         for slot in range(scope_starts[factor + 1] - 1, scope_starts[factor] - 1, -1):
             v = scope_variables[slot]
             if fixed[v] < 0:
@@ -210,7 +219,7 @@ def _merge(
 
 @inlined_kernel
 def _fit_pairs(state_starts, unary, fixed, values):
-    """Say whether the tables of pairs and of single binary variables suit `pairs`."""
+    """Return whether the tables of pairs and of single binary variables suit `pairs`."""
     for at in range(0, len(values), 4):
         lowest = np.inf
         largest = -np.inf
@@ -238,6 +247,7 @@ def _add_table(cardinalities, scope, strides, digits, source, target):
     at = 0
     for entry in range(len(target)):
         target[entry] += source[at]
+        # The next states, the last fastest; the place in the smaller table moves along.
         for axis in range(len(scope) - 1, -1, -1):
             v = scope[axis]
             digits[axis] += 1
@@ -273,6 +283,7 @@ def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
     hashes = np.zeros(n_factors, dtype=np.uint64)
     mark = np.full(n, -1, dtype=np.int64)
     starts, by_arity = group(arities, largest + 1)
+    # Largest scopes first: a factor that is taken in by none is a host for smaller ones.
     for arity in range(largest, 1, -1):
         for factor in by_arity[starts[arity] : starts[arity + 1]]:
             rarest = -1
@@ -284,6 +295,7 @@ def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
                 hashes[factor] |= np.uint64(1) << np.uint64(v & 63)
                 if rarest < 0 or lengths[v] < lengths[rarest]:
                     rarest = v
+            # Whoever takes the factor in holds all its variables, and so the one with fewest hosts.
             entry = newest[rarest]
             while entry >= 0:
                 other = owner[entry]

@@ -70,7 +70,7 @@ class Passing(NamedTuple):
 
 @inner_kernel
 def adapted(damping, residual, smallest, waited):
-    """(damping, smallest residual, iterations since then) for the next iteration.
+    """Return damping, smallest residual and iterations since then, for the next iteration.
 
     Ten iterations in a row without a new smallest residual mean an oscillation: the damping rises
     by 0.1 (to 0.9 at most) and the count begins anew. A new smallest lowers it by 3 %. So a run
@@ -97,7 +97,7 @@ def run(cardinalities, graph, weights, passing):
 
 @inner_kernel
 def _raise_around(v, starts, around, factor, weight, damping, residual, heap):
-    """Raise the priorities of the factors at a variable by what a message to it changed.
+    """Raise the priorities of the factors of a variable after a message to it has changed.
 
     The sum bounds the remaining work in other factors (Sutton & McCallum 2007, "Improved dynamic
     schedules for belief propagation"). In the factor that sent the message, damping and a weight
@@ -148,6 +148,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
     turns = np.arange(len(graph.scope_variables))
     if schedule == SWEEP:
         out, back = sweep_targets(n, graph.scope_starts, graph.scope_variables)
+        # First back to the beginning of the order, then out again: on a forest that is exact.
         turns = np.empty(2 * len(out), dtype=np.int64)
         for i in range(len(out)):
             turns[i], turns[len(out) + i] = back[i], out[i]
@@ -156,6 +157,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
     starts, around = factors_by_variable(
         n, read_only(graph.scope_starts), read_only(graph.scope_variables)
     )
+    # At first every priority is infinite, so that each factor has a turn before any has a second.
     heap = Heap(np.arange(n_factors), np.arange(n_factors), np.full(n_factors, np.inf))
     adaptive = damping == ADAPTIVE
     if adaptive:
@@ -167,6 +169,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
         if schedule == RANDOM:
             shuffle(random, shuffled)
             slots_of(shuffled, graph.scope_starts, turns)
+        # All fresh messages first, from those of the iteration before.
         if schedule == FLOODING:
             for slot in turns:
                 if not fresh_message(slot, cardinalities, graph, messages, work):
@@ -175,6 +178,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
             factor = -1
             first, last = turn, turn + 1
             if schedule == RESIDUAL:
+                # By the bound, no factor changes a message by more than the tolerance.
                 if heap.priority[heap.factors[0]] <= tolerance:
                     break
                 # Everything that has not moved since the last update of this factor is in it.
@@ -194,6 +198,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
                     graph.scope_variables[slot], starts, around, factor, weights[factor], damping,
                     residual, heap,
                 )  # fmt: skip
+        # Differences of rounded numbers add up: the beliefs are summed anew once an iteration.
         refresh_beliefs(graph, messages)
         residuals[iteration] = largest
         if schedule == RESIDUAL:

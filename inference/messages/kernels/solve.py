@@ -1,4 +1,4 @@
-"""Pass messages on a reduced graph and read out what they say (compiled).
+"""Belief propagation on a reduced graph: messages, marginals and log Z (compiled).
 
 The fixed points of the messages of `state.py` (Kschischang, Frey & Loeliger 2001, "Factor graphs
 and the sum-product algorithm", equations 5 and 6) are the stationary points of the Bethe free
@@ -24,7 +24,7 @@ NOT_PAIRS = 3
 def reduce_and_solve_pairs(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, passing
 ):
-    """Do what `solve` does for a graph that reduces to pairs of binary variables.
+    """Run belief propagation on a graph that reduces to pairs of binary variables.
 
     Args:
         passing: the `Passing` settings.

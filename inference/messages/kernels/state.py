@@ -77,7 +77,7 @@ class MessageWorkspace(NamedTuple):
 
 @kernel
 def initial_messages(cardinalities, graph, weights):
-    """Uniform messages of a reduced graph."""
+    """Uniform messages, log 1 = 0, of a reduced graph."""
     n_slots = len(graph.scope_variables)
     slot_starts = np.zeros(n_slots + 1, dtype=np.int64)
     for slot in range(n_slots):
@@ -113,6 +113,7 @@ def workspace(graph, messages):
     for factor in range(len(messages.weights)):
         for slot in range(graph.scope_starts[factor], graph.scope_starts[factor + 1]):
             owners[slot] = factor
+        # f^(1 / w), with its largest entry 1; the shift cancels when messages are normalized.
         table = log_potentials[graph.table_starts[factor] : graph.table_starts[factor + 1]]
         largest = -np.inf
         for value in table:
@@ -137,6 +138,9 @@ def workspace(graph, messages):
 def incoming(slot, start, count, messages, out):
     """Write the log message of a variable to the factor of `slot` to `out`, largest 0.
 
+    This is equation 5: the log belief less what the factor itself sent. With weights it is
+    log b(x) - log m(f, x), since the belief has w_f log m(f, x), and w_f - 1 is to be left.
+
     Args:
         start, count: where the states of the variable begin, and how many they are.
 
@@ -150,6 +154,7 @@ def incoming(slot, start, count, messages, out):
         log_message = messages.log_messages[message + i]
         infinite = messages.zeros[start + i]
         value = messages.log_beliefs[start + i]
+        # Zeros are counted apart: the factor's own zero is taken back, and none is subtracted.
         if log_message == -np.inf:
             infinite -= 1
         else:
@@ -167,6 +172,8 @@ def incoming(slot, start, count, messages, out):
 def fresh_message(target, cardinalities, graph, messages, work):
     """Write the message of a slot's factor to its variable to `work.fresh` (log, largest 0).
 
+    This is equation 6, in ordinary numbers while they suffice.
+
     Returns:
         whether the message leaves a state possible.
     """
@@ -180,12 +187,14 @@ def fresh_message(target, cardinalities, graph, messages, work):
         v = graph.scope_variables[slot]
         at = messages.slot_starts[slot] - first
         count = cardinalities[v]
+        # Equation 5 for every other variable of the scope.
         if not incoming(slot, graph.state_starts[v], count, messages, work.log_in[at : at + count]):
             return False
         for i in range(at, at + count):
             work.linear_in[i] = math.exp(work.log_in[i])
     out, end = messages.slot_starts[target], messages.slot_starts[target + 1]
     work.fresh[out:end] = 0.0
+    # Equation 6 for a pair is a product of a matrix and a vector.
     if stop - start == 2:
         other = start if target > start else start + 1
         at = messages.slot_starts[other] - first
@@ -202,6 +211,7 @@ def fresh_message(target, cardinalities, graph, messages, work):
     for i in range(out, end):
         lowest = min(lowest, work.fresh[i])
         largest = max(largest, work.fresh[i])
+    # Terms below the smallest double would be lost without a word.
     if lowest < LINEAR_FLOOR:
         return _fresh_log_message(target, cardinalities, graph, messages, work)
     shift = math.log(largest)
@@ -218,6 +228,7 @@ def _sum_table(target, factor, cardinalities, graph, messages, work):
     scope = read_only(graph.scope_variables[start:stop])
     work.digits[: stop - start] = 0
     for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
+        # f times the messages of all other slots, added to the state of the target.
         product = work.potentials[entry]
         if product > 0.0:
             for slot in range(start, stop):
@@ -233,6 +244,7 @@ def _sum_pair(table, message, to_rows, out):
     """Add to `out` the sums of a table of two variables times the message of one of them."""
     table, message, out = lent((table, message, out))
     if to_rows:
+        # Rows of the table belong to the target: out = table message.
         for i in range(len(out)):
             line = table[i * len(message) :][: len(message)]
             total = 0.0
@@ -240,6 +252,7 @@ def _sum_pair(table, message, to_rows, out):
                 total += line[j] * message[j]
             out[i] = total
     else:
+        # Columns belong to the target: out = transposed table message, row by row, as it lies.
         for i in range(len(message)):
             weight = message[i]
             if weight > 0.0:
@@ -270,6 +283,7 @@ def _fresh_log_message(target, cardinalities, graph, messages, work):
                     at = messages.slot_starts[slot] - first + work.digits[slot - start]
                     total += work.log_in[at]
             state = work.digits[target - start]
+            # Relative to its own largest term no sum can vanish.
             if summing == 0:
                 largest[state] = max(largest[state], total)
             elif total > -np.inf:
@@ -305,6 +319,7 @@ def replace_message(slot, damping, graph, messages, work):
     weight = messages.weights[work.owners[slot]]
     fresh = work.fresh
     shift = -np.inf
+    # The residual does not depend on the scale of either message.
     lowest = np.inf
     highest = -np.inf
     residual = 0.0
@@ -315,12 +330,14 @@ def replace_message(slot, damping, graph, messages, work):
             highest = max(highest, new - old)
             if damping > 0.0:
                 fresh[i] = (1.0 - damping) * new + damping * old
+        # One of the two is zero: no difference of logarithms exists.
         elif new != old:
             residual = _ZERO_CHANGE
         shift = max(shift, fresh[i])
     residual = max(residual, highest - lowest)
     if residual == 0.0:
         return 0.0
+    # The belief changes by the weight times the change of the log message; zeros are counted.
     for i in range(start, stop):
         new = fresh[i] - shift
         old = messages.log_messages[i]

@@ -34,6 +34,7 @@ def reparametrized(graph, messages, members):
     Tables are raised to the power 1 / weight before. With weights 1 and all factors, the product
     of the model's tables equals the product of the graph's tables for any messages.
     """
+    # The belief of a variable: its table times the weighted messages to it.
     unary = messages.log_beliefs.copy()
     for i in range(len(unary)):
         if messages.zeros[i] > 0:
@@ -57,6 +58,8 @@ def reparametrized(graph, messages, members):
             log_value = graph.log_values[graph.table_starts[factor] + entry]
             table[entry] = log_value / messages.weights[factor]
         inner = 1
+        # f^(1 / w) over the factor's messages to its variables, one axis after another; `inner` is
+        # the stride of the axis.
         for slot in range(stop - 1, start - 1, -1):
             first = messages.slot_starts[slot]
             states = messages.slot_starts[slot + 1] - first
@@ -85,8 +88,10 @@ def _add_shares(belief, start, stop, slot_starts, digits, shares):
 
 @inner_kernel
 def total_correlations(cardinalities, graph, messages):
-    """Total correlation of every factor's belief, float64 (n_factors,); of pairs the mutual
-    information.
+    """Return the total correlation of every factor's belief in nats, float64 (n_factors,).
+
+    It is sum_i H(b_i) - H(b), with b the belief of the factor and b_i its marginals; of a pair it
+    is the mutual information.
     """
     graph, messages = lent((graph, messages))
     n_factors = len(graph.scope_starts) - 1
@@ -112,6 +117,7 @@ def total_correlations(cardinalities, graph, messages):
                     value += log_in[messages.slot_starts[slot] - first + digits[slot - start]]
                 if summing == 0:
                     largest = max(largest, value)
+                # The belief is not normalized yet: b = exp(value - largest) / total.
                 elif value > -np.inf:
                     belief = math.exp(value - largest)
                     total += belief
@@ -122,6 +128,7 @@ def total_correlations(cardinalities, graph, messages):
                 break
         if total == 0.0:
             continue
+        # -H(b) = sum of b log b; then the entropies of the marginals are added.
         correlation = negentropy / total - math.log(total)
         for i in range(messages.slot_starts[stop] - first):
             share = shares[i] / total
@@ -133,7 +140,7 @@ def total_correlations(cardinalities, graph, messages):
 
 @kernel
 def solve_reweighted(cardinalities, graph, starts, members, shares, log_messages, passing, stop):
-    """Pass tree-reweighted messages; return what they say and the bound that the forests certify.
+    """Pass tree-reweighted messages; return marginals and the bound that the forests certify.
 
     Args:
         graph: a `Reduced` graph.
@@ -153,10 +160,12 @@ def solve_reweighted(cardinalities, graph, starts, members, shares, log_messages
         log_messages: the last messages.
     """
     n_forests = len(starts) - 1
+    # The probability of a factor: that of the forests that hold it.
     weights = np.zeros(len(graph.scope_starts) - 1, dtype=np.float64)
     for k in range(n_forests):
         for factor in members[starts[k] : starts[k + 1]]:
             weights[factor] += shares[k]
+    # Sums of shares may exceed 1 by rounding.
     powers = np.empty(len(weights), dtype=np.float64)
     for factor in range(len(weights)):
         powers[factor] = min(weights[factor], 1.0)
@@ -171,6 +180,7 @@ def solve_reweighted(cardinalities, graph, starts, members, shares, log_messages
         return ZERO, marginals, -np.inf, residuals, weights, weights, messages.log_messages
     # Two passes, one each way, are exact on a forest.
     both_ways = Passing(SWEEP, 0.0, 0.0, 2, passing.seed)
+    # The bound: sum over forests of rho(T) log Z(theta(T)).
     log_z = 0.0
     for k in range(n_forests):
         forest = reparametrized(graph, messages, members[starts[k] : starts[k + 1]])

@@ -5,6 +5,12 @@ mini-bucket with table F (log) and weight w sends m = w log sum_v exp(F / w). Th
 roots send bounds log Z: from above if every weight is positive, from below if one weight of every
 bucket is positive and the others negative; the weights of a bucket sum to one (Liu & Ihler 2011,
 "Bounding the partition function using Hoelder's inequality").
+
+    sum_v prod_r f_r(v) <= prod_r (sum_v f_r(v)^(1 / w_r))^(w_r)    for w_r > 0 that sum to one
+
+The inequality is Hoelder's, and turns where one weight is positive and the others are negative. The
+gradient of the bound with respect to a table F is the belief b that `backward` leaves, and its
+derivative with respect to a weight is the entropy of the eliminated variable given the separator.
 """
 
 from __future__ import annotations
@@ -90,6 +96,7 @@ def lay_out(graph, tree, stop):
     """
     cardinalities = graph.cardinalities
     n_nodes = len(tree.parents)
+    # Numbers of inputs, and the sizes of the arrays that hold their places.
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
     axes = 1
     most = 1
@@ -120,6 +127,7 @@ def lay_out(graph, tree, stop):
             node, graph, tree, axis_of, strides[starts[node] :], scratch, positions[starts[node] :]
         )
         size = here * blocks[node]
+        # The array doubles: what it will hold is known only when all is laid out.
         if used + size > len(offsets):
             larger = np.empty(2 * (used + size), dtype=np.int32)
             for i in range(used):
@@ -146,6 +154,7 @@ def _add_inputs(node, first, last, tree, layouts, values, table):
     n_inputs = last - first
     positions, digits = layouts.positions[first:last], layouts.digits
     digits[:outer] = 0
+    # F = sum of the log inputs, block by block.
     for base in range(start, stop, block):
         for k in range(n_inputs):
             at = layouts.offset_starts[first + k]
@@ -187,6 +196,7 @@ def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):
     sent = tree.message_starts[node]
     largest = -np.inf
     for i in range(size):
+        # log of exp(F / w), times the answer of the separator state that the entry belongs to.
         value = tables[start + i] / weight
         if use_answer:
             value += answers[sent + i // cardinality]
@@ -212,6 +222,7 @@ def _turn_into_changes(nodes, weights, total_weight, step, entries, moments):
         moments: float64 (n_nodes * entries,), logarithms; changes afterwards.
     """
     for i in range(entries):
+        # The mean of the log moments by weight; the weights of a match need not sum to one.
         mean = 0.0
         for s in range(len(nodes)):
             mean += weights[nodes[s]] * moments[s * entries + i]
@@ -240,6 +251,7 @@ def forward(arrays, use_answers, step, stop):
     mini, matches, layouts, values = arrays.mini, arrays.matches, arrays.layouts, arrays.values
     tree, tables = matches.tree, arrays.tables
     first_message = matches.table_starts[len(matches.table_starts) - 1]
+    # Factors over single-state variables only add to the bound.
     bound = 0.0
     for factor in tree.constant_factors:
         bound += values[matches.table_starts[factor]]
@@ -248,14 +260,18 @@ def forward(arrays, use_answers, step, stop):
             break
         begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
         count = layouts.cardinalities[arrays.order[bucket]]
+        # 1. The table of each mini-bucket: its factors, shifts and its children's messages.
         for node in range(begin, end):
             tables[tree.table_starts[node] : tree.table_starts[node + 1]] = 0.0
             _add_inputs(
                 node, layouts.starts[node], layouts.starts[node + 1], tree, layouts, values, tables
             )
+        # 2. Cost is shifted between the mini-buckets of the bucket; the product of their tables
+        # stays.
         if step > 0.0:
             for m in range(matches.bucket_starts[bucket], matches.bucket_starts[bucket + 1]):
                 _match_moments(arrays, m, count, use_answers, step)
+        # 3. Messages m(s) = w log sum_v exp(F(s, v) / w); those of roots are the bound.
         for node in range(begin, end):
             start = tree.table_starts[node]
             sent = tree.message_starts[node]
@@ -299,6 +315,7 @@ def _match_moments(arrays, m, count, use_answers, step):
             node, count, weights[node], tree, tables, arrays.answers, use_answers, arrays.scratch
         ):
             return
+        # The moment: the marginal of the belief on what the match shares, as logarithms.
         k = _input_of(node, n_factors + s, tree, layouts)
         _sum_to_input(
             node, k, tree, layouts, arrays.scratch, moment, matches.table_starts[n_factors + s]
@@ -308,6 +325,7 @@ def _match_moments(arrays, m, count, use_answers, step):
             total += moment[i]
         for i in range(entries):
             moment[i] = math.log(moment[i] / total) if moment[i] > 0.0 else -np.inf
+    # The weights of a lower bound have both signs, and may cancel.
     if abs(total_weight) < _LEAST_TOTAL_WEIGHT:
         return
     _turn_into_changes(
@@ -328,10 +346,11 @@ def _match_moments(arrays, m, count, use_answers, step):
 
 @inlined_kernel
 def _power_sum(tables, start, count, weight):
-    """W log sum exp(F / w) over `count` entries; for w < 0, -inf as soon as one is -inf."""
+    """Return w log sum exp(F / w) over `count` entries; for w < 0, -inf if any entry is -inf."""
     largest = -np.inf
     for j in range(count):
         largest = max(largest, tables[start + j] / weight)
+    # For w < 0 an entry of -inf becomes inf: the power sum is 0, its logarithm -inf.
     if largest == np.inf or largest == -np.inf:
         return -np.inf
     total = 0.0
@@ -342,7 +361,7 @@ def _power_sum(tables, start, count, weight):
 
 @kernel
 def _input_of(node, factor, tree, layouts):
-    """Number, among all inputs, of the input of mini-bucket `node` that is a factor; -1: absent."""
+    """Return the number of the input of mini-bucket `node` that is a given factor; -1 if absent."""
     # Shifts are the factors of highest number, so they stand last among a mini-bucket's factors.
     for entry in range(tree.factor_starts[node + 1] - 1, tree.factor_starts[node] - 1, -1):
         if tree.factors[entry] == factor:
@@ -367,6 +386,7 @@ def _take_beliefs(start, sent, length, weight, messages, tables, sums, out):
         message = messages[sent + s]
         for j in range(len(out)):
             at = start + s * len(out) + j
+            # The conditional exp((F - m) / w) of the eliminated variable given the separator.
             log_share = (tables[at] - message) / weight
             belief = 0.0
             if sums[sent + s] > 0.0 and log_share > -np.inf:
@@ -404,16 +424,19 @@ def backward(arrays, weight_step, marginal_starts, marginals):
             start = tree.table_starts[node]
             sent = tree.message_starts[node]
             length = tree.message_starts[node + 1] - sent
+            # A root has an empty separator, of probability 1.
             if mini.parents[node] < 0:
                 sums[sent] = 1.0
             entropies[node - begin] = _take_beliefs(
                 start, sent, length, weights[node], values[first_message:], tables, sums, out
             )
+            # The beliefs of the separators below are sums of this table.
             first_child = tree.factor_starts[node + 1] - tree.factor_starts[node]
             for entry in range(tree.child_starts[node], tree.child_starts[node + 1]):
                 k = layouts.starts[node] + first_child + entry - tree.child_starts[node]
                 table = tables[start : tree.table_starts[node + 1]]
                 _sum_to_input(node, k, tree, layouts, table, sums, first_message)
+        # Each mini-bucket has a marginal of its own; what is returned is their mean.
         total = 0.0
         for j in range(count):
             total += out[j]
@@ -421,6 +444,8 @@ def backward(arrays, weight_step, marginal_starts, marginals):
             out[j] /= total
         if weight_step != 0.0 and end - begin > 1:
             _renew_weights(weights[begin:end], entropies, weight_step)
+        # For the next pass: the belief of the separator over exp(m / w), so that exp(F / w) times
+        # it is the belief.
         for node in range(begin, end):
             for at in range(tree.message_starts[node], tree.message_starts[node + 1]):
                 arrays.answers[at] = -np.inf
@@ -434,6 +459,7 @@ def backward(arrays, weight_step, marginal_starts, marginals):
 def _renew_weights(weights, entropies, step):
     """Move the weights of one bucket along the bound's gradient, which is the entropy of each."""
     n = len(weights)
+    # Exponentiated gradient: weights stay positive, and are divided by their sum.
     if step > 0.0:
         mean = 0.0
         for r in range(n):

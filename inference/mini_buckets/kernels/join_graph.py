@@ -4,6 +4,13 @@ The mini-buckets are clusters. Each exchanges messages with the one that its min
 goes to, over all its variables but the one that is eliminated, and with its neighbors in the same
 bucket over that variable alone. So the clusters that hold a variable form a tree for each variable
 (Mateescu, Kask, Gogate & Dechter 2010, "Join-graph propagation algorithms", section 4).
+
+With F the product of a cluster's factors and of all messages to it, the message along an edge is
+
+    m(edge) = sum of F over all variables but the edge's / the message received along the edge
+
+and log Z is estimated by the sum of log sum F over the clusters, less the sum over the edges of
+log sum m m', with m and m' the messages of both directions. All arrays are natural logarithms.
 """
 
 from __future__ import annotations
@@ -30,13 +37,14 @@ _ZERO_CHANGE = 1e3
 
 @kernel
 def _send(sums, received, old, damping):
-    """Message exp(sums) / received, largest 1, damped, written to `old`.
+    """Write the message exp(sums) / received, largest 1 and damped, to `old`.
 
     Returns:
         how far the message was from the new one, whatever the damping: the range of the
         differences of their logarithms, as in `lbp`. A difference of potentials would hide what
         happens to improbable states, which other clusters may make probable.
     """
+    # What was received is divided out; an impossible state stays impossible.
     largest = -np.inf
     for i in range(len(sums)):
         if sums[i] > -np.inf and received[i] > -np.inf:
@@ -171,7 +179,7 @@ class Propagation(NamedTuple):
 
 @kernel
 def propagate_join_graph(graph, order, propagation, stop):
-    """Messages until none changes by more than the tolerance, and what they say.
+    """Pass messages until none changes by more than the tolerance, and read log Z and marginals.
 
     Args:
         graph: its `GraphArrays`.
@@ -190,6 +198,7 @@ def propagate_join_graph(graph, order, propagation, stop):
     cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
     i_bound, heuristic, iterations, damping, tolerance = propagation
     n = len(cardinalities)
+    # The clusters: mini-buckets whose messages have at most i_bound variables.
     mini = partition(
         cardinalities, scope_starts, scope_variables, order, i_bound, np.inf, heuristic, stop
     )
@@ -207,6 +216,7 @@ def propagate_join_graph(graph, order, propagation, stop):
     values = np.zeros(first_message + n_messages, dtype=np.float64)
     for entry in range(first_message):
         values[entry] = log_values[entry]
+    # Behind the tables: messages to parents. `down` has those from parents, laid out alike.
     down = np.zeros(n_messages, dtype=np.float64)
     along_starts = np.zeros(n_nodes + 1, dtype=np.int64)
     splits = 0
@@ -217,6 +227,7 @@ def propagate_join_graph(graph, order, propagation, stop):
         if end - begin > 1:
             splits += 1
         for node in range(begin, end):
+            # Messages within a bucket are over the bucket's variable alone.
             along_starts[node + 1] = along_starts[node] + cardinalities[order[bucket]]
         widest = max(widest, cardinalities[order[bucket]])
     for node in range(n_nodes):
@@ -242,6 +253,7 @@ def propagate_join_graph(graph, order, propagation, stop):
         return -np.inf, marginals, trace[:0], splits
     used = 0
     for iteration in range(iterations + 1):
+        # The last iteration reads beliefs, and sends nothing.
         reading = iteration == iterations or (used > 0 and trace[used - 1] <= tolerance)
         reading = reading or stop[0] != 0
         change = 0.0
@@ -252,6 +264,7 @@ def propagate_join_graph(graph, order, propagation, stop):
             if not reading and stop[0] != 0:
                 given_up = True
                 break
+            # All clusters in the order of elimination, then in reverse.
             node = turn if turn < n_nodes else 2 * n_nodes - 1 - turn
             bucket = bucket_of[node]
             v = order[bucket]
@@ -260,6 +273,8 @@ def propagate_join_graph(graph, order, propagation, stop):
             start, last = tree.table_starts[node], tree.table_starts[node + 1]
             sent, sent_last = tree.message_starts[node], tree.message_starts[node + 1]
             along = along_starts[node]
+            # F: factors and messages of children, the message of the parent, those of both
+            # neighbors.
             tables[start:last] = 0.0
             _add_inputs(
                 node, layouts.starts[node], layouts.starts[node + 1], tree, layouts, values, tables
@@ -286,6 +301,7 @@ def propagate_join_graph(graph, order, propagation, stop):
                 _log_sums(table, count, 1, single[:count])
                 _log_sums(table, sent_last - sent, count, sums[sent:sent_last])
             else:
+                # Sums onto the eliminated variable, and onto the separator.
                 single[:count] = 0.0
                 sums[sent:sent_last] = 0.0
                 for i in range(len(table)):
@@ -294,6 +310,7 @@ def propagate_join_graph(graph, order, propagation, stop):
                     sums[sent + i // count] += scratch[i]
             if reading:
                 total = _sum_of(single[:count])
+                # Clusters add log sum F; edges, counted at one of their ends, subtract.
                 log_z += top + math.log(total)
                 if node == begin:
                     _write_shares(single[:count], total, marginals[state_starts[v] :])
@@ -307,6 +324,7 @@ def propagate_join_graph(graph, order, propagation, stop):
                         onward[along : along + count], back[along + count : along + 2 * count]
                     )
                 continue
+            # Messages to the children, over what each shares with this cluster.
             first_child = tree.factor_starts[node + 1] - tree.factor_starts[node]
             for entry in range(tree.child_starts[node], tree.child_starts[node + 1]):
                 child = tree.children[entry]
@@ -328,6 +346,7 @@ def propagate_join_graph(graph, order, propagation, stop):
             if not wide:
                 _take_logarithms(single[:count])
                 _take_logarithms(sums[sent:sent_last])
+            # Messages to the neighbors in the bucket, and to the parent.
             if node > begin:
                 change = max(change, _send(
                     single[:count].copy(), onward[along - count : along],

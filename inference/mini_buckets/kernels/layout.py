@@ -17,9 +17,10 @@ BLOCK = 1024
 
 @inlined_kernel
 def block_axes(cardinalities, variables):
-    """(number of leading axes outside the block, entries of a block)."""
+    """Return the number of leading axes outside the block, and the entries of a block."""
     outer = len(variables)
     size = 1
+    # The fastest axes come last, so that a block is consecutive in the table.
     while outer > 0 and size * cardinalities[variables[outer - 1]] <= BLOCK:
         outer -= 1
         size *= cardinalities[variables[outer]]
@@ -36,6 +37,7 @@ def block_offsets(cardinalities, variables, outer, strides, offsets):
     filled = 1
     offsets[0] = 0
     for axis in range(len(variables) - 1, outer - 1, -1):
+        # The offsets of faster axes are there already, and are repeated for each further state.
         stride = strides[axis]
         for state in range(1, cardinalities[variables[axis]]):
             for entry in range(filled):
@@ -45,10 +47,11 @@ def block_offsets(cardinalities, variables, outer, strides, offsets):
 
 @inner_kernel
 def factor_strides(cardinalities, scope, axis_of, strides):
-    """Add to `strides` (zeros) what a step along each axis of the cluster means in a factor."""
+    """Write the stride in a factor of each axis of the cluster to `strides`, zeros before."""
     step = 1
     for slot in range(len(scope) - 1, -1, -1):
         variable = scope[slot]
+        # A variable with a single state has no axis.
         if cardinalities[variable] > 1:
             strides[axis_of[variable]] = step
             step *= cardinalities[variable]
@@ -58,6 +61,8 @@ def factor_strides(cardinalities, scope, axis_of, strides):
 def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):
     """Step the outer axes to the next block and move every input's position along."""
     cardinalities, strides, positions = lent((cardinalities, strides, positions))
+    # A number in mixed radix counts the blocks, its last digit fastest; where a digit starts again
+    # at 0, positions move back by all its steps.
     for axis in range(outer - 1, -1, -1):
         digits[axis] += 1
         count = cardinalities[variables[axis]]

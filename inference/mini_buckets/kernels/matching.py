@@ -84,7 +84,7 @@ def _write_shifts(members, scope, entries, factor, nodes, starts, variables, tab
 
 @inner_kernel
 def match(cardinalities, scope_starts, scope_variables, table_starts, order, mini):
-    """Matches of every bucket that is split, and the tree with their shifts.
+    """Return the `Matches` of every bucket that is split, and the tree with their shifts.
 
     All mini-buckets of a bucket are matched on what all of them hold; neighbors in the list, in
     addition, on what the two hold, where that is more.
@@ -99,6 +99,7 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
     match_starts = np.zeros(1, dtype=np.int64)
     nodes = np.empty(0, dtype=np.int64)
     bucket_starts = np.zeros(n + 1, dtype=np.int64)
+    # The first pass counts, the second writes.
     for fill_pass in range(2):
         n_matches = 0
         n_shifts = 0
@@ -107,6 +108,7 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
         for bucket in range(n):
             bucket_starts[bucket] = n_matches
             begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
+            # A bucket that is not split is exact: there is nothing to match.
             if end - begin < 2:
                 continue
             common = 0
@@ -114,6 +116,7 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
                 # Pair 0 is all of them; pair k > 0 joins the (k-1)th and the kth.
                 if pair == 0:
                     members = np.arange(begin, end)
+                # Two mini-buckets are the match of all of them already.
                 elif end - begin == 2:
                     break
                 else:
@@ -123,6 +126,7 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
                     common = size
                 elif size == common:
                     continue
+                # A shift is a table over what the members share.
                 entries = 1
                 for k in range(size):
                     scope[k] = order[shared[k]]
@@ -150,6 +154,7 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
                 new_tables[factor] = table_starts[factor]
             for slot in range(len(scope_variables)):
                 new_variables[slot] = scope_variables[slot]
+    # Factors and shifts alike belong to one mini-bucket each.
     homes = np.empty(n_factors + len(nodes), dtype=np.int64)
     for factor in range(n_factors):
         homes[factor] = mini.factor_nodes[factor]

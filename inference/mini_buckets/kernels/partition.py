@@ -38,6 +38,34 @@ class MiniBuckets(NamedTuple):
     bucket_starts: NDArray[np.int64]
 
 
+class Limits(NamedTuple):
+    """Limits of a mini-bucket, and the rule by which functions are put together.
+
+    Attributes:
+        i_bound: most variables of a message, one less than of a mini-bucket.
+        table_limit: most entries of a mini-bucket's table.
+        heuristic: LARGEST_OVERLAP or FIRST_FIT.
+    """
+
+    i_bound: int
+    table_limit: float
+    heuristic: int
+
+
+class OpenBuckets(NamedTuple):
+    """The mini-buckets of one bucket that are open to further functions, a row each.
+
+    Attributes:
+        contents: int64 (n_rows, n_places), the places of their variables, descending.
+        lengths: int64 (n_rows,), how many places of each row are in use.
+        entries: float64 (n_rows,), entries of their tables.
+    """
+
+    contents: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    entries: NDArray[np.float64]
+
+
 @inlined_kernel
 def _common(a, b):
     """Count the entries that two descending lists share."""
@@ -77,6 +105,7 @@ def _united_entries(a, entries, b, counts):
     a, b, counts = lent((a, b, counts))
     i = 0
     for position in b:
+        # Both lists descend, so that one walk over each suffices.
         while i < len(a) and a[i] > position:
             i += 1
         if i == len(a) or a[i] != position:
@@ -85,28 +114,32 @@ def _united_entries(a, entries, b, counts):
 
 
 @kernel
-def _home_of(scope, opened, contents, lengths, entries, counts, i_bound, table_limit, heuristic):
-    """Mini-bucket that a function joins; -1 if it fits no open one.
+def _home_of(scope, opened, buckets, counts, limits):
+    """Return the mini-bucket that a function joins; -1 if it fits no open one.
 
     Args:
-        scope: int64, its places, descending.
-        contents, lengths: the places of the open mini-buckets, a row each, and their numbers.
-        entries: float64, of their tables; `counts` the states of the variable at each place.
+        scope: int64, the places of the function's variables, descending.
+        opened: number of open mini-buckets.
+        buckets: the `OpenBuckets`.
+        counts: float64 (n_variables,), number of states of the variable at each place.
+        limits: the `Limits`.
     """
-    scope, contents, lengths, entries, counts = lent((scope, contents, lengths, entries, counts))
+    scope, buckets, counts = lent((scope, buckets, counts))
+    contents, lengths = buckets.contents, buckets.lengths
     best = -1
     best_overlap = -1
     for r in range(opened):
         overlap = _common(contents[r, : lengths[r]], scope)
-        fits = lengths[r] + len(scope) - overlap <= i_bound + 1
+        fits = lengths[r] + len(scope) - overlap <= limits.i_bound + 1
         if fits and overlap < len(scope):
             bucket_scope = contents[r, : lengths[r]]
-            fits = _united_entries(bucket_scope, entries[r], scope, counts) <= table_limit
+            united = _united_entries(bucket_scope, buckets.entries[r], scope, counts)
+            fits = united <= limits.table_limit
         # What lies within a mini-bucket costs nothing there, however large it is.
         if (fits or overlap == len(scope)) and overlap > best_overlap:
             best = r
             best_overlap = overlap
-            if heuristic == FIRST_FIT:
+            if limits.heuristic == FIRST_FIT:
                 break
     return best
 
@@ -126,6 +159,7 @@ def partition(
         stop: int64 (1,); once it is not 0, the other buckets get no mini-buckets, and the result
             cannot be used.
     """
+    limits = Limits(i_bound, table_limit, heuristic)
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
     position = np.empty(n, dtype=np.int64)
@@ -145,6 +179,8 @@ def partition(
                 size += 1
         begin[factor + 1] = size
         sort_descending(scopes[begin[factor] : size])
+    # A function waits in the list of the bucket of its earliest variable, the last of its places;
+    # `first` and `following` link the lists.
     for factor in range(n_factors - 1, -1, -1):
         if begin[factor + 1] > begin[factor]:
             bucket = scopes[begin[factor + 1] - 1]
@@ -175,25 +211,26 @@ def partition(
         sizes = np.empty(count, dtype=np.int64)
         function = first[bucket]
         widest = 1
+        # The functions that wait for this bucket, and the widest of them.
         for k in range(count):
             functions[k] = function
             sizes[k] = begin[function + 1] - begin[function]
             widest = max(widest, sizes[k])
             function = following[function]
         by_size = by_descending(sizes)
+        # A factor that exceeds the bound has a mini-bucket nonetheless.
         limit = max(i_bound + 1, widest)
         if contents.shape[0] < count or contents.shape[1] < limit:
             contents = np.empty((max(count, 1), limit), dtype=np.int64)
         lengths = np.zeros(max(count, 1), dtype=np.int64)
         entries = np.ones(max(count, 1), dtype=np.float64)
+        buckets = OpenBuckets(contents, lengths, entries)
         opened = 0
         chosen = np.empty(count, dtype=np.int64)
         for k in range(count):
             function = functions[by_size[k]]
             scope = scopes[begin[function] : begin[function + 1]]
-            best = _home_of(
-                scope, opened, contents, lengths, entries, counts, i_bound, table_limit, heuristic
-            )
+            best = _home_of(scope, opened, buckets, counts, limits)
             if best < 0:
                 best = opened
                 opened += 1
@@ -205,11 +242,14 @@ def partition(
                 contents[best, at] = union[at]
             lengths[best] = size
             chosen[by_size[k]] = best
+        # A variable that no function holds is summed out by itself.
         if opened == 0:
             contents[0, 0] = bucket
             lengths[0] = 1
             opened = 1
         for k in range(count):
+            # Functions behind the factors are messages, numbered as the mini-buckets that send
+            # them.
             if functions[k] < n_factors:
                 node_of[functions[k]] = n_nodes + chosen[k]
             else:
@@ -230,6 +270,7 @@ def partition(
             for at in range(size):
                 places[starts[n_nodes] + at] = contents[r, at]
             starts[n_nodes + 1] = starts[n_nodes] + size
+            # The message has all variables but the eliminated one, and waits for the next of them.
             for at in range(size - 1):
                 scopes[begin[message] + at] = contents[r, at]
             begin[message + 1] = begin[message] + size - 1

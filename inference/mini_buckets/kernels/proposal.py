@@ -54,7 +54,7 @@ class Tightened(NamedTuple):
         tree: tuple[Any, ...],
         *arrays: Any,
     ) -> Tightened:
-        """From what `tighten` returns for draws."""
+        """Return the fields of this class from the result of `tighten_for_draws`."""
         return cls(bound, splits, MiniBuckets(*mini), ClusterTree(*tree), *arrays)
 
 
@@ -148,6 +148,7 @@ def draw_weighted(graph, order, buckets, random, drawn, stop):
             return False
         log_q = 0.0
         possible = True
+        # Variables are drawn in reverse order of elimination, each given those before it.
         for bucket in range(n - 1, -1, -1):
             v = order[bucket]
             count = cardinalities[v]
@@ -165,16 +166,19 @@ def draw_weighted(graph, order, buckets, random, drawn, stop):
             total = 0.0
             for state in range(count):
                 total += shares[state]
+            # The share of a state is q(v | later), the mixture of the bucket's conditionals.
             chosen = _chosen(shares[:count], uniform(random) * total)
             states[v] = chosen
             log_q += math.log(shares[chosen] / total)
         log_weights[number] = -np.inf
         if not possible:
             continue
+        # log of f(x) / q(x), at most the log of the bound U.
         log_weight = potential(graph, states) - log_q
         log_weights[number] = log_weight
         if log_weight == -np.inf:
             continue
+        # Sums are in units of the largest weight so far: a larger one scales them down.
         if log_weight > unit:
             factor = math.exp(unit - log_weight) if unit > -np.inf else 0.0
             for at in range(len(sums)):

@@ -27,7 +27,7 @@ _WEIGHT_STEP = 0.5
 
 @inlined_kernel
 def _first_weights(mini, sign):
-    """Equal weights (sign > 0), or one positive weight, the largest mini-bucket's."""
+    """Return equal weights (sign > 0), or one positive weight, that of the largest mini-bucket."""
     weights = np.ones(len(mini.parents), dtype=np.float64)
     for bucket in range(len(mini.bucket_starts) - 1):
         begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
@@ -68,7 +68,7 @@ class Tightening(NamedTuple):
 
 @kernel
 def tighten(graph, order, tightening, stop):
-    """Best bound of passes that shift cost and renew weights.
+    """Return the best bound of passes that shift cost and renew weights.
 
     Args:
         graph: its `GraphArrays`.
@@ -119,6 +119,7 @@ def _tightened(graph, order, tightening, for_draws, stop):
             np.inf * sign, nothing, nothing, n, False,
             mini[:], tree[:], nothing, nothing, nothing,
         )  # fmt: skip
+    # Shifts are further factors, and are laid out as the graph's own.
     matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
     tree = matches.tree
     with_shifts = GraphArrays(
@@ -143,6 +144,7 @@ def _tightened(graph, order, tightening, for_draws, stop):
     for entry in range(len(log_values)):
         values[entry] = log_values[entry]
     tables = np.empty(tree.table_starts[n_nodes], dtype=np.float64)
+    # Room for the largest table, and for the moments of the largest match.
     largest = 1
     for node in range(n_nodes):
         largest = max(largest, tree.table_starts[node + 1] - tree.table_starts[node])
@@ -170,12 +172,14 @@ def _tightened(graph, order, tightening, for_draws, stop):
         value = forward(arrays, iteration > 0, step, halt)
         if halt[0] != 0:
             break
+        # Nothing is gained by further passes where the bound is exact or log Z is -inf.
         last = splits == 0 or value == -np.inf or iteration == iterations - 1
         last = last or (for_draws and stop[0] != 0)
         if not (last and for_draws):
             backward(arrays, weight_step, marginal_starts, current)
         trace[iteration] = value
         used = iteration + 1
+        # Positive where the bound became tighter, whichever side it is on.
         gain = sign * (bound - value)
         if for_draws or iteration == 0 or gain > 0.0:
             bound = value

@@ -2,7 +2,13 @@
 
 Annealed importance sampling (Neal 2001, "Annealed importance sampling", sections 2 and 3): each
 particle's weight is multiplied by the ratio of its potentials at two temperatures, and then it is
-moved by block Gibbs sampling under the second."""
+moved by block Gibbs sampling under the second. With f_b(x) = exp(fixed + b slope - h(b) zeros), the
+potential of an assignment at the inverse temperature b, and h(b) = b / (1 - b),
+
+    w = prod_t f_(b_t)(x_(t-1)) / f_(b_(t-1))(x_(t-1))        E[w] = Z(1) / Z(b_0)
+
+Weights and potentials are natural logarithms.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +78,7 @@ class ParticleArrays(NamedTuple):
 
 @kernel
 def move_particles(graph, log_values, particles, sweeps, weights, sums, stop):
-    """Draw every block of every particle in turn, and add up what tempering multiplies.
+    """Draw every block of every particle in turn, and sum slopes and zeros of its entries.
 
     Each draw leaves the distribution of the tables unchanged: it is the transition T of annealed
     importance sampling (Neal 2001, "Annealed importance sampling"). Where it is stopped, what it
@@ -94,11 +100,13 @@ def move_particles(graph, log_values, particles, sweeps, weights, sums, stop):
     for particle in range(len(particles.states)):
         if stop[0] != 0:
             return
+        # Entries are sought anew for each particle, so that one array serves all.
         chain = Chain(particles.states[particle], places, particles.random)
         find_places(graph.blocked, room, chain)
         weight = weights[particle] if len(sums) > 0 else 1.0
         for _ in range(sweeps):
             draw_blocks(graph.blocked, log_values, room, True, chain, weight, sums)
+        # What log f_b is made of, by which the next weights are found without the tables.
         slope = zeros = 0.0
         for f in range(n_factors):
             slope += graph.slopes[places[f]]
@@ -109,7 +117,7 @@ def move_particles(graph, log_values, particles, sweeps, weights, sums, stop):
 
 @kernel
 def next_inverse_temperature(inverse, energies, weights, share):
-    """Farthest inverse temperature at which the particles keep a share of their effective number.
+    """Return the farthest inverse temperature that keeps a share of the effective particles.
 
     That is the conditional effective sample size of Zhou, Johansen & Aston 2016, "Toward automatic
     model comparison", equation 3.8, and the search is a bisection.
@@ -127,6 +135,7 @@ def next_inverse_temperature(inverse, energies, weights, share):
         return 1.0
     if _kept(inverse, farthest, energies, weights) >= share:
         return farthest
+    # Larger steps keep a smaller share. Sixty halvings reach the precision of doubles.
     low, high = inverse, farthest
     for _ in range(60):
         middle = 0.5 * (low + high)
@@ -147,6 +156,7 @@ def hardness(inverse):
 @inner_kernel
 def log_increment(before, after, energy, zeros):
     """Growth of a particle's log potential from one inverse temperature to another."""
+    # log f_after - log f_before; a particle without zeros pays none of their cost.
     increment = (after - before) * energy
     if zeros > 0.0:
         increment -= zeros * (hardness(after) - hardness(before))
@@ -166,6 +176,7 @@ def _kept(before, after, energies, weights):
         energies: float64 (n_particles, 2), as `log_increment` takes them.
         weights: float64 (n_particles,), not normalized.
     """
+    # Factors v are relative to the largest, which cancels in the ratio.
     largest = -np.inf
     for particle in range(len(energies)):
         if weights[particle] > 0.0:
@@ -219,6 +230,7 @@ def _resample(particles, best, largest, total, chosen):
     """
     states, log_weights = particles.states, particles.log_weights
     count, n = states.shape
+    # Places (particle + shift) / count of the total weight, for all particles.
     shift = uniform(particles.random)
     passed = 0.0
     source = -1
@@ -251,6 +263,7 @@ def _replace_lost(particles, best):
 @inner_kernel
 def _temper(graph, inverse, tempered):
     """Write the log tables at an inverse temperature to `tempered`, float64 (n_entries,)."""
+    # At 1 the cost of a zero is infinite, and its product with none is not a number.
     if inverse >= 1.0:
         for entry in range(len(tempered)):
             tempered[entry] = graph.log_values[entry]
@@ -292,6 +305,8 @@ def anneal(graph, particles, steps, resample, sweeps, stop):
             squares += weight * weight
         # The effective number of particles is total^2 / squares (Kong, Liu & Wong 1994).
         if total * total < resample * count * squares:
+            # The mean weight is the estimate of the ratio of partition functions so far (Del Moral,
+            # Doucet & Jasra 2006): it is kept, and the weights begin anew.
             particles.log_z[0] += largest + np.log(total / count)
             _resample(particles, best, largest, total, chosen)
         else:

@@ -56,7 +56,7 @@ def choose_blocks(
     scope_starts, scope_variables, factor_starts, factors, group_starts, group_variables, grown,
     random,
 ):  # fmt: skip
-    """Blocks that cover all variables.
+    """Choose blocks that cover all variables.
 
     Args:
         factor_starts, factors: the factors at every variable.
@@ -76,12 +76,15 @@ def choose_blocks(
     rows = np.zeros((4, n), dtype=np.bool_)
     n_blocks = 0
     hopeless = np.zeros(n_groups, dtype=np.bool_)
+    # Nodes 0 to n - 1 are the variables, those from n on the factors.
     root = np.empty(n + len(scope_starts) - 1, dtype=np.int64)
     size = np.empty(len(root), dtype=np.int64)
     undo = np.empty(len(scope_variables) + 1, dtype=np.int64)
     groups = np.arange(n_groups)
     order = np.arange(n)
     while True:
+        # It ends when every variable is in a block, and every group in one or in none that could
+        # be.
         done = True
         for g in groups:
             done &= together[g] or hopeless[g]
@@ -112,8 +115,10 @@ def choose_blocks(
             if added:
                 empty = False
                 together[g] = True
+            # It closes a cycle by itself: no block can have it.
             elif empty:
                 hopeless[g] = True
+        # First variables that no block has yet, then, if blocks are grown, all others that fit.
         for turn in range(2 if grown else 1):
             for i in range(n):
                 v = order[i]
@@ -134,7 +139,7 @@ def _find(root, node):
 
 @kernel
 def _take_back(variables, last, member, root, size, undo):
-    """Part the trees again that `_add` joined, the last first, and put out what it put in.
+    """Undo the unions of `_add`, the last first, and remove the variables that it added.
 
     Args:
         last: the variable that closed a cycle, which is not in the block yet.
@@ -162,6 +167,7 @@ def _add(variables, member, n, factor_starts, factors, root, size, undo):
     count = 0
     for v in variables:
         for entry in range(factor_starts[v], factor_starts[v + 1]):
+            # A factor that the block reaches twice would close a cycle of variables and factors.
             a = _find(root, v)
             b = _find(root, n + factors[entry])
             if a == b:
@@ -178,7 +184,7 @@ def _add(variables, member, n, factor_starts, factors, root, size, undo):
 
 @inner_kernel
 def _slot_and_others(scope_starts, scope_variables, f, v, member):
-    """(slot of a variable in the scope of a factor, number of others of the block there)."""
+    """Return the slot of a variable in a factor, and the number of other members of the block."""
     v_slot = -1
     others = 0
     for slot in range(scope_starts[f], scope_starts[f + 1]):
@@ -203,7 +209,7 @@ def _add_children(scope_starts, scope_variables, f, v, member, variables, own_sl
 
 @kernel
 def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, factors, member):
-    """Blocks as rooted forests.
+    """Return the blocks as rooted forests.
 
     Args:
         member: bool (n_blocks, n_variables), forests.
@@ -227,6 +233,7 @@ def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, fac
     child_starts = np.empty(n_slots, dtype=np.int64)
     child_stops = np.empty(n_slots, dtype=np.int64)
     table_starts = np.zeros(n_slots + 1, dtype=np.int64)
+    # The last block in which a variable was reached, and in which a factor became a link.
     reached = np.full(n, -1, dtype=np.int64)
     linked = np.full(len(scope_starts) - 1, -1, dtype=np.int64)
     tail = 0
@@ -249,6 +256,7 @@ def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, fac
                 if linked[f] == b:
                     continue
                 v_slot, others = _slot_and_others(scope_starts, scope_variables, f, v, member[b])
+                # All other variables of the factor are fixed: it is a table of v alone.
                 if others == 0:
                     single_slots[n_singles] = v_slot
                     n_singles += 1
@@ -256,6 +264,7 @@ def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, fac
                 linked[f] = b
                 links[n_links] = f
                 parent_slots[n_links] = v_slot
+                # The factor links v to its other variables of the block, which become its children.
                 child_starts[n_links] = tail
                 first, entries = tail, cardinalities[v]
                 tail = _add_children(

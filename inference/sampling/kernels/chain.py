@@ -3,6 +3,13 @@
 A forest is drawn exactly: log sums go from its leaves to its roots, and states are drawn from the
 roots to the leaves (Hamze & de Freitas 2004, "From fields to trees"; on a chain, the forward
 filtering and backward sampling of Carter & Kohn 1994, "On Gibbs sampling for state space models").
+With v a variable, l its links, y_l the states of the children of l, and f the tables with all
+variables outside the block fixed,
+
+    up(v) = prod_single f(v) prod_l sum_(y_l) f_l(v, y_l) prod_(u in l) up(u)
+    P(y_l | v) proportional to f_l(v, y_l) prod_(u in l) up(u)
+
+`upward` has log up(v), `conditionals` P(y_l | v), and `beliefs` P(v) given the fixed variables.
 """
 
 from __future__ import annotations
@@ -151,6 +158,8 @@ def draw_blocks(graph, log_values, room, anew, chain, weight, sums):
             _distribute(b, graph, room, summed)
         _draw(b, graph, room, chain)
         if summed:
+            # Sums of P(v | rest) in place of counts of draws: Rao-Blackwellized marginals (Gelfand
+            # & Smith 1990).
             for m in range(blocks.starts[b], blocks.starts[b + 1]):
                 v = blocks.variables[m]
                 for at in range(state_starts[v], state_starts[v + 1]):
@@ -159,7 +168,7 @@ def draw_blocks(graph, log_values, room, anew, chain, weight, sums):
 
 @inlined_kernel
 def _sent_by_children(first, last, blocks, room):
-    """(log sum that children send from their states `digits`, offset of these states in the table).
+    """Return the log sum of children in their states `digits`, and the offset of these states.
 
     Args:
         first, last: the members that are the children of one link.
@@ -206,6 +215,7 @@ def _collect(b, graph, log_values, room, chain):
         out = state_starts[v]
         count = cardinalities[v]
         upward[out : out + count] = 0.0
+        # Factors whose other variables are all fixed: the entry for state 0, and a stride.
         for entry in range(blocks.single_starts[m], blocks.single_starts[m + 1]):
             slot = blocks.single_slots[entry]
             base = places[owners[slot]] - states[v] * strides[slot]
@@ -223,6 +233,7 @@ def _collect(b, graph, log_values, room, chain):
             size = (blocks.table_starts[link + 1] - at) // count
             for state in range(count):
                 largest = -np.inf
+                # All joint states y of the link's children, the last fastest.
                 digits[: last - first] = 0
                 for i in range(size):
                     value, offset = _sent_by_children(first, last, blocks, room)
@@ -230,6 +241,7 @@ def _collect(b, graph, log_values, room, chain):
                     conditionals[at + i] = value
                     largest = max(largest, value)
                     next_entry(digits, cardinalities, children)
+                # The sum goes up to v; its terms, divided by it, are P(y | v).
                 if largest > -np.inf:
                     total = _normalize(conditionals, at, at + size, largest)
                     upward[out + state] += largest + math.log(total)
@@ -255,6 +267,7 @@ def _distribute(b, graph, room, everywhere):
         count = cardinalities[v]
         if not everywhere and blocks.own_slots[m] >= 0:
             continue
+        # The belief of a root is its own upward sum, normalized.
         if blocks.own_slots[m] < 0:
             largest = -np.inf
             for at in range(out, out + count):
@@ -278,6 +291,7 @@ def _distribute(b, graph, room, everywhere):
             at = blocks.table_starts[link]
             size = (blocks.table_starts[link + 1] - at) // count
             for state in range(count):
+                # P(u) = sum over v and y of P(v) P(y | v).
                 digits[: last - first] = 0
                 for i in range(at, at + size):
                     probability = beliefs[out + state] * conditionals[i]
@@ -305,8 +319,10 @@ def _draw(b, graph, room, chain):
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             at = blocks.table_starts[link]
             size = (blocks.table_starts[link + 1] - at) // cardinalities[v]
+            # The row of the state that v has drawn.
             at += states[v] * size
             joint = _draw_from(conditionals, at, at + size, random) - at
+            # The joint state is a number in mixed radix, the last child its last digit.
             for child in range(blocks.child_stops[link] - 1, blocks.child_starts[link] - 1, -1):
                 u = blocks.variables[child]
                 state = joint % cardinalities[u]
@@ -333,7 +349,7 @@ def _draw_from(probabilities, start, stop, random):
 
 @kernel
 def _move(variable, state, scope_starts, scope_variables, factor_starts, factors, strides, chain):
-    """Give a variable another state, and move the places of its factors along.
+    """Set the state of a variable, and update the places of its factors.
 
     It is called for every draw, so that it is given no more of the graph than it needs.
     """
@@ -341,6 +357,7 @@ def _move(variable, state, scope_starts, scope_variables, factor_starts, factors
         (scope_starts, scope_variables, factor_starts, factors, strides, chain)
     )
     states, places = chain.states, chain.places
+    # Entries of all factors on the variable move by stride times change; no other one does.
     change = state - states[variable]
     if change == 0:
         return

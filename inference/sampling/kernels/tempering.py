@@ -27,7 +27,7 @@ _LEAST_RATE = 1e-3
 
 @kernel
 def spread_evenly(inverse, refused):
-    """Inverse temperatures between which exchanges are refused equally often.
+    """Return inverse temperatures between which exchanges are refused equally often.
 
     Args:
         inverse: float64 (n_levels,), from 1 to 0.
@@ -36,10 +36,12 @@ def spread_evenly(inverse, refused):
     levels = len(inverse)
     barrier = np.zeros(levels, dtype=np.float64)
     for level in range(1, levels):
+        # The communication barrier: rates of refusal add up along the levels.
         barrier[level] = barrier[level - 1] + max(refused[level - 1], _LEAST_RATE)
     result = inverse.copy()
     below = 1
     for level in range(1, levels - 1):
+        # Levels at equal shares of the barrier, by linear interpolation.
         wanted = barrier[levels - 1] * level / (levels - 1)
         while barrier[below] < wanted:
             below += 1
@@ -148,16 +150,20 @@ def run_chain(graph, log_values, inverse, states, random, burn_in, drawn):
             tries[:] = 0.0
             came_from_zero[:] = False
         for level in range((sweep + burn_in) % 2, n_levels - 1, 2):
+            # Metropolis: the exchange of x at b and y at b' is accepted with the probability min(1,
+            # exp((b - b') (log f(y) - log f(x)))).
             gain = inverse[level] - inverse[level + 1]
             gain *= potentials[level + 1] - potentials[level]
             tries[level] += 1.0
             if gain < 0.0:
+                # The probability of a refusal varies less than the count of refusals.
                 refused[level] += 1.0 - math.exp(gain)
                 if uniform(random) >= math.exp(gain):
                     continue
             upper, lower = copy_at[level], copy_at[level + 1]
             copy_at[level], copy_at[level + 1] = lower, upper
             potentials[level], potentials[level + 1] = potentials[level + 1], potentials[level]
+        # A round trip ends at 1 with a copy that has been at 0 since it was at 1 last.
         came_from_zero[copy_at[n_levels - 1]] = True
         if came_from_zero[copy_at[0]]:
             came_from_zero[copy_at[0]] = False

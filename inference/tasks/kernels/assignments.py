@@ -13,7 +13,7 @@ from inference.kernels.views import lent
 
 @kernel
 def assign(cardinalities, tree, tables, uniforms, choices, states):
-    """Give the variables of each cluster states, roots first, for each row of `states`.
+    """Assign states to the variables of each cluster, roots first, for each row of `states`.
 
     Args:
         tables: to draw, the beliefs of the clusters, as `propagate` leaves them.
@@ -28,7 +28,7 @@ def assign(cardinalities, tree, tables, uniforms, choices, states):
 
 @inner_kernel
 def _assign_one(cardinalities, tree, tables, uniforms, i, choices, states):
-    """Give all variables states, cluster by cluster, as `assign` does for its row number i."""
+    """Assign states to all variables, cluster by cluster, for row `i`; see `assign`."""
     # Lent, and a call for each assignment rather than each draw: references would be counted.
     cardinalities, tree, tables, uniforms, choices, states = lent(
         (cardinalities, tree, tables, uniforms, choices, states)
@@ -39,6 +39,7 @@ def _assign_one(cardinalities, tree, tables, uniforms, i, choices, states):
         message = tree.message_starts[c]
         if has_choices and choices[message] < 0:
             continue
+        # The separator's states select an entry of the message, and a group of the table.
         row = 0
         for entry in range(tree.starts[c], first):
             variable = tree.variables[entry]
@@ -65,6 +66,7 @@ def _assign_one(cardinalities, tree, tables, uniforms, i, choices, states):
                 reached += tables[start + k]
                 if reached > threshold:
                     break
+        # The place within the group is a number in mixed radix, the last variable its last digit.
         for entry in range(tree.starts[c + 1] - 1, first - 1, -1):
             variable = tree.variables[entry]
             states[variable] = chosen % cardinalities[variable]

@@ -18,7 +18,7 @@ from inference.tasks.kernels.log_tables import load, multiply, send, workspace
 
 @kernel
 def log_messages(program, table_starts, log_values, room):
-    """Log tables, messages to parents and messages from parents, one after another.
+    """Return the log tables, the messages to parents and those from parents, one after another.
 
     A message is the product of all that lies on its sender's side, summed over all but the
     separator, also at states that the receiver's side gives potential zero.
@@ -46,6 +46,8 @@ def log_messages(program, table_starts, log_values, room):
         first, children = steps[c, INPUTS], steps[c, CHILDREN]
         if children == steps[c + 1, INPUTS]:
             continue
+        # The product of all inputs and of the message from the parent; each message to a child is
+        # that product with the child's own left out.
         up = load(program, c, first_down, work)
         multiply(program, c, up + 1, values, work)
         for k in range(children, steps[c + 1, INPUTS]):

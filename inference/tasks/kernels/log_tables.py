@@ -74,7 +74,7 @@ def workspace(program):
 
 @inlined_kernel
 def load(program, c, first_down, work):
-    """Take up cluster `c`: all its inputs, and the message of its parent; return the slot of that.
+    """Load the inputs of cluster `c` and its parent's message; return the slot of the latter.
 
     Args:
         first_down: where the messages from parents begin among the values.
@@ -98,6 +98,7 @@ def _offset(program, axis, c, slot, h, j):
     if k < parent:
         offset = program.offsets[program.inputs[k, HIGH] + h] + offset_in_block(program, k, j)
     elif k == parent:
+        # A group of the table for each entry of the parent's message.
         offset = entry // program.steps[c, GROUP]
     else:
         offset = entry // axis[0] % axis[1]
@@ -121,6 +122,7 @@ def multiply(program, c, n_slots, values, work):
             position = work.positions[slot]
             for j in range(block):
                 value = values[position + _offset(program, work.axis, c, slot, h, j)]
+                # log prod = sum of the finite logarithms, or -inf if there is a zero.
                 if value == -np.inf:
                     zeros[base + j] += 1
                 else:
@@ -148,6 +150,7 @@ def send(program, c, slot, shift, length, values, work):
         for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
             for j in range(block):
                 at = _offset(program, work.axis, c, slot, h, j)
+                # prod_{j != k} f_j: less the logarithm of f_k, or one zero less.
                 left_out = values[first + at] if work.used[slot] else 0.0
                 zeros = work.zeros[h * block + j]
                 total = work.sums[h * block + j]
@@ -157,6 +160,7 @@ def send(program, c, slot, shift, length, values, work):
                     total -= left_out
                 if zeros > 0:
                     continue
+                # First the largest term of each sum, then the sum relative to it.
                 if summing == 0:
                     peaks[at] = max(peaks[at], total)
                 else:

@@ -127,6 +127,8 @@ def posteriors_without(cardinalities, table_starts, values, tree, program, remov
     anew = 2 * n_messages
     scratch = first_up + 2 * anew
     work = workspace(program)
+    # The cluster of each factor, the cluster that eliminates each variable, and the root of each
+    # cluster.
     home = np.full(len(table_starts) - 1, -1, dtype=np.int64)
     residual = np.empty(len(cardinalities), dtype=np.int64)
     component = np.empty(n, dtype=np.int64)
@@ -152,6 +154,8 @@ def posteriors_without(cardinalities, table_starts, values, tree, program, remov
                 clusters[count] = c
                 count += 1
         size = _smallest_part(g, count, tree.parents, parts)
+        # Within the part: messages to parents without the removed factors, then messages to
+        # children and the answers.
         for step in range(2 * size):
             upwards = step < size
             c = part[step] if upwards else part[2 * size - 1 - step]
@@ -161,12 +165,15 @@ def posteriors_without(cardinalities, table_starts, values, tree, program, remov
             children = tree.children[tree.child_starts[c] : tree.child_starts[c + 1]]
             slot = up - len(children)
             for k in range(slot):
+                # The removed factors are not in the product.
                 work.used[k] = removed[tree.factors[tree.factor_starts[c] + k]] != g
             for k in range(len(children)):
+                # Messages from within the part are the new ones; those across its border stay.
                 if inside[children[k]] == g:
                     work.positions[slot + k] += anew
             if not is_top[c]:
                 work.positions[up] += anew
+            # What goes to the parent has nothing of what came from it.
             work.used[up] = not upwards
             multiply(program, c, up + 1, values, work)
             if upwards:
@@ -178,6 +185,7 @@ def posteriors_without(cardinalities, table_starts, values, tree, program, remov
                     start = tree.message_starts[children[k]]
                     length = tree.message_starts[children[k] + 1] - start
                     send(program, c, slot + k, n_messages, length, values, work)
+            # The targets of the group are read in their own cluster, or in the part's top.
             stride = tree.table_starts[c + 1] - tree.table_starts[c]
             for entry in range(tree.starts[c], tree.starts[c + 1]):
                 variable = tree.variables[entry]

@@ -1,4 +1,13 @@
-"""Posteriors without a variable, from draws of the model that has it (compiled)."""
+"""Posteriors without a variable, from draws of the model that has it (compiled).
+
+With c the removed variable, t the target and z all others, which are drawn, let A(t) be the product
+of the factors on t that do not have c, and R(t) the sum over c of the product of the factors on c.
+
+    u(z) = sum_t A(t) / sum_t A(t) R(t)        P(t | without c) = E[u A(t) / sum A] / E[u]
+
+The expectations are over draws of the model with c: importance sampling in which both variables are
+summed over (Casella & Robert 1996, "Rao-Blackwellisation of sampling schemes").
+"""
 
 from __future__ import annotations
 
@@ -59,13 +68,8 @@ class Products(NamedTuple):
 def add_without(graph, factor_starts, factors, evidence, draws, asked_pairs, units, sums):
     """Add up, over draws, the terms of the posteriors of targets with and without a variable.
 
-    Importance sampling from the model with the variable, in which two variables are summed over
-    rather than drawn (Casella & Robert 1996, "Rao-Blackwellisation of sampling schemes").
-
-    Given all variables but the removed one, c, and the target, t, the target has A(t) R(t) with c
-    and A(t) without it, where R sums the product of the factors on c over its states, and A is the
-    product of the other factors on t. So a draw of the model with c counts sum A / sum A R times in
-    the one without, in which the target has the probability A / sum A.
+    Given the others, the target has A(t) R(t) with c and A(t) without it. So a draw of the model
+    with c counts u = sum A / sum A R times in the model without.
 
     Args:
         graph: its `GraphArrays`.
@@ -101,6 +105,7 @@ def add_without(graph, factor_starts, factors, evidence, draws, asked_pairs, uni
         if weights[d] == 0.0:
             continue
         drawn = states[d]
+        # The entry of each factor that the draw selects.
         for f in range(n_factors):
             places[f] = table_starts[f]
             for slot in range(scope_starts[f], scope_starts[f + 1]):
@@ -110,6 +115,7 @@ def add_without(graph, factor_starts, factors, evidence, draws, asked_pairs, uni
         for f in range(n_factors):
             for slot in range(scope_starts[f], scope_starts[f + 1]):
                 v = scope_variables[slot]
+                # The products of all factors on v, for each of its states.
                 if asked[v]:
                     _multiply_states(
                         log_values, places[f] - drawn[v] * strides[slot], strides[slot],
@@ -121,6 +127,7 @@ def add_without(graph, factor_starts, factors, evidence, draws, asked_pairs, uni
             log_all, log_other, log_with, log_own = _sums_of_pair(
                 graph, evidence, products, drawn, here, c, t, state
             )
+            # The first u is the unit of the others, so that their squares stay within doubles.
             if units[pair] == np.inf:
                 units[pair] = log_other - log_all
             sums[pair, 0] += weights[d] * math.exp(log_with - log_all)
@@ -216,6 +223,7 @@ def _sums_of_pair(graph, evidence, products, drawn, shared, c, t, state):
                 log_a -= there
         if none_a > 0:
             continue
+        # R(s): the sum over the states of c.
         log_r = -np.inf
         for x in range(cardinalities[c]):
             if evidence[c] >= 0 and x != evidence[c]:
@@ -240,6 +248,7 @@ def _removed_product(log_values, products, drawn, shared, c, t, x, s):
     at = products.starts[c] + x
     value, none, places = products.logs[at], products.zeros[at], products.places
     for entry in range(len(shared)):
+        # A factor on both variables has its entry for the drawn state of t replaced by that for s.
         f, of_c, of_t = shared[entry]
         base = places[f] - drawn[c] * of_c - drawn[t] * of_t
         here = log_values[base + x * of_c + drawn[t] * of_t]

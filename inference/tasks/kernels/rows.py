@@ -65,7 +65,7 @@ class RowWalk(NamedTuple):
 
 @kernel
 def pass_rows(operation, walk, result):
-    """Pass rows from the leaves to the roots, and write to `result` what they come to.
+    """Pass rows from the leaves to the roots, and write the counts or pairs to `result`.
 
     Args:
         operation: COUNT or PAIRS.
@@ -88,6 +88,7 @@ def pass_rows(operation, walk, result):
         group = program.steps[c, GROUP]
         start = tree.table_starts[c]
         length = tree.message_starts[c + 1] - tree.message_starts[c]
+        # P(s), up to a scale: the table summed over the variables that are eliminated.
         totals = np.zeros(length, dtype=np.float64)
         for i in range(length):
             for at in range(start + i * group, start + (i + 1) * group):
@@ -96,8 +97,10 @@ def pass_rows(operation, walk, result):
         top = below.tops[c]
         stack[top : top + length * width] = 0.0
         _join_rows(operation, walk, c, totals, stack, scratch, result)
+        # The rows of the children are not needed any more: its own take their place.
         for x in range(length * width):
             stack[below.places[c] + x] = stack[top + x]
+        # Components are independent: their counts are convolved.
         if operation == COUNT and tree.parents[c] < 0:
             _convolve(result[0], reached + 1, stack, below.places[c], width, other)
             reached += width - 1
@@ -137,6 +140,7 @@ def _join_rows(operation, walk, c, totals, stack, scratch, result):
                 out += _counted(walk, c, entry)
             else:
                 filled = _set_side_by_side(walk, c, entry, belief, rows[:, j], stack, row, result)
+            # P(r | s) times the row of the entry.
             share = belief / totals[entry // group]
             for x in range(filled):
                 stack[out + x] += row[x] * share
@@ -186,7 +190,7 @@ def _counted(walk, c, entry):
 
 @inlined_kernel
 def _set_side_by_side(walk, c, entry, belief, rows, stack, row, result):
-    """Set the rows below an entry of a table side by side, and add what pairs they make.
+    """Concatenate the rows below an entry of a table, and add the pairs that they form.
 
     Args:
         rows: as of `_convolve_children`.
@@ -206,6 +210,7 @@ def _set_side_by_side(walk, c, entry, belief, rows, stack, row, result):
         source = below.places[child] + (rows[k] - tree.message_starts[child]) * more
         for y in range(more):
             row[filled + y] = stack[source + y]
+        # Targets below two children meet here: P(entry) times both probabilities.
         for x in range(filled):
             share = belief * row[x]
             for y in range(filled, filled + more):
@@ -217,6 +222,7 @@ def _set_side_by_side(walk, c, entry, belief, rows, stack, row, result):
         count, target = walk.cardinalities[variable], walk.targets[variable]
         if target > 0:
             state = entry // inner % count
+            # In an entry of the table a target of the cluster has one state for certain.
             row[filled : filled + count] = 0.0
             row[filled + state] = 1.0
             for x in range(filled):

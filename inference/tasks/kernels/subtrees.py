@@ -66,6 +66,7 @@ def subtrees(tree, weights, extra):
     begins = np.full(len(weights), -1, dtype=np.int64)
     places = np.zeros(n, dtype=np.int64)
     tops = np.zeros(n, dtype=np.int64)
+    # Depth first, with the path as a list: `following` is the next child of each cluster.
     following = tree.child_starts[:-1].copy()
     path = np.empty(count + 1, dtype=np.int64)
     room = 0
@@ -85,6 +86,7 @@ def subtrees(tree, weights, extra):
             while following[c] < tree.child_starts[c + 1] and not entered:
                 child = tree.children[following[c]]
                 following[c] += 1
+                # Children without targets have no rows.
                 if sizes[child] > 0:
                     path[depth] = child
                     depth += 1
@@ -105,6 +107,7 @@ def subtrees(tree, weights, extra):
                     first += weights[variable]
             tops[c] = top
             rows = tree.message_starts[c + 1] - tree.message_starts[c]
+            # Its rows are made on top of those of its children, and moved to where these began.
             room = max(room, top + rows * (sizes[c] + extra))
             top = places[c] + rows * (sizes[c] + extra)
     return Subtrees(order, sizes, firsts, begins, places, tops, room)

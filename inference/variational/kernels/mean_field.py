@@ -1,4 +1,17 @@
-"""Coordinate ascent for a product distribution on a factor graph without zeros (compiled)."""
+"""Coordinate ascent for a product distribution on a factor graph without zeros (compiled).
+
+With q(x) = prod_v q_v(x_v), Jensen's inequality gives the lower bound
+
+    log Z >= sum_f E_q[log f] + sum_v H(q_v)
+
+which is largest in q_v, the others being fixed, at
+
+    q_v(x_v) proportional to exp(sum over f on v of E_q[log f | x_v])
+
+(Wainwright & Jordan 2008, "Graphical models, exponential families, and variational inference",
+section 5.3). Entropies and log values are in nats; `product` has the vectors q_v one after another,
+in the order of the variables.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +42,12 @@ def expected_log_values(graph, f, target, state_starts, product, digits, out):
     cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
     start, stop = scope_starts[f], scope_starts[f + 1]
     entry = table_starts[f]
+    # A factor of one variable: its log table is the expectation.
     if target >= 0 and stop - start == 1:
         for state in range(cardinalities[scope_variables[target]]):
             out[state] += log_values[entry + state]
         return
+    # A pair: the product of its log table and the distribution of the other variable.
     if target >= 0 and stop - start == 2:
         first, second = scope_variables[start], scope_variables[start + 1]
         for i in range(cardinalities[first]):
@@ -46,6 +61,7 @@ def expected_log_values(graph, f, target, state_starts, product, digits, out):
     scope = scope_variables[start:stop]
     digits[: stop - start] = 0
     for entry in range(table_starts[f], table_starts[f + 1]):
+        # The probability of the other variables' states under q.
         weight = 1.0
         for slot in range(start, stop):
             if slot != target:
@@ -78,6 +94,7 @@ def evidence_lower_bound(graph, product):
     for f in range(n_factors):
         expected_log_values(graph, f, -1, state_starts, product, digits, total)
     for probability in product:
+        # H(q_v) = -sum of q log q; 0 log 0 is 0.
         if probability > 0.0:
             total[0] -= probability * math.log(probability)
     return total[0]
@@ -87,10 +104,8 @@ def evidence_lower_bound(graph, product):
 def ascend(graph, slot_starts, slots, product, random, tolerance, max_iterations, stop):
     """Raise the lower bound by replacing one variable's distribution at a time.
 
-    The best distribution of a variable given the others is proportional to the exponential of the
-    expected log potential (Wainwright & Jordan 2008, "Graphical models, exponential families, and
-    variational inference", section 5.3). An iteration takes every variable once, in a random
-    order that is drawn once.
+    An iteration takes every variable once, in a random order that is drawn once; the equation is
+    that of this module.
 
     Args:
         graph: its `GraphArrays`.
@@ -124,11 +139,13 @@ def ascend(graph, slot_starts, slots, product, random, tolerance, max_iterations
         for i in range(n):
             v = order[i]
             count = cardinalities[v]
+            # sum over f on v of E_q[log f | x_v]
             fresh[:count] = 0.0
             for entry in range(slot_starts[v], slot_starts[v + 1]):
                 expected_log_values(
                     graph, slots[entry, 1], slots[entry, 0], state_starts, product, digits, fresh
                 )
+            # Its exponential, normalized, relative to the largest.
             largest = -np.inf
             for state in range(count):
                 largest = max(largest, fresh[state])
