@@ -59,7 +59,7 @@ def fixed_point_beliefs(backend: Backend, graph: FactorGraph) -> BeliefFunction 
 def pair_beliefs(
     first: NDArray[np.float64], second: NDArray[np.float64], log_tables: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Joint beliefs of pairs of binary variables from their marginals, (m, 2, 2).
+    """Return the joint beliefs of pairs of binary variables from their marginals, (m, 2, 2).
 
     At a fixed point of belief propagation the belief of a factor is its table with each row and
     each column multiplied by a message, and sums to the marginals: the one such table has the odds

@@ -56,7 +56,7 @@ class Frustration:
 
 
 def frustration(graph: FactorGraph) -> Frustration:
-    """Frustration of a graph of pairs of binary variables, given its evidence.
+    """Return the frustration of a graph of pairs of binary variables, given its evidence.
 
     Constants and factors of a single variable have no effect. A larger factor is accepted if the
     evidence leaves at most two of its variables. Factors on the same pair are multiplied.
@@ -76,7 +76,7 @@ def frustration(graph: FactorGraph) -> Frustration:
 
 
 def frustration_of(cardinalities: NDArray[np.int64], model: Reduced) -> Frustration | None:
-    """Frustration of a reduced graph, None if it is not one of binary pairs."""
+    """Return the frustration of a reduced graph; None if its factors are not all binary pairs."""
     if np.any(np.diff(model.scope_starts) != 2) or np.any(
         cardinalities[model.scope_variables] != 2
     ):
@@ -92,7 +92,7 @@ def frustration_of(cardinalities: NDArray[np.int64], model: Reduced) -> Frustrat
 
 
 def _signs(model: Reduced) -> NDArray[np.int64]:
-    """Per factor of two binary variables, 1 if they attract, -1 if they repel, else 0."""
+    """Return 1 per factor of two binary variables that attract, -1 if they repel, else 0."""
     tables = model.log_values.reshape(-1, 4)
     scales = np.abs(np.where(np.isneginf(tables), 0.0, tables)).max(axis=1, initial=1.0)
     # At most one of the sums is -inf: two zeros in a row would rule out a state.
@@ -101,7 +101,7 @@ def _signs(model: Reduced) -> NDArray[np.int64]:
 
 
 def _cycles(model: Reduced, signs: NDArray[np.int64]) -> tuple[int, int]:
-    """(fundamental cycles, those with an odd number of negative signs among them).
+    """Return the numbers of fundamental cycles, and of those with an odd number of negative signs.
 
     The spanning forest is breadth-first from the first variable of each component; factors of
     sign 0 join nothing.

@@ -70,7 +70,7 @@ class LoopyBeliefPropagation(Backend):
     diagnostics: bool = False
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Posterior of a graph without evidence.
+        """Return the posterior of a graph without evidence.
 
         Raises:
             ZeroPartitionError: if messages show that no assignment has positive potential.
@@ -92,7 +92,7 @@ class LoopyBeliefPropagation(Backend):
         return self._posterior(graph, code, marginals, log_z, residuals)
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        """`solve` within what time is left, after one iteration at least."""
+        """Return the result of `solve` within the remaining time, after at least one iteration."""
         with stop.within() as flag:
             answer = solve(graph.cardinalities, reduced(graph), self.passing, flag)
         return self._posterior(graph, *answer)
@@ -130,7 +130,7 @@ class LoopyBeliefPropagation(Backend):
         )
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
-        """Posteriors of many graphs in one compiled loop, or the errors.
+        """Return the posteriors of many graphs, or the errors, from one compiled loop.
 
         Diagnostics are made for one graph at a time.
         """
@@ -146,7 +146,7 @@ class LoopyBeliefPropagation(Backend):
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
-        """Posteriors of a graph under many log tables in one compiled loop."""
+        """Return the posteriors of a graph under many log tables, from one compiled loop."""
         if self.diagnostics:
             return super().solve_settings(graph, log_values, threads)
         return self._pass_messages(
@@ -207,12 +207,12 @@ class LoopyBeliefPropagation(Backend):
         ]
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
-        """Factor beliefs as a function of the log tables, for pairs of binary variables."""
+        """Return factor beliefs as a function of the log tables, for pairs of binary variables."""
         return fixed_point_beliefs(self, graph)
 
     @cached_property
     def passing(self) -> schedules.Passing:
-        """The settings as the kernels take them."""
+        """Return the settings in the form of the kernels."""
         return schedules.Passing(
             SCHEDULE_CODES[self.schedule],
             damping_code(self.damping),
@@ -227,5 +227,5 @@ def _status(code: int) -> Status:
 
 
 def damping_code(damping: Damping) -> float:
-    """Kernels' number of a damping."""
+    """Return the number that stands for a damping in the kernels."""
     return schedules.ADAPTIVE if isinstance(damping, str) else float(damping)

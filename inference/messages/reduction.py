@@ -10,7 +10,7 @@ from inference.messages.kernels.reduction import Reduced, reduce_graph
 
 
 def reduced(graph: FactorGraph) -> Reduced:
-    """Equivalent graph without constants, unary factors and nested scopes.
+    """Return the equivalent graph without constants, unary factors and nested scopes.
 
     Its log partition function and marginals are those of `graph`, whose evidence is absorbed
     already; belief propagation is at least as good on it, since repeated scopes are no cycles.

@@ -83,7 +83,7 @@ class TreeReweighted(Backend):
     seconds: float | None = setting(None, above=0.0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Upper bound on log Z of a graph without evidence, and pseudo-marginals.
+        """Return an upper bound on log Z of a graph without evidence, and pseudo-marginals.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential, as zeros show.
@@ -91,7 +91,7 @@ class TreeReweighted(Backend):
         return self.solve_until(graph, Stop(self.seconds))
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        """`solve` within what time is left."""
+        """Return the result of `solve` within the remaining time."""
         model = reduced(graph)
         forests = Forests.drawn(model, self._affordable(model, stop), self.seed)
         if np.isfinite(stop.remaining):
@@ -143,7 +143,7 @@ class TreeReweighted(Backend):
         )
 
     def _affordable(self, model: Reduced, stop: Stop) -> int:
-        """Initial number of forests, reduced if the time is short for the size of the graph."""
+        """Return the initial number of forests, reduced if the time is short for the graph."""
         if not np.isfinite(stop.remaining):
             return self.forests
         each = _SECONDS_PER_ENTRY * len(model.log_values)
@@ -152,7 +152,7 @@ class TreeReweighted(Backend):
     def _next(
         self, graph: FactorGraph, model: Reduced, best: _Run, share: float, stop: Stop
     ) -> _Run:
-        """The run with a share for the forest along which the bound falls most; 0 for none."""
+        """Return the run with a share for the forest that lowers the bound most; 0 for none."""
         forests = best.forests
         if share > 0.0:
             forests = forests.with_one(heaviest_forest(model, best.correlations), share)
@@ -205,7 +205,7 @@ class Forests:
 
     @classmethod
     def drawn(cls, graph: Reduced, least: int, seed: int) -> Forests:
-        """Forests of equal probability that admit no further factor.
+        """Return forests of equal probability that admit no further factor.
 
         Factors that are in fewer of the earlier forests come first, in random order otherwise.
         There are at least `least` forests, and as many as it takes for every factor to be in one;
@@ -226,7 +226,7 @@ class Forests:
         return cls(starts, np.concatenate(forests), np.full(len(forests), 1.0 / len(forests)))
 
     def with_one(self, forest: NDArray[np.int64], share: float) -> Forests:
-        """These and one more, of a given probability, the others' being less in proportion."""
+        """Return these forests and one more of a given probability, the others scaled down."""
         return Forests(
             np.append(self.starts, self.starts[-1] + len(forest)),
             np.concatenate([self.members, forest]),
@@ -235,12 +235,12 @@ class Forests:
 
 
 def heaviest_forest(graph: Reduced, gains: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Factors, in ascending order, that close no cycle, taken greedily by their gains."""
+    """Return factors, ascending, that close no cycle, taken greedily by their gains."""
     return _forest(graph, np.argsort(-gains, kind="stable"))
 
 
 def _forest(graph: Reduced, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Factors, in ascending order, that close no cycle, taken in order."""
+    """Return factors, ascending, that close no cycle, taken in order."""
     scopes = frozen(graph.scope_starts, np.int64), frozen(graph.scope_variables, np.int64)
     return np.flatnonzero(spanning_forest(len(graph.fixed), *scopes, order))
 

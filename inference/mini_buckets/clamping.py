@@ -59,7 +59,7 @@ def clamped_bound(
     stop: Stop,
     start: NDArray[np.int64] | None = None,
 ) -> ClampedBound:
-    """Lower bound of a graph without evidence; it is finite unless Z is zero.
+    """Return a lower bound of a graph without evidence, finite unless Z is zero.
 
     Args:
         graph: the factor graph.
@@ -99,7 +99,7 @@ def clamped_bound(
 
 
 def clamped_variables(graph: FactorGraph, table_limit: float, stop: Stop) -> NDArray[np.int64]:
-    """Variables without which a greedy elimination order makes no larger table, int64, ascending.
+    """Return variables without which a greedy order makes no larger table, int64, ascending.
 
     They are taken from where tables are too large, those in most of them first.
 
@@ -139,7 +139,7 @@ def clamped_variables(graph: FactorGraph, table_limit: float, stop: Stop) -> NDA
 def _evaluation(
     graph: FactorGraph, chosen: NDArray[np.int64]
 ) -> Callable[[NDArray[np.int64]], tuple[float, NDArray[np.float64]] | None]:
-    """(log Z, marginals) as a function of the states of the clamped variables; None for zero."""
+    """Return log Z and marginals, or None if Z is 0, as a function of the clamped states."""
     exact = Exact(restarts=0, memory_limit=2**62, threads=1)
     calibrated = None
 

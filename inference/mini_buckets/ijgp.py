@@ -68,7 +68,7 @@ class JoinGraphPropagation(Backend):
     seconds: float | None = setting(None, above=0.0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Fixed point of the messages, or where they were stopped, of a graph without evidence.
+        """Return the estimate of a graph without evidence from the last messages.
 
         Raises:
             TooLargeError: if even clusters of two variables would not fit the memory limit.
@@ -77,7 +77,7 @@ class JoinGraphPropagation(Backend):
         return self.solve_until(graph, Stop(self.seconds))
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        """`solve` within what time is left."""
+        """Return the result of `solve` within the remaining time."""
         order, width = elimination(graph, self.seed, self.restarts, _ORDER_SHARE * stop.remaining)
         each = stop.remaining / _LEAST_PASSES
         i_bound = narrowed(graph, order, self.i_bound, self.memory_limit, each)

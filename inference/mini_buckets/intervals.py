@@ -39,7 +39,7 @@ def certified_intervals(
     i_bound: int = 6,
     iterations: int = 20,
 ) -> Mapping[str, Interval]:
-    """Intervals that contain P(variable = state) for certain, by clamping.
+    """Return intervals that certainly contain P(variable = state), by clamping.
 
     The variable is observed in the state and in each other state, and weighted mini-buckets bound
     every partition function from both sides. P is in [L/(L + U'), U/(U + L')], where L and U bound
@@ -110,7 +110,7 @@ def _interval(ceilings: NDArray[np.float64], floors: NDArray[np.float64], state:
 
 
 def _share(log_part: float, log_rest: float) -> float:
-    """Exp(log_part) / (exp(log_part) + exp(log_rest)); 0 or 1 where one of them is zero."""
+    """Return exp(log_part) / (exp(log_part) + exp(log_rest)); 0 or 1 if one of them is zero."""
     if log_part == -math.inf:
         return 0.0
     if log_rest == -math.inf:

@@ -27,7 +27,7 @@ _BLOCK = 1024.0
 def elimination(
     graph: FactorGraph, seed: int, restarts: int, seconds: float = np.inf
 ) -> tuple[NDArray[np.int64], int]:
-    """Elimination order of a graph without evidence, and its induced width.
+    """Return the elimination order of a graph without evidence, and its induced width.
 
     Restarts end after about `seconds`, or after about 1 s if that is less.
     """
@@ -44,7 +44,7 @@ def narrowed(
     memory_limit: int | None,
     seconds: float = np.inf,
 ) -> int:
-    """Largest i-bound, up to the one given, whose tables fit memory and whose passes fit time.
+    """Return the largest i-bound, at most the given one, that fits memory and time.
 
     0: not even those of i-bound 1 fit the memory.
 
@@ -73,7 +73,7 @@ def narrowed(
 
 
 def pass_cost(graph: FactorGraph, order: NDArray[np.int64], i_bound: int) -> tuple[float, float]:
-    """Bytes of mini-buckets of an i-bound, and about how many seconds a pass over them takes."""
+    """Return the bytes of mini-buckets of an i-bound, and the approximate seconds of a pass."""
     stop = np.zeros(1, dtype=np.int64)
     entries, size, _ = planned(graph, order, i_bound, np.inf, LARGEST_OVERLAP, stop)
     return size, entries * SECONDS_PER_ENTRY

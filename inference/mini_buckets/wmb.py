@@ -94,7 +94,7 @@ class WeightedMiniBuckets(Backend):
     clampings: int = setting(20, least=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Bound on log Z of a graph without evidence, and pseudo-marginals.
+        """Return a bound on log Z of a graph without evidence, and pseudo-marginals.
 
         Raises:
             TooLargeError: if a single factor is too large for a table, or even the smallest
@@ -104,7 +104,7 @@ class WeightedMiniBuckets(Backend):
         return self.solve_until(graph, Stop(self.seconds))
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        """`solve` within what time is left."""
+        """Return the result of `solve` within the remaining time."""
         layout = self._layout(graph, stop)
         sides: tuple[Side, ...] = ("upper", "lower") if self.gap else (self.bound,)
         runs: dict[Side, _Side] = {}
@@ -144,7 +144,7 @@ class WeightedMiniBuckets(Backend):
         )
 
     def log_bound(self, graph: FactorGraph) -> float:
-        """Bound on log Z alone, of a graph without evidence; -inf is a bound, too."""
+        """Return a bound on log Z of a graph without evidence, which may be -inf."""
         stop = Stop(self.seconds)
         layout = self._layout(graph, stop)
         try:
@@ -168,7 +168,7 @@ class WeightedMiniBuckets(Backend):
         return entries * sides * (passes or self.iterations) * SECONDS_PER_ENTRY
 
     def _layout(self, graph: FactorGraph, stop: Stop) -> _Layout:
-        """Elimination order, and the largest tables that memory and time allow.
+        """Return the elimination order, and the largest tables that memory and time allow.
 
         Raises:
             TooLargeError: if a factor is too large, or no mini-buckets fit the memory.
@@ -197,7 +197,7 @@ class WeightedMiniBuckets(Backend):
         return _Layout(order, width, round(limit), entries, size, splits)
 
     def _tightened(self, graph: FactorGraph, layout: _Layout, side: Side, stop: Stop) -> _Side:
-        """Bound from one side; a lower one that zeros make useless, by clamping."""
+        """Return the bound from one side; a lower one that zeros make useless is by clamping."""
         tightening = Tightening(
             self.i_bound,
             float(layout.table_limit),
@@ -265,7 +265,7 @@ class _Side:
 
 
 def coarse_bound(graph: FactorGraph, side: Side) -> float:
-    """Immediate bound on log Z: the largest entry of each factor above, -inf below."""
+    """Return an immediate bound on log Z: the largest entry of each factor above, -inf below."""
     if side == "lower":
         return -np.inf
     largest = (

@@ -37,7 +37,7 @@ _NETWORK, _EVIDENCE, _ANSWER = "network.uai", "network.evid", "answer"
 
 
 def missing_program() -> str:
-    """The sentence that says how to get merlin; empty if it is on the path."""
+    """Return the sentence on how to get merlin; empty if it is on the path."""
     if shutil.which(PROGRAM) is not None:
         return ""
     return (
@@ -66,7 +66,7 @@ class Merlin(Backend):
     seconds: float = setting(60.0, above=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Posterior of a graph without evidence.
+        """Return the posterior of a graph without evidence.
 
         Raises:
             MissingDependencyError: if the program is not on the path.
@@ -90,7 +90,7 @@ class Merlin(Backend):
         )
 
     def _run(self, graph: FactorGraph) -> Any:
-        """Answer of the program for a graph, as JSON."""
+        """Return the answer of the program for a graph, as JSON."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             with within_doubles(PROGRAM):
@@ -133,7 +133,7 @@ class Merlin(Backend):
 
 
 def _parsed(answer: Any, graph: FactorGraph) -> tuple[float, list[NDArray[np.float64]]]:
-    """The log partition function and the marginals of an answer, in the graph's order.
+    """Return the log partition function and the marginals of an answer, in the graph's order.
 
     Raises:
         InferenceError: if a variable lacks its marginal, or a number is not finite.

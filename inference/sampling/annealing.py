@@ -108,7 +108,7 @@ class AnnealedImportance(JudgedSampler):
     threads: int | None = setting(None, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Estimates for a graph without evidence, with their errors.
+        """Return estimates for a graph without evidence, with their errors.
 
         Raises:
             TooLargeError: if particles and tables would not fit the memory limit.
@@ -118,7 +118,7 @@ class AnnealedImportance(JudgedSampler):
         return self.solve_until(graph, Stop(self.seconds))
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        """`solve` within what time is left."""
+        """Return the result of `solve` within the remaining time."""
         support = possible_states(graph)
         path = annealing_path(support.graph, np.random.SeedSequence([self.seed, 0]))
         stats: dict[str, Any] = {"seed": self.seed}
@@ -159,7 +159,7 @@ class AnnealedImportance(JudgedSampler):
         witness: Witness | str,
         stats: dict[str, Any],
     ) -> Posterior:
-        """Posterior from the groups, checked against the witness."""
+        """Return the posterior from the groups, checked against the witness."""
         sizes = np.array([group.log_z for group in groups])
         log_z, spread, interval = log_mean(sizes, CONFIDENCE)
         shares, effective, agreeing, status = self._worth(groups)
@@ -206,7 +206,7 @@ class AnnealedImportance(JudgedSampler):
         )
 
     def weighted_draws(self, graph: FactorGraph) -> WeightedDraws:
-        """Assignments with weights, in groups that are independent samples.
+        """Return assignments with weights, in groups that are independent samples.
 
         Every run that ends within `seconds` draws the same.
 
@@ -254,7 +254,7 @@ class AnnealedImportance(JudgedSampler):
         return WeightedDraws(whole, weights, effective, status)
 
     def _worth(self, groups: list[_Group]) -> tuple[NDArray[np.float64], float, float, Status]:
-        """Weights of groups, the largest 1, effective numbers of particles and groups, status."""
+        """Return group weights (largest 1), effective numbers of particles and groups, status."""
         sizes = np.array([group.log_z for group in groups])
         if not np.isfinite(sizes).any():
             return np.zeros(len(groups)), 0.0, 0.0, Status.NOT_CONVERGED
@@ -282,7 +282,7 @@ class AnnealedImportance(JudgedSampler):
         require(bytes_, limit, "the particles of 'ais'", "ask for fewer particles or groups")
 
     def _schedule(self, path: AnnealingPath, stop: Stop) -> _Schedule | None:
-        """Inverse temperatures from 0 to 1, chosen by a first population.
+        """Return inverse temperatures from 0 to 1, chosen by a first population.
 
         With a limit of time that population is small, and tells how many particles a group can
         have. None if not even it goes all the way in half of the time.
@@ -360,7 +360,7 @@ class AnnealedImportance(JudgedSampler):
         return groups
 
     def _failed(self, support: Support, stats: dict[str, Any]) -> Posterior:
-        """Posterior with a certain lower bound, if no particle or only one group finished."""
+        """Return a posterior with a certain lower bound, if at most one group has finished."""
         graph = support.graph
         states = assignment(graph, np.random.SeedSequence([self.seed, 3]))
         uniform = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)

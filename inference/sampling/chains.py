@@ -37,7 +37,7 @@ _LARGEST_IN_A_BYTE = 256
 
 
 def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Samples by name of variable, each (chain, draw), as ArviZ's `from_dict` takes them.
+    """Return samples by name of variable, each (chain, draw), as ArviZ's `from_dict` takes them.
 
     Args:
         graph: the factor graph.
@@ -77,13 +77,13 @@ def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
 
 
 def state_type(graph: FactorGraph) -> type[np.uint8] | type[np.int32]:
-    """Smallest type of array that holds the states of every variable."""
+    """Return the smallest type of array for the states of every variable."""
     largest = int(graph.cardinalities.max(initial=1))
     return np.uint8 if largest <= _LARGEST_IN_A_BYTE else np.int32
 
 
 def with_observed(graph: FactorGraph, support: Support, states: NDArray[Any]) -> NDArray[Any]:
-    """Assignments of a graph from those of its support after its evidence was absorbed.
+    """Return assignments of a graph from assignments of its support without evidence.
 
     Args:
         graph: the graph, with its evidence.
@@ -97,7 +97,7 @@ def with_observed(graph: FactorGraph, support: Support, states: NDArray[Any]) ->
 
 
 def batch_sums(graph: FactorGraph, states: NDArray[Any], batches: int) -> NDArray[np.float64]:
-    """Return, (chains, batches, n_states), how often each state occurs in each batch of draws."""
+    """Return the count of each state in each batch of draws, (chains, batches, n_states)."""
     chains, draws, _ = states.shape
     batch = np.arange(draws) * batches // draws
     starts = state_starts(graph)
@@ -115,7 +115,7 @@ def batch_sums(graph: FactorGraph, states: NDArray[Any], batches: int) -> NDArra
 def standard_errors(
     graph: FactorGraph, sums: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Marginals and their standard errors, flat over states, by batch means.
+    """Return marginals and their standard errors, flat over states, by batch means.
 
     Args:
         graph: the factor graph that the chains sampled.
@@ -137,7 +137,7 @@ def standard_errors(
 
 
 def convergence(graph: FactorGraph, states: NDArray[Any]) -> dict[str, Any]:
-    """Largest R-hat and the smallest effective sample size over all states.
+    """Return the largest R-hat and the smallest effective sample size over all states.
 
     States that occur in every draw or in none say nothing and are left out; how many variables
     have the same state in every draw of every chain is counted apart. A graph of which no state
@@ -172,7 +172,7 @@ def convergence(graph: FactorGraph, states: NDArray[Any]) -> dict[str, Any]:
 
 
 def constant_variables(states: NDArray[Any]) -> NDArray[np.int64]:
-    """Variables that have the same state in every draw of every chain, int64."""
+    """Return the variables that have the same state in every draw of every chain, int64."""
     return np.flatnonzero((states == states[:1, :1]).all(axis=(0, 1)))
 
 
@@ -187,7 +187,7 @@ def posterior_of_chains(
     *,
     independent: bool = False,
 ) -> Posterior:
-    """Posterior from chains that sampled the support of a graph.
+    """Return the posterior from chains that sampled the support of a graph.
 
     The status is converged if the largest split R-hat is below 1.01, the smallest effective sample
     size at least `min_effective`, the moves of the chain are known to connect all states, no

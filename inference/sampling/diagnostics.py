@@ -16,7 +16,7 @@ _COLUMNS_AT_ONCE = 256
 
 
 def split_chains(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Chains cut in half, (2 chains, draws // 2, ...); an odd draw in the middle is left.
+    """Return chains cut in half, (2 chains, draws // 2, ...), without an odd draw in the middle.
 
     Args:
         series: (chains, draws, ...), at least 4 draws.
@@ -26,7 +26,7 @@ def split_chains(series: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def split_r_hat(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Potential scale reduction of chains that are cut in half.
+    """Return the potential scale reduction of chains that are cut in half.
 
     It is the square root of the ratio of the variance of all draws to that within half-chains: 1
     where the halves agree. NaN for a series that is constant in all chains, infinite for one that
@@ -45,7 +45,7 @@ def split_r_hat(series: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def effective_sample_size(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Number of independent draws that would estimate the mean as well as the chains do.
+    """Return the number of independent draws that estimate the mean as well as the chains do.
 
     Autocorrelations are summed up to the first pair of lags whose sum is not positive, with sums
     that may not rise (Geyer 1992). At most S log10 S for S draws in all. Chains are taken as they
@@ -90,7 +90,7 @@ def _effective(series: NDArray[np.float64]) -> NDArray[np.float64]:
 def _pooled_variance(
     series: NDArray[np.float64], within: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Estimate of the variance that counts the differences between chains."""
+    """Return the estimate of the variance that includes differences between chains."""
     chains, draws = series.shape[:2]
     pooled = (draws - 1) / draws * within
     if chains > 1:

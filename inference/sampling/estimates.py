@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class WeightedDraws:
-    """Assignments with weights, in groups that know nothing of each other.
+    """Assignments with weights, in independent groups.
 
     Attributes:
         states: whole numbers (n_groups, n_draws, n_variables).
@@ -39,7 +39,7 @@ def jackknife(
     sums: NDArray[np.float64],
     effective: float | NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Jackknife estimate from sums over groups, with its standard error.
+    """Return the jackknife estimate from sums over groups, with its standard error.
 
     Args:
         estimate: function of the sum over groups, which has the shape of a group's sum.
@@ -58,7 +58,7 @@ def jackknife(
 def frequencies(
     draws: WeightedDraws, numbers: NDArray[np.int64], count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities of 0, 1, ..., count - 1 and their standard errors.
+    """Return the probabilities of 0, 1, ..., count - 1 and their standard errors.
 
     Args:
         numbers: int64 (n_groups, n_draws), what each draw says.
@@ -72,7 +72,7 @@ def frequencies(
 def log_mean(
     logarithms: NDArray[np.float64], confidence: float
 ) -> tuple[float, float, tuple[float, float]]:
-    """Logarithm of the mean of independent positive numbers, its standard error and an interval.
+    """Return the log mean of independent positive numbers, its standard error and an interval.
 
     The standard error is the larger of two. The jackknife error is large if one number outweighs
     all others. The error for log-normal numbers with sample variance s^2 of the logarithms,
@@ -110,7 +110,7 @@ def log_mean(
 def ratio_errors(
     graph: FactorGraph, shares: NDArray[np.float64], sums: NDArray[np.float64], effective: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Marginals from weighted groups and their standard errors, flat over states.
+    """Return marginals from weighted groups and their standard errors, flat over states.
 
     Args:
         graph: the factor graph.

@@ -93,7 +93,7 @@ class BlockGibbs(JudgedSampler):
     temperatures: int = setting(1, least=1, most=_MOST_TEMPERATURES)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Marginals of a graph without evidence, as averages over all chains.
+        """Return marginals of a graph without evidence, as averages over all chains.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential.
@@ -137,7 +137,7 @@ class BlockGibbs(JudgedSampler):
         return replace(posterior, stats=exchanges, status=Status.NOT_CONVERGED)
 
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
-        """Draws, (chains, draws, n_variables), states as whole numbers.
+        """Return draws, (chains, draws, n_variables), states as whole numbers.
 
         `inference.sampling.chains.to_arviz` hands them to ArviZ.
 
@@ -196,7 +196,7 @@ class BlockGibbs(JudgedSampler):
 def blocks_of(
     graph: FactorGraph, seed: np.random.SeedSequence, *, grown: bool
 ) -> tuple[Blocks, bool, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Forests that cover a graph, whether they connect all states, and factors by variable.
+    """Return forests that cover a graph, whether they connect all states, and factors by variable.
 
     Args:
         graph: a graph reduced by `possible_states`.

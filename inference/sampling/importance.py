@@ -112,7 +112,7 @@ class MiniBucketSampling(Backend):
     threads: int | None = setting(None, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Estimates for a graph without evidence, with their errors and bounds.
+        """Return estimates for a graph without evidence, with their errors and bounds.
 
         Raises:
             TooLargeError: if even tables of two variables would not fit the memory limit.
@@ -122,7 +122,7 @@ class MiniBucketSampling(Backend):
         return self.solve_until(graph, Stop(self.seconds))
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        """`solve` within what time is left."""
+        """Return the result of `solve` within the remaining time."""
         support = possible_states(graph)
         # Half the time is for draws.
         buckets = self._buckets(support.graph, stop, 0.5 * stop.remaining)
@@ -184,7 +184,7 @@ class MiniBucketSampling(Backend):
         )
 
     def witness(self, support: Support, stop: Stop) -> Witness:
-        """Witness for other samplers from draws of this one, with log Z of the whole graph.
+        """Return a witness for other samplers from draws of this one, for the whole graph.
 
         The witness is equal on every machine, unless `stop` ends the draws.
 
@@ -211,7 +211,7 @@ class MiniBucketSampling(Backend):
         return drawn.witness(self._certain_lower(graph, stop)).moved(constant)
 
     def _buckets(self, graph: FactorGraph, stop: Stop, seconds: float) -> _Buckets:
-        """Mini-buckets, tightened for about `seconds`.
+        """Return mini-buckets, tightened for about `seconds`.
 
         Raises:
             TooLargeError: if even tables of two variables would not fit the memory limit.
@@ -241,7 +241,7 @@ class MiniBucketSampling(Backend):
         return _Buckets(order, width, i_bound, tightened, exact)
 
     def _certain_lower(self, graph: FactorGraph, stop: Stop) -> float:
-        """A lower bound on log Z by mean field; -inf where none was found at once."""
+        """Return a lower bound on log Z by mean field; -inf if none was found at once."""
         ascent = CoordinateAscent(seed=self.seed, restarts=1)
         try:
             part = stop.part(min(_ASCENT_SECONDS, 0.1 * stop.remaining))
@@ -251,7 +251,7 @@ class MiniBucketSampling(Backend):
         return -math.inf if log_z is None else log_z
 
     def _draws(self, graph: FactorGraph, buckets: _Buckets, stop: Stop, beyond: bool) -> _Drawn:
-        """Draws in parts, each with a seed of its own.
+        """Return draws in parts, each with its own seed.
 
         Args:
             beyond: whether they go on after `samples` while there is time, if that is limited.

@@ -86,7 +86,7 @@ class StakedDraws(NamedTuple):
 
     @classmethod
     def of(cls, log_shares: NDArray[np.float64]) -> StakedDraws:
-        """Sums over draws.
+        """Return sums over draws.
 
         Args:
             log_shares: float64 (n,), logarithms of the draws, at least one.
@@ -101,7 +101,7 @@ class StakedDraws(NamedTuple):
         return cls(len(shares), log_mean, np.array(upward), np.array(downward))
 
     def bounds_of_mean(self, confidence: float) -> tuple[float, float]:
-        """Bounds on the logarithm of the mean m of X.
+        """Return bounds on the logarithm of the mean m of X.
 
         They hold together with the given probability, and so at all numbers of draws at once. For
         a stake s below 1 the product of (1 - s X) / (1 - s m) over the draws is a nonnegative
@@ -175,7 +175,7 @@ class Witness:
 
     @classmethod
     def exact(cls, log_z: float, values: NDArray[np.float64]) -> Witness:
-        """A witness that knows the answer."""
+        """Return a witness with the exact answer."""
         return cls(log_z, log_z, log_z, log_z, 0.0, values, np.zeros(len(values)))
 
     @classmethod
@@ -187,7 +187,7 @@ class Witness:
         values: NDArray[np.float64],
         errors: NDArray[np.float64],
     ) -> Witness:
-        """A witness by weights, none above the bound.
+        """Return a witness from weights, none of which exceeds the bound.
 
         Args:
             staked: of the weights divided by the bound.
@@ -204,7 +204,7 @@ class Witness:
         return cls(lower, bound + high, certain_lower, bound, unseen, values, errors)
 
     def stats(self) -> dict[str, float]:
-        """Entries of a sampler's `stats` that describe its witness."""
+        """Return the entries of a sampler's `stats` that describe its witness."""
         return {
             "certain_lower": self.certain_lower,
             "certain_upper": self.certain_upper,
@@ -212,7 +212,7 @@ class Witness:
         }
 
     def moved(self, constant: float) -> Witness:
-        """The witness of a graph whose log Z is larger by a constant."""
+        """Return the witness of a graph whose log Z is larger by a constant."""
         return replace(
             self,
             lower=self.lower + constant,
@@ -238,7 +238,7 @@ class JudgedMarginals(NamedTuple):
 
 
 def judge_log_z(log_z: float, spread: float, witness: Witness) -> JudgedLogZ:
-    """The standard error of an estimate of log Z, and what speaks against it.
+    """Return the standard error of an estimate of log Z, and a doubt about it, if any.
 
     Args:
         log_z: the estimate.
@@ -269,7 +269,7 @@ def judge_marginals(
     errors: NDArray[np.float64],
     witness: Witness,
 ) -> JudgedMarginals:
-    """The standard errors of marginals, and what speaks against them.
+    """Return the standard errors of marginals, and a doubt about them, if any.
 
     Args:
         graph: the graph that was sampled.
@@ -298,12 +298,12 @@ def judge_marginals(
 
 
 def too_few(what: str, effective: float, least: float) -> str:
-    """The doubt that draws of some kind count for fewer than are asked for."""
+    """Return the doubt that the effective number of draws is below the required one."""
     return f"the {what} count for {effective:.3g} independent ones, and {least:g} are asked for"
 
 
 def why(doubt: str) -> dict[str, str]:
-    """The entry of `stats` that says why a run has not converged; none if it has."""
+    """Return the entry of `stats` with the reason why a run has not converged; empty if it has."""
     return {"why_not_converged": doubt} if doubt else {}
 
 

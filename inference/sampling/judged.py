@@ -33,7 +33,7 @@ class JudgedSampler(Backend):
         memory_limit: int | None = None,
         threads: int | None = None,
     ) -> Witness | str:
-        """Witness of a graph from mini-buckets and their draws, or the reason why there is none.
+        """Return the witness of a graph from mini-buckets and their draws, or why there is none.
 
         Args:
             support: what `possible_states` left of the graph.

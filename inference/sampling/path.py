@@ -64,7 +64,7 @@ class AnnealingPath:
 
     @cached_property
     def tempered(self) -> TemperedGraph:
-        """The arrays of this path that kernels take."""
+        """Return the arrays of this path in the form of the kernels."""
         *structure, log_values = arrays_of(self.graph)
         return TemperedGraph(
             BlockedGraph._make([*structure, *self.by_variable, self.blocks]),
@@ -76,7 +76,7 @@ class AnnealingPath:
 
 
 def annealing_path(graph: FactorGraph, seed: np.random.SeedSequence) -> AnnealingPath | Posterior:
-    """The way to a graph that `possible_states` left, or its posterior if it is a forest.
+    """Return the path to a graph that `possible_states` left, or its posterior if it is a forest.
 
     Strong factors stay out of the forest: draws from them would know one mode of many.
     """
@@ -145,7 +145,7 @@ class Particles:
         return result
 
     def log_z(self) -> float:
-        """Estimate of log Z at the present inverse temperature, minus log Z at the start."""
+        """Return the estimate of log Z at the present inverse temperature less that at 0."""
         if not self.alive:
             return -math.inf
         top = self._log_weights.max()
@@ -183,7 +183,7 @@ class Particles:
     def average(
         self, draws: int, stop: Stop, kept: list[NDArray[np.int64]] | None = None
     ) -> NDArray[np.float64] | None:
-        """Weighted sums of conditional probabilities at inverse temperature 1, flat over states.
+        """Return weighted sums of conditional probabilities at inverse temperature 1, flat.
 
         Args:
             draws: sweeps over all blocks.
@@ -222,7 +222,7 @@ class Particles:
 def forest_draws(
     forest: FactorGraph, count: int, seed: np.random.SeedSequence
 ) -> NDArray[np.int64]:
-    """Independent draws from a forest, (count, n_variables)."""
+    """Return independent draws from a forest, (count, n_variables)."""
     by_variable = factors_by_variable(
         forest.n_variables, forest.scope_starts, forest.scope_variables
     )

@@ -61,7 +61,7 @@ class CoordinateAscent(Backend):
     seconds: float | None = setting(None, above=0.0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Best product distribution found for a graph without evidence.
+        """Return the best product distribution found for a graph without evidence.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential.
@@ -70,7 +70,7 @@ class CoordinateAscent(Backend):
         return self.solve_until(graph, Stop(self.seconds))
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        """`solve` within what time is left."""
+        """Return the result of `solve` within the remaining time."""
         support = possible_states(graph)
         with stop.within():
             fits = self.fits(support.graph, stop)
@@ -92,7 +92,7 @@ class CoordinateAscent(Backend):
         )
 
     def fits(self, graph: FactorGraph, stop: Stop | None = None) -> list[ProductFit]:
-        """Product distribution for every start, on a graph that `possible_states` left.
+        """Return a product distribution for every start, on a graph that `possible_states` left.
 
         Args:
             graph: the graph.
@@ -168,7 +168,7 @@ class ProductFit:
 
 
 def random_product(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.float64]:
-    """Probability vectors drawn uniformly from their simplices, one after another."""
+    """Return probability vectors drawn uniformly from their simplices, one after another."""
     if not graph.n_variables:
         return np.zeros(0)
     starts = state_starts(graph)
@@ -179,7 +179,7 @@ def random_product(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[
 
 
 def _slots_by_variable(graph: FactorGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(starts, slots): for every variable its places in scopes, each with its factor."""
+    """Return starts and slots: the places of every variable in scopes, each with its factor."""
     variables = graph.scope_variables
     starts = np.concatenate([[0], np.cumsum(np.bincount(variables, minlength=graph.n_variables))])
     places = np.argsort(variables, kind="stable")
