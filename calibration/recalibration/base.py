@@ -113,6 +113,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return probability_array(columns[:, 0], "X")
 
     def _labels(self, y: Any) -> Floats:
+        # Apart from `fit`, so that scikit-learn's checks can give other numbers than labels.
         return label_array(y)
 
 

@@ -26,29 +26,6 @@ from factormodels.io.tables.numbers import (
 from factormodels.words import NO_LABEL, folded
 
 
-def number_cell(value: Any, where: str, option: str) -> float:
-    """Return the number of a cell.
-
-    Args:
-        value: the cell.
-        where: its place, for errors.
-        option: the option that names its column.
-
-    Raises:
-        InputError: if it holds no finite number.
-    """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(
-            f"{where}: {value!r} is not a finite number; a column of {option} holds one in every "
-            "row"
-        )
-    return number
-
-
 @dataclass(frozen=True, eq=False)
 class LabelColumn:
     """The labels of a table, in any words for true and false.

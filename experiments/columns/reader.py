@@ -314,6 +314,29 @@ class TableReader:
             raise InputError(f"{where}: {shown(value)} is not finite; give {needed}")
         return number
 
+    def filled_number(self, index: int, column: str, option: str) -> float:
+        """The finite number in a cell of a column that is filled throughout.
+
+        Args:
+            index: the row.
+            column: the column.
+            option: the option that names it.
+
+        Raises:
+            InputError: if it holds no finite number.
+        """
+        value = self.cell(index, column)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise InputError(
+                f"{self.locate(index, column)}: {value!r} is not a finite number; a column of "
+                f"{option} holds one in every row"
+            )
+        return number
+
     def labels(
         self, column: str | None, wanted: LabelColumns, *, labeled: bool = True
     ) -> LabelColumn:

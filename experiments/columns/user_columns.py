@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from calibration.learned_potentials import UserColumns
-from experiments.columns.cells import number_cell, truth
+from experiments.columns.cells import truth
 from experiments.columns.options import LabelColumns
 from experiments.columns.reader import TableReader
 from experiments.columns.roles import CLAIM, LABEL, RESPONSE
@@ -66,8 +66,7 @@ def read_user_table(
                 "stands here a second time; give one row of every claim"
             )
         rows[key] = tuple(
-            number_cell(reader.cell(index, column), reader.locate(index, column), "--numbers")
-            for column in number_columns
+            reader.filled_number(index, column, "--numbers") for column in number_columns
         )
         members[key] = tuple(
             reader.name(index, column, f"group of {column!r}") for column in group_columns

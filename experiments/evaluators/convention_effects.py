@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -122,7 +122,7 @@ def claim_effects(
             break
         least: dict[tuple[str, str], float] = {}
         for chosen in combinations(names, size):
-            solved = solve(reduce(partial(_switch, second), chosen, first))
+            solved = solve(reduce(lambda made, name: switched(made, second, name), chosen, first))
             if size == 1:
                 alone[chosen[0]] = solved
             for key in still:
@@ -137,10 +137,6 @@ def claim_effects(
             ClaimEffects(*key, cell, before[key], after[key], of_claim, explained.get(key, ()))
         )
     return effects, alone
-
-
-def _switch(second: Conventions, conventions: Conventions, name: str) -> Conventions:
-    return switched(conventions, second, name)
 
 
 def in_words(names: Sequence[str]) -> str:

@@ -42,16 +42,13 @@ from calibration.validation import Floats, Integers
 from experiments.columns.cells import (
     LabelColumn,
     NumberLabels,
-    ShareColumn,
-    label_column,
     label_value,
-    number_cell,
     number_labels,
 )
 from experiments.columns.claims import part_name, read_claims
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
-from experiments.columns.reader import Columns, as_option
+from experiments.columns.reader import Columns, TableReader, as_option
 from experiments.columns.roles import (
     LABEL,
     SHEET_BATCH,
@@ -70,7 +67,6 @@ from experiments.settings import USUAL, ColumnNames, Files, Names, Numbers, Opti
 from experiments.settings.limits import DrawnSettings, ErrorBins, Folds, KPolicy
 from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.claim_rows import cell_name
 from factormodels.io.source.files import write_text
 from factormodels.io.tables.data_table import DataTable, read_table
 from factormodels.nouns import counted, is_or_are
@@ -464,6 +460,7 @@ def _read_sheet(
     """
     y, irrelevant, batch, chances = known
     names = Columns(sheet.columns, sheet.source)
+    reader = TableReader(sheet, names)
     group_columns = [names.given("--by", name) for name in judged.by]
     response = names.required(SHEET_RESPONSE)
     claim = names.required(SHEET_CLAIM)
@@ -471,38 +468,38 @@ def _read_sheet(
     if judged.of_numbers:
         labels = number_labels(sheet, names.required(LABEL))
     else:
-        labels = label_column(sheet, names.required(LABEL), settings, labeled=False)
+        labels = reader.labels(names.required(LABEL), settings, labeled=False)
     probability = names.optional(SHEET_PROBABILITY)
     batches = names.optional(SHEET_BATCH)
-    shares = None if probability is None else ShareColumn(sheet, probability)
-    for position, (row, meaning) in enumerate(zip(sheet.rows, labels.meanings, strict=True)):
+    shares = None if probability is None else reader.shares(probability)
+    for position, meaning in enumerate(labels.meanings):
         if meaning is None:
             continue
         key = (
-            *(part_name(row.get(name)) for name in group_columns),
-            cell_name(row.get(response)),
-            cell_name(row.get(claim)),
+            *(part_name(reader.cell(position, name)) for name in group_columns),
+            reader.name_if_any(position, response),
+            reader.name_if_any(position, claim),
         )
         claim_number = places.get(key)
         if claim_number is None:
             raise InputError(
-                f"{sheet.locate(position)}: the table has no claim {key[-1]!r} of response "
+                f"{reader.locate(position)}: the table has no claim {key[-1]!r} of response "
                 f"{key[-2]!r}; give the sheet of these data"
             )
         if batch[claim_number] >= 0:
             raise InputError(
-                f"{sheet.locate(position)}: claim {key[-1]!r} of response {key[-2]!r} is labeled "
+                f"{reader.locate(position)}: claim {key[-1]!r} of response {key[-2]!r} is labeled "
                 "already, in the table or a sheet before; keep one of the two"
             )
-        own_batch = _batch(row, batches, number, sheet.locate(position, batches or ""))
-        y[claim_number], batch[claim_number] = label_value(meaning), own_batch
+        value, where = reader.cell(position, batches), reader.locate(position, batches or "")
+        y[claim_number], batch[claim_number] = label_value(meaning), _batch(value, number, where)
         irrelevant[claim_number] = meaning is ClaimLabel.IRRELEVANT
         if shares is not None:
             chance = shares.read(position)
             if chance == 0:
                 raise InputError(
-                    f"{sheet.locate(position, probability)}: a probability of being drawn is 0; it "
-                    "is above 0"
+                    f"{reader.locate(position, probability)}: a probability of being drawn is 0; "
+                    "it is above 0"
                 )
             chances[claim_number] = math.nan if chance is None else chance
     n_unfilled = sum(meaning is None for meaning in labels.meanings)
@@ -514,9 +511,8 @@ def _read_sheet(
     return [f"{sheet.source}: {remark}" for remark in said_so if remark]
 
 
-def _batch(row: Mapping[str, Any], column: str | None, otherwise: int, where: str) -> int:
-    """The batch that a row of a sheet names; `otherwise` where it names none."""
-    value = None if column is None else row.get(column)
+def _batch(value: Any, otherwise: int, where: str) -> int:
+    """The batch that a cell of a sheet names; `otherwise` where it names none."""
     if value is None or not str(value).strip() or value != value:
         return otherwise
     try:
@@ -573,16 +569,11 @@ def _columns(table: DataTable, settings: EstimateSettings) -> dict[str, Floats]:
     """
     if not set(settings.quantities) & set(REGRESSIONS):
         return {}
-    names = Columns(table.columns, table.source)
-    numbers = {}
+    reader, numbers = TableReader(table), {}
     for asked in settings.on:
-        column = names.given("--on", asked)
-        numbers[column] = np.array(
-            [
-                number_cell(row.get(column), table.locate(index, column), "--on")
-                for index, row in enumerate(table.rows)
-            ]
-        )
+        column = reader.columns.given("--on", asked)
+        cells = [reader.filled_number(index, column, "--on") for index in range(len(reader))]
+        numbers[column] = np.array(cells)
     return numbers
 
 

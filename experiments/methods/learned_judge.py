@@ -20,9 +20,8 @@ from calibration.grouping import group_by_response
 from calibration.learned_potentials import RESPONSE, ClaimTable, FieldSettings
 from calibration.learned_potentials.columns import log_odds_of
 from calibration.learned_potentials.methods import field, fold_judges, labeled_folds
-from experiments.columns.cells import number_cell
 from experiments.columns.frame import ClaimFrame
-from experiments.columns.reader import Columns
+from experiments.columns.reader import TableReader
 from experiments.progress import tell
 from factormodels.errors import InputError
 from factormodels.nouns import counted
@@ -70,15 +69,15 @@ def with_learned_judge(
     frame, source = claims.frame, claims.table.source
     if LEARNED in claims.columns:
         raise InputError(f"{source}: a column of probabilities is named {LEARNED!r}; rename it")
-    names = Columns(claims.table.columns, source)
-    number_columns = [names.given("--numbers", name) for name in numbers]
+    reader = TableReader(claims.table)
+    number_columns = [reader.columns.given("--numbers", name) for name in numbers]
     position = {key: number for number, key in enumerate(dict.fromkeys(frame["by"]))}
     parts, remarks = [frame], list[str]()
     n_rows = len(claims.table.rows)
     judges = FoldJudges(np.full(n_rows, -1), np.full((folds, n_rows), np.nan))
     for _, part in frame.groupby(frame["by"].map(position), sort=False):
         once = part.drop_duplicates("place")
-        table = _claim_table(claims, part, labels, number_columns)
+        table = _claim_table(reader, part, labels, number_columns)
         if not len(table.labeled):
             continue
         of = ", ".join(part["by"].iloc[0])
@@ -143,7 +142,7 @@ def folds_sentence(table: ClaimTable, n_folds: int) -> str:
 
 
 def _claim_table(
-    claims: ClaimFrame,
+    reader: TableReader,
     part: pd.DataFrame,
     labels: Mapping[int, float],
     number_columns: Sequence[str],
@@ -153,7 +152,6 @@ def _claim_table(
     Raises:
         InputError: if a claim lacks one of its probabilities or numbers.
     """
-    table = claims.table
     places = part["place"].unique()
     names, columns = list[str](), list[Any]()
     for column, rows in part.groupby("column", sort=False):
@@ -161,7 +159,7 @@ def _claim_table(
         for row in places:
             if row not in p:
                 raise InputError(
-                    f"{table.locate(row, str(column))}: the claim has no probability, and the "
+                    f"{reader.locate(row, str(column))}: the claim has no probability, and the "
                     "learned judge reads one of every claim; fill it in, or leave the column out "
                     "with --p"
                 )
@@ -169,12 +167,7 @@ def _claim_table(
         columns.append([log_odds_of(p[row]) for row in places])
     for column in number_columns:
         names.append(column)
-        columns.append(
-            [
-                number_cell(table.rows[row].get(column), table.locate(row, column), "--numbers")
-                for row in places
-            ]
-        )
+        columns.append([reader.filled_number(row, column, "--numbers") for row in places])
     once = part.drop_duplicates("place")
     grouping = group_by_response(once["response"].tolist())
     # A claim that is a response of its own shares nothing with another.
