@@ -55,7 +55,7 @@ from experiments.cli.help import (
 from experiments.cli.progress import TerminalWatcher, announced
 from experiments.destination import check_page, form_of
 from experiments.findings.findings import Findings
-from experiments.findings.venues import DEFAULT_VENUE, venue_named
+from experiments.findings.venues import DEFAULT_VENUE, VENUE_MEANING, venue_named
 from experiments.progress import watched
 from experiments.settings import (
     USUAL,
@@ -125,9 +125,7 @@ class Output(Settings):
     )
     """Replace a name in the output: --rename gpt-4o=GPT-4o; repeatable."""
 
-    venue: Annotated[str, Option("NAME")] = DEFAULT_VENUE
-    """Venue of LaTeX tables and figures in --out: article, acl, icml, neurips, iclr, aaai, slides,
-    or widths of a column and of the text in points, such as 219x455."""
+    venue: Annotated[str, Field(description=VENUE_MEANING), Option("NAME")] = DEFAULT_VENUE
 
     config: Files = ()
     """YAML file of options, one a line, such as seed: 1; repeatable. The command line takes

@@ -49,6 +49,12 @@ VENUES = {
 
 DEFAULT_VENUE = "article"
 
+VENUE_MEANING = (
+    f"Venue of LaTeX tables and figures: {', '.join(VENUES)}, or widths of a column and of the "
+    "text in points, such as 219x455."
+)
+"""What a setting that names a venue means."""
+
 
 def venue_named(name: str) -> Venue:
     """The venue of a name; or of one or two widths in points, such as 345 or 219x455.

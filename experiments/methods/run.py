@@ -13,6 +13,7 @@ from pydantic import Field
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import ABSENT, duration, in_sample_remark
+from experiments.findings.venues import VENUE_MEANING
 from experiments.progress import watcher
 from experiments.settings import USUAL, Option, front_door, option_of
 from experiments.settings.cells import CellSettings, chosen_cells
@@ -44,10 +45,9 @@ class RunSettings(CellSettings, ConventionSettings):
     """Responses of an analysis in place of the embedded ones, such as FActScore's ChatGPT.jsonl; of
     a study of networks a network, folder or pattern that is measured too."""
 
-    venue: Annotated[str | None, Option("NAME", command_line=False)] = None
-    """Venue of LaTeX tables and figures, in place of the study's `venue`: article, acl, icml,
-    neurips, iclr, aaai, slides, or widths of a column and of the text in points.
-    """
+    venue: Annotated[
+        str | None, Field(description=VENUE_MEANING), Option("NAME", command_line=False)
+    ] = None
 
     resume: Annotated[bool, USUAL] = False
     """Continue the run in the folder; finished units are kept."""

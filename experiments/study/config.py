@@ -13,7 +13,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -24,7 +24,7 @@ from experiments.asking.relation_correction import NONE
 from experiments.asking.relation_settings import RelationPrompt
 from experiments.asking.settings import AnswerSettings
 from experiments.columns.cell_names import NO_GRAPH, RECORDED
-from experiments.findings.venues import DEFAULT_VENUE, venue_named
+from experiments.findings.venues import DEFAULT_VENUE, VENUE_MEANING, venue_named
 from experiments.settings.conventions import ScoreConventionSettings, SourcePriorSettings
 from experiments.settings.keyed import Keyed
 from experiments.settings.limits import (
@@ -43,7 +43,7 @@ from experiments.settings.limits import (
 from experiments.settings.selection_rule import SelectionRule, Weights
 from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
-from factormodels.conventions import Conventions, GraphConventions, stated
+from factormodels.conventions import Conventions, GraphConventions, Unlabeled, stated
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
 from factormodels.extraction.asking.table import ASSESSORS, RELATION
@@ -134,17 +134,11 @@ def column_name(name: str) -> str:
 Item = TypeVar("Item")
 Some = Annotated[tuple[Item, ...], Field(min_length=1)]
 Several = Annotated[tuple[Item, ...], Field(min_length=1), AfterValidator(distinct)]
+UnlabeledPolicy = Literal[Unlabeled, "true", "error"]
 NonEmpty = Annotated[str, Field(min_length=1)]
 BackendName = Annotated[str, known(entries, "backend")]
 MeasureName = Annotated[str, known(lambda: REGISTRY, "measure")]
-VenueName = Annotated[
-    str,
-    AfterValidator(venue_name),
-    Field(
-        description="What LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, "
-        "slides, or widths of a column and of the text in points, such as 219x455."
-    ),
-]
+VenueName = Annotated[str, AfterValidator(venue_name), Field(description=VENUE_MEANING)]
 StudyName = Annotated[
     str,
     AfterValidator(file_name),
@@ -853,9 +847,9 @@ class Study(Keyed):
     """Which atoms count in measures and tests."""
 
     unlabeled: Annotated[
-        Literal["exclude", "false", "true", "error"],
+        UnlabeledPolicy,
         BeforeValidator(_written_out),
-        WithJsonSchema({"enum": ["exclude", "false", "true", "error", False, True]}),
+        WithJsonSchema({"enum": [*get_args(UnlabeledPolicy), False, True]}),
     ] = "exclude"
     """What an atom without a human label counts as in scores; error refuses it."""
 

@@ -214,7 +214,7 @@ def test_strengths_act_on_what_was_learned(tmp_path: Path) -> None:
 
 def test_fixed_parameters_beside_learned_ones(tmp_path: Path) -> None:
     text = STUDY.replace(
-        f"name: learned, learned: {LEARNED}", "learned: {parameters: [probability]}, atom: 0.3"
+        f"name: learned, learned: {LEARNED}", "learned: {parameters: [probability]}, atom: [0.3]"
     )
     text = text.replace("[FR1, FR2]", "[FR1]").replace(
         "[implication, conditional]", "[implication]"
