@@ -323,7 +323,11 @@ def test_rooms_import_only_lower_ones(package: str) -> None:
         for path in (ROOT / package.replace(".", "/")).iterdir()
         if (path.suffix == ".py" and not path.stem.startswith("__")) or any(path.glob("*.py"))
     }
-    assert existing == {room for rooms in ROOMS[package] for room in rooms}
+    listed = {room for rooms in ROOMS[package] for room in rooms}
+    assert existing == listed, (
+        f"not in ROOMS and in {package}, or the reverse: {', '.join(sorted(existing ^ listed))}; "
+        "change ROOMS in this file, and for a folder docs/development/architecture.md"
+    )
     assert room_faults(package) == []
 
 

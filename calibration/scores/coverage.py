@@ -53,7 +53,7 @@ MEASURED: Mapping[str, tuple[float, ...]] = MappingProxyType(
 )
 """Share of simulated data sets whose 95% interval contained the true value, by number of responses.
 Responses had equal or very unequal sizes; the table has the coverage that is farther from the goal.
-`tests.calibration.coverage_simulation` writes this table."""
+`python -m tests.calibration.coverage_simulation` prints the lines of both tables."""
 
 
 MEASURED_DIFFERENCES: Mapping[str, tuple[float, ...]] = MappingProxyType(

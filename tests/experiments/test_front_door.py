@@ -141,8 +141,7 @@ def test_the_name_of_a_dataset_is_its_responses() -> None:
 
 
 def test_the_types_of_the_front_door_are_those_of_its_settings() -> None:
-    # python -m tests.experiments.make_stub
-    assert STUB.read_text(encoding="utf-8") == stub()
+    assert STUB.read_text(encoding="utf-8") == stub(), "run `python -m tests.experiments.make_stub`"
 
 
 CALLS = """

@@ -65,7 +65,7 @@ def test_slow_checks_are_checks_of_a_backend() -> None:
 
 
 def test_every_backend_says_where_it_is_exact() -> None:
-    assert EXACTNESS.keys() == set(BACKENDS)
+    assert EXACTNESS.keys() == set(BACKENDS), "each has a row in tests/inference/exactness.py"
 
 
 Fault = Callable[[FactorGraph, Posterior], Posterior]
