@@ -26,9 +26,11 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
 from experiments.settings import USUAL, Option, Settings, front_door
+from experiments.settings.conventions import note_of
 from experiments.settings.inputs import relation_remarks
 from experiments.settings.limits import Encoding, Least, Openness
 from factormodels.claims import LEAST_PROBABILITY, Atom
+from factormodels.conventions import DEFAULT
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
@@ -178,7 +180,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     if settings.dry_run:
         return planned_findings(loaded.source, session.ledger)
     conflicts = _conflicts(readings)
-    tables = {"responses": _responses(readings)}
+    tables = {"responses": _responses(readings, settings)}
     if len(conflicts.frame):
         tables["conflicts"] = conflicts
     tables |= cost_tables(session.ledger)
@@ -317,7 +319,7 @@ _READOUTS = (
 _NUMBERS = (*(column.name for column in columns_as(_READOUTS)), "log_z", "floor", "ceiling")
 
 
-def _responses(readings: Sequence[_Found]) -> Table:
+def _responses(readings: Sequence[_Found], settings: CoherenceSettings) -> Table:
     rows = []
     for each in readings:
         measured = each.readouts
@@ -343,9 +345,16 @@ def _responses(readings: Sequence[_Found]) -> Table:
             "Consistency: probability that no conflict that is real is violated. Mean P: of the "
             "claims. No conflict active: probability that no contradiction or exclusion has both "
             "claims true. Reified: posterior of a node that makes all relations hold. Log Z: where "
-            "it is between the most probable state, 0, and log Z without conflicts, 1."
+            "it is between the most probable state, 0, and log Z without conflicts, 1. "
+            + _conventions_note(settings)
         ),
     )
+
+
+def _conventions_note(settings: CoherenceSettings) -> str:
+    """Sentence on the conventions of the graphs; without evidence none is about passages."""
+    names = (*(["context_prior"] if settings.evidence else []), "weak_relations", "encoding")
+    return note_of(replace(DEFAULT, encoding=settings.encoding), names)
 
 
 def _conflicts(readings: Sequence[_Found]) -> Table:

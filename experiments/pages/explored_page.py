@@ -18,7 +18,9 @@ import numpy as np
 
 from experiments.findings.figures.drawing import draw_to
 from experiments.findings.figures.graph_figure import draw_fact_graph, in_words
+from experiments.settings.conventions import graph_names, note_of
 from experiments.study.units import strengthened
+from factormodels.conventions import DEFAULT
 from factormodels.encodings import ENCODINGS
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
@@ -108,6 +110,11 @@ def _factor_graph(asked: Exploration) -> tuple[FactGraph, FactorGraph]:
     view = variant(changed_graph(asked), asked.variant)
     states = {name: int(value) for name, value in asked.observed.items()}
     return view, view.to_factor_graph(asked.encoding).with_evidence(states)
+
+
+def conventions_of(asked: Exploration) -> str:
+    """Sentence on the conventions that the posteriors of the page depend on."""
+    return note_of(replace(DEFAULT, encoding=asked.encoding), graph_names([asked.variant]))
 
 
 def explored(asked: Exploration) -> Explored:
@@ -300,6 +307,7 @@ class _Page:
         with ui.column().classes("w-full gap-0 sticky top-0 z-10 bg-white py-1"):
             self.status = _with(ui.label(), data_testid="status").classes("font-mono")
             self.moves = _with(ui.label(), data_testid="moved")
+            self.conventions = _with(ui.label(), data_testid="conventions").classes("text-sm")
         with ui.element().classes(
             "w-full flex flex-col lg:flex-row lg:flex-nowrap lg:items-start gap-4"
         ):
@@ -429,6 +437,7 @@ class _Page:
             f"log Z {log_z} ({posterior.log_z_kind}) · backend {posterior.backend} · "
             f"status {posterior.status}"
         )
+        self.conventions.set_text(conventions_of(self.asked))
         moves = moved(self.first, now)
         self.moves.set_text(
             "Moved: " + ", ".join(f"{name} {change:+.3f}" for name, change in moves[:8])

@@ -55,6 +55,11 @@ def test_a_row_is_what_the_graph_of_the_claims_says() -> None:
     assert (row["relations"], row["conflicts"]) == (2, 2)
     assert measured["responses"]["agreement"][1] == 1.0
     conflicts: Any = measured["conflicts"]
+    note = measured.tables["responses"].note
+    assert "relations below 1/2 left out, encoding implication" in note
+    assert "passages" not in note
+    with_evidence = coherence(graphs, evidence=True).tables["responses"].note
+    assert "priors of passages as in the data" in with_evidence
     # The surer one costs more.
     assert conflicts[["first", "second", "p"]].to_numpy().tolist() == [
         ["a1", "a2", 0.9],

@@ -21,7 +21,14 @@ from urllib.request import urlopen
 import pytest
 
 from experiments import load_study
-from experiments.pages.explored_page import Exploration, changed_graph, explored, moved, save
+from experiments.pages.explored_page import (
+    Exploration,
+    changed_graph,
+    conventions_of,
+    explored,
+    moved,
+    save,
+)
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets, read_many
 from factormodels.io.fact_graph_json import write_fact_graphs
 from inference import infer
@@ -78,6 +85,16 @@ def test_relations_between_claims_are_changed_as_others(
     assert p > explored(replace(asked, observed={})).claims[first]
     saved = save(asked, tmp_path / "out")
     assert read_many(saved[0])[0].relations[-1].kind is kind
+
+
+def test_the_conventions_are_those_of_the_view_that_is_shown() -> None:
+    given, other = (
+        conventions_of(Exploration(GRAPH, variant=variant, encoding=encoding))
+        for variant, encoding in (("given", "implication"), ("FR1", "conditional"))
+    )
+    assert "encoding implication" in given
+    assert "encoding conditional" in other
+    assert ("copied" in given, "copied" in other) == (False, True)
 
 
 def test_a_passage_left_out_and_a_claim_observed() -> None:
