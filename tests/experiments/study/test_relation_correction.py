@@ -129,7 +129,7 @@ def test_a_mean_that_was_kept_corrects_what_is_asked_again(here: Path) -> None:
 
 def test_responses_that_taught_a_correction_are_not_scored_by_it(tmp_path: Path) -> None:
     learned_file(tmp_path, (identity_of(load("demonstration").graphs[1]),))
-    text = STUDY.replace("none, probe, batch, ", "").replace("[FR2, FR3]", "FR2")
+    text = STUDY.replace("none, probe, batch, ", "").replace("[FR2, FR3]", "[FR2]")
     findings = run(study_file(tmp_path, text), out=tmp_path / "out", workers=1)
     assert findings.incomplete
     sentences = " ".join(findings.sentences)
