@@ -52,7 +52,9 @@ SLOW = {
             marks=[pytest.mark.nightly] if (check.__name__, backend) in SLOW else [],
         )
         for check in CHECKS
+        # Of a backend without a row one test below fails, and says so.
         for backend in BACKENDS
+        if backend in EXACTNESS
     ],
 )
 def test_a_backend_keeps_the_contract(check: Check, backend: str) -> None:
@@ -65,7 +67,8 @@ def test_slow_checks_are_checks_of_a_backend() -> None:
 
 
 def test_every_backend_says_where_it_is_exact() -> None:
-    assert EXACTNESS.keys() == set(BACKENDS), "each has a row in tests/inference/exactness.py"
+    unlike = ", ".join(sorted(EXACTNESS.keys() ^ set(BACKENDS)))
+    assert not unlike, f"a backend has one row in tests/inference/exactness.py, unlike {unlike}"
 
 
 Fault = Callable[[FactorGraph, Posterior], Posterior]
