@@ -81,6 +81,9 @@ from factormodels.errors import InputError, unknown_name
 
 logger = logging.getLogger(__name__)
 
+_OF_TABLES = ("rename", "show", "venue")
+"""Options of the tables and figures that a command writes."""
+
 _CONFIG = "config"
 _HELP_ALL = "help-all"
 _OF_COMMAND_LINE = (_CONFIG, _HELP_ALL)
@@ -174,7 +177,7 @@ def naming_options(message: str, arguments: Sequence[str]) -> str:
     """
     for word in arguments:
         option = word.partition("=")[0]
-        # The parser reads -x as --x.
+        # The parser reads one hyphen before a letter as two.
         if re.fullmatch(r"-[a-z]", option) and f"-{option}" not in arguments:
             message = re.sub(rf"(?<![\w-])-{option}(?![\w-])", option, message)
     if re.search(r"(?<![\w-])--?[a-z]", message) or message.startswith(tuple(arguments)):
@@ -414,6 +417,10 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
                 raise InputError(f"{subject}: {elsewhere}")
             if name == "report" and kind.writes_page:
                 raise InputError(f"{subject}: the page is the output; write --out {values[name]}")
+            if name in _OF_TABLES and kind.writes_page:
+                raise InputError(
+                    f"{subject}: a page shows results under the names that they have; leave it out"
+                )
             if name in typed:
                 raise InputError(_no_option(name, known))
             raise InputError(unknown_name(f"{in_files[name][1]}: the option {name!r}", name, known))
@@ -498,8 +505,10 @@ def _with_output(kind: type[Settings]) -> type[Output]:
 @cache
 def _fields_by_option(kind: type[Settings]) -> dict[str, str]:
     """Fields of settings by option name."""
-    # The page of a command that writes one is its output, which --out names.
-    fields = [name for name in kind.model_fields if not (kind.writes_page and name == "report")]
+    # The page of a command that writes one is its output, which --out names. It has no tables that
+    # could be presented.
+    absent = ("report", *_OF_TABLES) if kind.writes_page else ()
+    fields = [name for name in kind.model_fields if name not in absent]
     options = {field: option_of(kind, field) for field in fields}
     return {option.name: field for field, option in options.items() if option.command_line}
 

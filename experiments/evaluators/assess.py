@@ -34,7 +34,7 @@ from experiments.evaluators.batches.batch import (
     assess_responses,
 )
 from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE
-from experiments.evaluators.calls.early_exits import EXIT_KEY, early_exit, unless
+from experiments.evaluators.calls.early_exits import DECLINED_KEY, EXIT_KEY, early_exit, unless
 from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_sentences
 from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
 from experiments.evaluators.convention_measures import measure_names
@@ -112,7 +112,7 @@ class ClaimSettings(Settings):
 
     atoms: Annotated[str | None, Option("NAME", usual=True)] = None
     """Claims: given, model or sentences. Given claims are as recorded, the language model lists
-    them, or each sentence is one."""
+    them, or each sentence is one. A response that declines to answer has none."""
 
     stride: Stride = "all"
 
@@ -512,7 +512,12 @@ def _of_few_calls(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
 
 
 def _of_exits(batch: Batch) -> Iterator[str]:
-    """Number of responses whose relations were not asked, by reason."""
+    """Number of responses that decline, and of those whose relations were not asked, by reason."""
+    if declined := sum(DECLINED_KEY in graph.metadata for graph in batch.graphs):
+        yield (
+            f"{counted(declined, 'response')} {'declines' if declined == 1 else 'decline'} to "
+            "answer: no claim was taken from there, and no measure counts one."
+        )
     reasons = Counter(
         str(graph.metadata[EXIT_KEY]) for graph in batch.graphs if EXIT_KEY in graph.metadata
     )

@@ -34,7 +34,7 @@ from experiments.columns.assessed_metadata import METADATA_KEY as ASSESSMENT_KEY
 from experiments.columns.response_table import DOCUMENTS_KEY
 from experiments.evaluators.batches.batch import refuse_idle_retry
 from experiments.evaluators.batches.threads import LocalRelations
-from experiments.evaluators.calls.early_exits import early_exit
+from experiments.evaluators.calls.early_exits import early_exit, of_answers
 from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_stage
 from experiments.evaluators.core import core_stage
 from experiments.evaluators.response import AssessmentView, assess_graph
@@ -206,9 +206,9 @@ def make_plan(
         }
     stride = stride_of(settings.stride, "--stride")
     if atoms == "sentences":
-        stages.append(sentences_stage())
+        stages.append(of_answers(sentences_stage()))
     elif atoms == "model":
-        stages.append(atomizer_stage(_model(session, "--atoms model"), stride))
+        stages.append(of_answers(atomizer_stage(_model(session, "--atoms model"), stride)))
     if revise:
         stages.append(reviser_stage(_model(session, "--revise")))
     # Only now, since revision may make two claims one, and before anything is asked about them.

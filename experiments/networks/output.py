@@ -16,7 +16,7 @@ from experiments.findings.artifacts import (
     write_parquet,
 )
 from experiments.findings.markup import write_csv
-from experiments.findings.table import data_frame
+from experiments.findings.table import data_frame, with_note
 from experiments.findings.venues import venue_named
 from experiments.networks.data import facts_of
 from experiments.networks.design import Measurement, NetworkDesign
@@ -95,13 +95,17 @@ def write_networks(
     measured = with_brackets(data_frame(_rows_of(planned, every, rows)))
     searched = data_frame(_searched(planned, every, rows))
     statuses = [row["status"] for row in rows.values()]
-    overall = summarize(measured, planned.base, study.seed)
+    present, absent = _present(measured), _names_of_absent(measured, searched)
+    overall = summarize(present, planned.base, study.seed)
     tables = {
         "accuracy": accuracy_table(overall),
         "costs": cost_table(overall, planned.base),
-        **({"maxima": maxima_table(searched, study.seed)} if len(searched) else {}),
-        "networks": network_table(measured),
+        **({"maxima": maxima_table(_present(searched), study.seed)} if len(searched) else {}),
+        "networks": network_table(present),
     }
+    if absent:
+        note = f"Left out, since they are not installed: {', '.join(absent)}."
+        tables = {name: with_note(table, note) for name, table in tables.items()}
     figure = PaperFigure(frontier_figure(overall), overall, _CAPTION)
     remarks = (
         *_sentences(measured, searched, len(every)),
@@ -161,6 +165,24 @@ def _searched(
         if isinstance(measurement.what, str) and measurement.key in rows:
             source = _source_names(planned, measurement)
             yield {**source, "backend": measurement.what, **rows[measurement.key]}
+
+
+def _present(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of backends that are installed; all rows if none is."""
+    present = frame[frame["status"] != ABSENT] if len(frame) else frame
+    return present.reset_index(drop=True) if len(present) else frame
+
+
+def _names_of_absent(*frames: pd.DataFrame) -> list[str]:
+    """Names of backends and programs that are not installed, each once."""
+    return list(
+        dict.fromkeys(
+            str(name)
+            for frame in frames
+            if len(frame)
+            for name in frame.loc[frame["status"] == ABSENT, "backend"]
+        )
+    )
 
 
 def _source_names(planned: NetworkDesign, measurement: Measurement) -> dict[str, Any]:

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from factormodels import FactorGraph
-from inference import LogZKind, Marginals, Posterior, Status, entries, get_backend
+from inference import (
+    Entry,
+    LogZKind,
+    Marginals,
+    Posterior,
+    Status,
+    entries,
+    get_backend,
+    register,
+    unregister,
+)
 from inference.backend import Backend, InferenceError, zero_partition
 from inference.conformance import CHECKS, ConformanceError
 from inference.conformance.checks import Check, exact_or_refused_in_wide_ranges
@@ -161,6 +171,16 @@ class Refusing(Enumeration):
         raise self.error
 
 
+@dataclass(frozen=True)
+class Misdeclared(Enumeration):
+    """Gives an upper bound, which the registry calls an estimate of Bethe."""
+
+    name: ClassVar[str] = "misdeclared"
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        return replace(super().solve(graph), log_z_kind=LogZKind.UPPER)
+
+
 @dataclass
 class Thawed:
     """Is a dataclass that is not frozen, as a subclass of Backend cannot be."""
@@ -173,6 +193,17 @@ def broken(backend: Backend, check: str, message: str) -> None:
     exactness = Exactness("forests", 1e-9, "the same terms are summed")
     with pytest.raises(ConformanceError, match=message):
         BY_NAME[check](backend, exactness)
+
+
+def test_log_z_of_another_kind_than_the_registry_declares_is_caught() -> None:
+    check, message = "log_z_is_of_its_kind", "log Z is of the kind upper, and the registry declares"
+    # Without an entry nothing is declared.
+    BY_NAME[check](Misdeclared(), Exactness("forests", 1e-9, "the same terms are summed"))
+    register(Entry("misdeclared", f"{__name__}:Misdeclared", "a fault", "bethe"))
+    try:
+        broken(Misdeclared(), check, f"{message} bethe")
+    finally:
+        unregister("misdeclared")
 
 
 @pytest.mark.parametrize(

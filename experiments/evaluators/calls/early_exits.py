@@ -58,6 +58,24 @@ def early_exit(rule: Any) -> EarlyExit:
     return EARLY_EXITS[rule]
 
 
+def of_answers(stage: Stage) -> Stage:
+    """Return a stage of claims that takes none from a response that declines to answer.
+
+    The sentences of a refusal are no claims, and would be judged false.
+    """
+
+    def claims(graph: FactGraph) -> FactGraph:
+        reason = declines(graph)
+        if not reason:
+            return stage(graph)
+        return replace(graph, atoms=(), metadata={**graph.metadata, DECLINED_KEY: reason})
+
+    return claims
+
+
+DECLINED_KEY = "declined"
+"""Key of a response's metadata for why no claims were taken from it."""
+
 EXIT_KEY = "early_exit"
 """Key of a response's metadata for the reason why no more was asked."""
 

@@ -198,7 +198,7 @@
     const why = (response.unknown || []).find((one) => one[0].includes(view()));
     if (why) return `What speaks for and against it is not known: ${why[1]}.`;
     if (!known(posterior(claim))) return "Nothing is known of this claim: what was asked about it was not answered.";
-    return "No passage bears on this claim: its posterior is what its prior and the other claims make of it.";
+    return "No passage moves this claim: none has a relation of at least one half with it. Its posterior is what its prior and the other claims make of it.";
   };
 
   const listOfAnswers = (claim) => make("table", {},

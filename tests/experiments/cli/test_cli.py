@@ -69,9 +69,13 @@ OTHERS = {
     *("fast", "sync", "to", "output", "wheel-dir", "max-size", "version", "install-completion"),
     *("help", "error-unmatch", "no-deps", "no-optional-locks", "porcelain", "verify", "surface"),
     *("nworkers", "nthreads", "use-priors", "enable-prompt-tokens-details", "logprobs-mode"),
-    "tasks",
+    *("processes", "tasks"),
 }
 """Options of the whole, and of other programs; the last is a variable of a style sheet."""
+
+
+PACKAGES = ("experiments", "calibration", "inference", "factormodels")
+"""Where messages name options."""
 
 
 def _parameters(script: Path) -> Iterator[str]:
@@ -98,7 +102,7 @@ def test_every_option_that_is_named_exists() -> None:
     pages = [
         root / "README.md",
         *(root / "docs").rglob("*.md"),
-        *(root / "experiments").rglob("*.py"),
+        *(page for name in PACKAGES for page in (root / name).rglob("*.py")),
     ]
     named = {
         (option, page.relative_to(root))

@@ -302,3 +302,48 @@ def test_means_are_those_of_the_assessment(browser: Browser, tmp_path: Path) -> 
     assert sentence in watched.page.locator("body").inner_text()
     assert watched.console == []
     watched.page.close()
+
+
+def test_a_page_of_five_hundred_responses_builds_what_is_opened(
+    browser: Browser, graphs: list[FactGraph], path: Path, tmp_path: Path
+) -> None:
+    many = [replace(graphs[at % 5], id=f"r{at}") for at in range(500)]
+    findings = Findings("answers", listed=lambda: listed_responses(many), command="assess")
+    large = findings.report(tmp_path / "many.html")
+    # A response takes no more room than in a page of few.
+    assert large.stat().st_size < 500 * path.stat().st_size / len(graphs)
+    opened_page = opened(browser, large.as_uri())
+    page = opened_page.page
+
+    def nodes() -> int:
+        return int(page.evaluate("document.querySelectorAll('*').length"))
+
+    # The first hundred have a line each, and nothing of what is within.
+    assert page.locator(".one-id").count() == 100
+    assert page.locator("article").count() == 0
+    at_first = nodes()
+    assert at_first < 100 * 16 + 500
+    page.locator(SUMMARIES).nth(50).click()
+    page.locator("article").first.wait_for()
+    assert nodes() - at_first < 1_000
+    assert opened_page.console == []
+    page.close()
+
+
+def test_a_relation_below_one_half_moves_no_claim_and_is_not_denied(
+    browser: Browser, tmp_path: Path
+) -> None:
+    graph = FactGraph(
+        "weak",
+        (Atom("a1", "It rained."),),
+        (Context("c1", "It may have rained."),),
+        (Relation("c1", "a1", RelationKind.ENTAILMENT, 0.4),),
+        response="It rained.",
+    )
+    view = AssessmentView("FR2", "implication", get_backend("exact"))
+    weak = replace(graph, metadata={"assessment": assess_graph(graph, [view])})
+    findings = Findings("answers", listed=lambda: listed_responses([weak]), command="assess")
+    page = opened(browser, findings.report(tmp_path / "weak.html").as_uri()).page
+    text = page.locator("article").first.inner_text()
+    assert "No passage moves this claim: none has a relation of at least one half" in text
+    page.close()

@@ -209,7 +209,7 @@ def test_an_algorithm_has_a_row_for_each_seed(study: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_figure")
-def test_a_program_that_is_absent_has_a_row_that_says_so(
+def test_a_program_that_is_absent_is_said_and_has_no_row_of_dashes(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
@@ -219,6 +219,10 @@ def test_a_program_that_is_absent_has_a_row_that_says_so(
         "merlin": "absent",
     }
     assert any("merlin is absent: the program merlin is not" in each for each in findings.sentences)
+    for name in ("accuracy", "costs", "networks"):
+        table = findings.tables[name]
+        assert set(table.frame["backend"]) == {"exact"}
+        assert "Left out, since they are not installed: merlin." in table.notes
 
 
 @pytest.mark.parametrize(

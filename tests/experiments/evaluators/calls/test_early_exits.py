@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
+
+import pandas as pd
 
 from experiments import assess
 from experiments.evaluators.calls.early_exits import EXIT_KEY, early_exit, unless
@@ -40,6 +43,23 @@ def test_a_response_that_a_rule_ends_is_asked_nothing() -> None:
     ended_rows = claims[claims["response"] == "d"]
     assert ended_rows["p"].isna().all()
     assert set(ended_rows["verdict"]) == {"missing"}
+
+
+def test_the_sentences_of_a_refusal_are_no_claims_and_count_in_no_measure() -> None:
+    refusal = FactGraph("d", (), response="I am sorry, but I cannot answer that question.")
+    answer = FactGraph("r", (), response=GRAPH.response)
+    documents = ["The bridge opened in 1890, to trains."]
+    alone, both = (assess(graphs, documents=documents) for graphs in ([answer], [answer, refusal]))
+    assert [len(graph.atoms) for graph in both.graphs] == [2, 0]
+    assert "1 response declines to answer: no claim" in " ".join(both.sentences)
+    assert not both.incomplete
+    pd.testing.assert_frame_equal(alone["summary"], both["summary"])
+    rows: Any = both["responses"].set_index("response")
+    # Neither supported nor false.
+    assert math.isnan(rows.loc["d", "FR2"])
+    # Claims that somebody gave are judged.
+    given = replace(GRAPH, id="d", response=refusal.response)
+    assert len(assess([given]).graphs[0].atoms) == 2
 
 
 def test_passages_of_something_else_end_a_response() -> None:
