@@ -168,8 +168,8 @@ def naming_options(message: str, arguments: Sequence[str]) -> str:
     """Return the message of an error with the option whose value it is about, as it was typed.
 
     Libraries below the command line know values and not options: to "the venue 'emnlp' is unknown"
-    the name --venue is added. A message that names an option, or begins with one of the arguments,
-    such as a file, says already where to look.
+    the name --venue is added. A message that names the option, or begins with an option or with an
+    argument, such as a file, says already where to look.
 
     Args:
         message: the message.
@@ -180,7 +180,7 @@ def naming_options(message: str, arguments: Sequence[str]) -> str:
         # The parser reads one hyphen before a letter as two.
         if re.fullmatch(r"-[a-z]", option) and f"-{option}" not in arguments:
             message = re.sub(rf"(?<![\w-])-{option}(?![\w-])", option, message)
-    if re.search(r"(?<![\w-])--?[a-z]", message) or message.startswith(tuple(arguments)):
+    if message.startswith(("--", *(f"{word}{sign}" for word in arguments for sign in ":,"))):
         return message
     typed = [
         (option, value if sign else behind)
@@ -193,7 +193,9 @@ def naming_options(message: str, arguments: Sequence[str]) -> str:
         for option, value in typed
         if any(repr(part.strip()) in message for part in {value, *value.split(",")} if part)
     ]
-    return f"{about[0]}: {message}" if len(about) == 1 else message
+    if len(about) != 1 or re.search(rf"{about[0].partition(' ')[0]}(?![\w-])", message):
+        return message
+    return f"{about[0]}: {message}"
 
 
 def _typed_backend(arguments: Sequence[str]) -> str:

@@ -335,15 +335,17 @@ def test_a_relation_below_one_half_moves_no_claim_and_is_not_denied(
 ) -> None:
     graph = FactGraph(
         "weak",
-        (Atom("a1", "It rained."),),
+        (Atom("a1", "It rained."), Atom("a2", "It snowed.")),
         (Context("c1", "It may have rained."),),
         (Relation("c1", "a1", RelationKind.ENTAILMENT, 0.4),),
-        response="It rained.",
+        response="It rained. It snowed.",
     )
     view = AssessmentView("FR2", "implication", get_backend("exact"))
     weak = replace(graph, metadata={"assessment": assess_graph(graph, [view])})
     findings = Findings("answers", listed=lambda: listed_responses([weak]), command="assess")
     page = opened(browser, findings.report(tmp_path / "weak.html").as_uri()).page
-    text = page.locator("article").first.inner_text()
-    assert "No passage moves this claim: none has a relation of at least one half" in text
+    weak_claim, bare_claim = page.locator("article").all_inner_texts()
+    assert "It may have rained." in weak_claim
+    assert "without it 0.500" in weak_claim
+    assert "No passage moves this claim: none has a relation of at least one half" in bare_claim
     page.close()
