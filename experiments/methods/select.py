@@ -47,13 +47,13 @@ from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.extraction.stages.relevance import relevances
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted, is_or_are
-from factormodels.selection import Relevance, Selection, restricted
+from factormodels.selection import Relevance, Selection, UnjudgedClaimError, restricted
 from factormodels.selection import select as select_claims
-from factormodels.selection.weights import EPSILON
+from factormodels.selection.weights import EPSILON, uniform
 
 if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
-    from factormodels.selection import Core
+    from factormodels.selection import Core, Subclaim, Weighting
 
 
 PEOPLE = "people"
@@ -204,6 +204,8 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
             if judge_of_relevance is not None:
                 core, unknown = _with_relevance(whole, core, judge_of_relevance)
                 unjudged += unknown
+            if settings.dry_run:
+                core = replace(core, weighting=_weighting_without_answers(core.weighting))
             selections.append(
                 (whole, select_claims(claims_with_sources(whole, settings.share), core))
             )
@@ -306,6 +308,21 @@ def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple
     }
     weighting = Relevance(lambda claim: claim.id not in beside, core.weighting)
     return replace(core, weighting=weighting), judgements.count(None)
+
+
+def _weighting_without_answers(weighting: Weighting) -> Weighting:
+    """Return a weighting that asks the same and gives equal weights where no answer came.
+
+    The selection of a dry run then goes on to the pairs of claims, and their calls are counted.
+    """
+
+    def weigh(claims: Sequence[Subclaim]) -> Sequence[float]:
+        try:
+            return weighting(claims)
+        except UnjudgedClaimError:
+            return uniform(claims)
+
+    return weigh
 
 
 def _responses(selections: Sequence[tuple[FactGraph, Selection]]) -> Table:

@@ -20,6 +20,7 @@ from factormodels.io import read_many
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.selection import Core, subclaims_of
 from factormodels.selection import select as select_claims
+from factormodels.selection.bleached import templates_of
 from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 
@@ -148,6 +149,12 @@ def test_a_language_model_says_who_entails_whom_and_what_is_relevant() -> None:
     assert len(model.asked) == 6
     calls: dict[str, int] = dict(dry["calls"].itertuples(index=False))
     assert calls == {"relevance": 3, "relations": 6}
+    # Each claim is also compared with every bleached claim for its weight.
+    dry = select([graph], model=model, domain="things", dry_run=True)
+    bleached = len(templates_of("things"))
+    calls = dict(dry["calls"].itertuples(index=False))
+    assert calls == {"relations": 6 + 3 * bleached}
+    assert len(model.asked) == 6
     narrow = select([graph], weights="uniform", model=model, relevance=model)
     assert len(model.asked) == 2 * 6 + 3
     claims: Any = narrow["claims"]
