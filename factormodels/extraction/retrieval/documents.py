@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,11 @@ logger = logging.getLogger(__name__)
 
 _MOST_NAMED = 4
 """Number of files that a warning names."""
+
+_FRAGMENT = re.compile(
+    r"\s*<(?:article|blockquote|div|dl|h[1-6]|main|ol|p|pre|section|table|ul)\b", re.IGNORECASE
+)
+"""Start of a fragment of a page: an element of its body, without the body."""
 
 _DATABASE = Path(FILE).suffix
 _RECORD_KEYS = "text, and optionally title and link"
@@ -132,6 +138,9 @@ def page_text(html: str) -> tuple[str, str]:
     if not html.strip():
         return "", ""
     trafilatura = optional_module("trafilatura", "llm")
+    # trafilatura finds no text in a fragment that is one element, such as <p>...</p>.
+    if _FRAGMENT.match(html):
+        html = f"<html><body>{html}</body></html>"
     page = trafilatura.bare_extraction(
         html, with_metadata=True, favor_recall=True, include_comments=False
     )

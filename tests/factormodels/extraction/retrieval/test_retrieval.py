@@ -86,6 +86,13 @@ def test_a_page_without_text_is_empty_or_little(html: str) -> None:
     assert len(page_text(html)[1]) <= len(html)
 
 
+@pytest.mark.parametrize("element", ["p", "div", "DIV class='x'", "section", "article", "ul><li"])
+def test_a_fragment_of_one_element_is_a_page(element: str) -> None:
+    sentence = "The bridge opened in 1890 and is made of steel throughout."
+    closed = "</li></ul>" if element == "ul><li" else f"</{element.partition(' ')[0]}>"
+    assert sentence in page_text(f"\n<{element}>{sentence}{closed}")[1]
+
+
 DOCUMENT = st.lists(
     st.lists(st.sampled_from(["red", "blue", "x"]), min_size=1, max_size=25), max_size=12
 ).map(lambda sentences: " ".join(f"{' '.join(words)}." for words in sentences))
