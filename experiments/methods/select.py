@@ -5,7 +5,7 @@ Source: Core, sections 3 to 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -192,6 +192,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         raise InputError("--seed affects the intervals of labeled claims; there are none")
     split: set[str] = set()
     unjudged = 0
+    irrelevant: set[tuple[str, str]] = set()
     selections: list[tuple[FactGraph, Selection]] = []
     for graph in each_response(graphs):
         whole = graph
@@ -202,7 +203,8 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         if whole.atoms:
             core: Core = choices.core(whole)
             if judge_of_relevance is not None:
-                core, unknown = _with_relevance(whole, core, judge_of_relevance)
+                core, beside, unknown = _with_relevance(whole, core, judge_of_relevance)
+                irrelevant |= {(whole.id, claim) for claim in beside}
                 unjudged += unknown
             if settings.dry_run:
                 core = replace(core, weighting=_weighting_without_answers(core.weighting))
@@ -216,7 +218,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         *remarks,
         *_remarks(selections, settings, len(graphs) - len(selections), len(split), unjudged),
     ]
-    tables = {"responses": _responses(selections), "claims": _claims(selections)}
+    tables = {"responses": _responses(selections), "claims": _claims(selections, irrelevant)}
     counting = tuple(_counting(graph, selection) for graph, selection in selections)
     draw = no_figures
     if labeled:
@@ -298,8 +300,10 @@ def _remarks(
     return sentences
 
 
-def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple[Core, int]:
-    """Core whose weights are 0 for claims beside the question, and how many nobody judged."""
+def _with_relevance(
+    graph: FactGraph, core: Core, model: LanguageModel
+) -> tuple[Core, set[str], int]:
+    """Core whose weights are 0 for irrelevant claims, their ids, and how many nobody judged."""
     judgements = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
     beside = {
         name
@@ -307,7 +311,7 @@ def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple
         if is_relevant is False
     }
     weighting = Relevance(lambda claim: claim.id not in beside, core.weighting)
-    return replace(core, weighting=weighting), judgements.count(None)
+    return replace(core, weighting=weighting), beside, judgements.count(None)
 
 
 def _weighting_without_answers(weighting: Weighting) -> Weighting:
@@ -383,7 +387,9 @@ def _figures(kept: Table) -> dict[str, PaperFigure]:
     return {"kept-by-sentence": PaperFigure(figure, by_sentence, title)}
 
 
-def _claims(selections: Sequence[tuple[FactGraph, Selection]]) -> Table:
+def _claims(
+    selections: Sequence[tuple[FactGraph, Selection]], irrelevant: Set[tuple[str, str]]
+) -> Table:
     rows = []
     for graph, selection in selections:
         chosen = set(selection.solution.chosen)
@@ -405,6 +411,8 @@ def _claims(selections: Sequence[tuple[FactGraph, Selection]]) -> Table:
                     # A claim of no worth is left out by itself, another for one that is kept.
                     "because": ""
                     if index in chosen
+                    else "irrelevant to the question"
+                    if (graph.id, claim.id) in irrelevant
                     else "it informs of nothing"
                     if weight <= 0
                     else f"related to {', '.join(selection.claims[at].id for at in near)}"
