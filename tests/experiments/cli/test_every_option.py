@@ -14,7 +14,8 @@ from experiments.cli.front import _fields_by_option, _with_output, naming_option
 from experiments.cli.help import is_flag
 from experiments.cli.main import COMMANDS, function_named
 from experiments.settings import Settings, choices_of, settings_of
-from tests.experiments.conftest import EXAMPLE, called, invoke
+from tests.commands import called
+from tests.experiments.conftest import EXAMPLE, invoke
 
 pytestmark = pytest.mark.slow
 
