@@ -742,7 +742,7 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
             sentences.append(
                 f"{silent:,} of {counted(n, 'claim')} {'has' if silent == 1 else 'have'} no "
                 "relation with a retrieved passage: "
-                "their posteriors rest mainly on shared causes."
+                "their posteriors rest on the other columns and on causes with a coupling."
             )
     nameless = sum(map(leaves_no_topic_out, graphs)) if "texts" in judge.families else 0
     if nameless:
@@ -763,7 +763,8 @@ def _checked(harm: Harm | None) -> list[str]:
         ]
     sentences = [
         f"{harm.unexplained:.0%} of the claims have evidence that no mixture of the learned "
-        f"distributions explains. The share of true claims here is in "
+        "distributions explains. If the truth of the others depends on evidence, or evidence on "
+        "truth, as learned, the share of true claims here is in "
         f"{interval(harm.share_lower, harm.share_upper)}, and the Brier score in "
         f"{interval(harm.brier_lower, harm.brier_upper)}; the posteriors say "
         f"{number(harm.brier)}."
@@ -776,8 +777,9 @@ def _checked(harm: Harm | None) -> list[str]:
     else:
         sentences.append(
             f"The shift may raise the Brier score by up to {number(harm.largest_rise)}. Labels of "
-            f"{counted(harm.n_to_label, 'response')} here tell it to ±{TOLERANCE:g}: label them, "
-            "and score the posteriors by them or learn from them."
+            f"{counted(harm.n_to_label, 'response')} here tell it to ±{TOLERANCE:g} if losses "
+            "vary over responses as in the training data; a shift may make them vary more. Label "
+            "them, and score the posteriors by them or learn from them."
         )
     return sentences
 
@@ -818,7 +820,8 @@ def _harm_table(harm: Harm) -> Table:
         "Bounds on the effect of a shift of the evidence.",
         note="Unexplained: share of claims beyond any mixture of the learned laws. Bounds are 95% "
         "over responses; they hold if the others' truth depends on evidence, or evidence on truth, "
-        f"as learned. To label: for the Brier score to ±{TOLERANCE:g}.",
+        f"as learned. To label: for the Brier score to ±{TOLERANCE:g}, if losses vary as in the "
+        "training data.",
     )
 
 
