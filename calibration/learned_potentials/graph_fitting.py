@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from calibration.folds import response_folds
-from calibration.intervals import student_quantile
+from calibration.intervals import effective_number, student_quantile
 from calibration.learned_potentials.fitting import Objective, sandwich
 from calibration.learned_potentials.graph_loss import (
     LearningProblem,
@@ -45,7 +45,7 @@ _CONFOUNDED, _TAKES_PART = 10.0, 0.2
 """A direction of weights with a standard error above the first number is not determined by the
 labels; a weight belongs to a direction of length 1 if its entry is at least the second number."""
 
-_Known = tuple[Floats, list[int], list[list[int]]]
+_Known = tuple[Floats, Floats, list[int], list[list[int]]]
 """A covariance, the weights on which no label depends, and the confounded groups of weights."""
 
 WHOLE = -1
@@ -107,6 +107,7 @@ class LearnedPotentials:
         weights: the k weights, in order.
         theta: float64 (k,), their values; log odds for probabilities.
         covariance: float64 (k, k), clustered by response; nan where unknown.
+        freedom: float64 (k,), degrees of freedom of their intervals; nan where unknown.
         backend: name of the inference backend; for ``auto`` its choice, ``exact`` or ``lbp``.
         value: the objective at the end, without the penalty.
         n_responses: number of responses with a label.
@@ -123,6 +124,7 @@ class LearnedPotentials:
     weights: tuple[Weight, ...]
     theta: Floats
     covariance: Floats
+    freedom: Floats
     backend: str
     value: float
     n_responses: int
@@ -148,22 +150,26 @@ class LearnedPotentials:
     def table(self, level: float = 0.95) -> TableOf[LearnedValue]:
         """Learned numbers with standard errors and intervals.
 
-        Intervals use Student's t with R - 1 degrees of freedom for R responses; intervals of
-        probabilities are computed on the logit scale.
+        Intervals use Student's t. Its degrees of freedom are 1/sum h^2 - 1, with h the share of
+        each response in the curvature of the objective in a weight (Kish 1965): R - 1 for R equal
+        responses, fewer if a few long ones decide the weight. Intervals of probabilities are
+        computed on the logit scale.
 
         Args:
             level: nominal coverage of the intervals.
         """
         with np.errstate(invalid="ignore"):
             errors = np.sqrt(np.diag(self.covariance)).tolist()
-        quantile = float(student_quantile(level, self.n_responses - 1))
+        quantiles = student_quantile(level, self.freedom).tolist()
         statuses = {
             **dict.fromkeys(chain(*self.confounded), ValueStatus.CONFOUNDED),
             **dict.fromkeys(self.untouched, ValueStatus.UNTOUCHED),
             **dict.fromkeys(self.boundary, ValueStatus.BOUNDARY),
         }
         rows = []
-        for weight, value, error in zip(self.weights, self.theta.tolist(), errors, strict=True):
+        for weight, value, error, quantile in zip(
+            self.weights, self.theta.tolist(), errors, quantiles, strict=True
+        ):
             known = weight.natural(value)
             rows.append(
                 LearnedValue(
@@ -247,10 +253,11 @@ def _fitted(
     theta, gradient, iterations = _search(problem, pull, max_iterations)
     lower, upper = (np.array([getattr(w, end) for w in weights]) for end in ("lower", "upper"))
     at_bound = np.minimum(theta - lower, upper - theta) <= _AT_BOUND
-    known: _Known = np.full((len(theta),) * 2, np.nan), [], []
+    unknown = np.full((len(theta),) * 2, np.nan)
+    known: _Known = unknown, unknown.diagonal(), [], []
     if with_errors:
         known = _uncertainty(problem, theta, at_bound, pull)
-    covariance, untouched, confounded = known
+    covariance, freedom, untouched, confounded = known
     if problem.labels.min() == problem.labels.max():
         status = FitStatus.ONE_LABEL
     elif (
@@ -267,6 +274,7 @@ def _fitted(
         weights=weights,
         theta=theta,
         covariance=covariance,
+        freedom=freedom,
         backend=problem.algorithm,
         value=problem.value_and_scores(theta)[0],
         n_responses=len(problem.graphs),
@@ -323,11 +331,12 @@ def _search(
 def _uncertainty(
     problem: LearningProblem, theta: Floats, at_bound: NDArray[np.bool_], pull: float
 ) -> _Known:
-    """Covariance of the weights, and the weights that the labels do not determine.
+    """Covariance of the weights, degrees of freedom, and weights that labels do not determine.
 
     The covariance, (k, k), is the `sandwich` clustered by response. It is nan in rows and columns
-    of weights at a bound, of weights on which no label depends (second result), and of confounded
-    weights (third result, by group).
+    of weights at a bound, of weights on which no label depends (third result), and of confounded
+    weights (fourth result, by group). The degrees of freedom, (k,), are those of
+    `LearnedPotentials.table`.
 
     Args:
         problem: the objective.
@@ -336,7 +345,9 @@ def _uncertainty(
         pull: curvature of the penalty.
     """
     covariance = np.full((len(theta),) * 2, np.nan)
-    curvature = problem.hessian(theta)
+    curvature, parts_of_responses = problem.curvature(theta)
+    # Where a label surprises the model, its response may bend the objective the other way.
+    freedom = effective_number(np.maximum(parts_of_responses, 0.0)) - 1.0
     scale = np.abs(curvature).max(axis=1)
     start = np.array([weight.start for weight in problem.weights])
     flat, moved = scale <= _UNTOUCHED, np.abs(theta - start) > _AT_BOUND
@@ -358,7 +369,7 @@ def _uncertainty(
         if not pull:
             unknown = sorted({weight for part in confounded for weight in part})
             covariance[unknown, :] = covariance[:, unknown] = np.nan
-    return covariance, untouched.tolist(), confounded
+    return covariance, freedom, untouched.tolist(), confounded
 
 
 def _warn(learned: LearnedPotentials) -> None:

@@ -294,15 +294,20 @@ class LearningProblem:
 
     def hessian(self, theta: Floats) -> Floats:
         """Second derivatives of the objective, (k, k), by differences of its gradient."""
+        return self.curvature(theta)[0]
+
+    def curvature(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the `hessian`, (k, k), and what each response adds to its diagonal, (r, k)."""
         # Approximate beliefs have a larger error, which needs longer steps.
         step = 1e-3 if self.exact else 1e-2
         moves = np.eye(len(theta)) * step
-        rows = [
-            (self.value_and_scores(theta + move)[1] - self.value_and_scores(theta - move)[1]).sum(0)
-            for move in moves
-        ]
-        matrix = np.array(rows).reshape(len(theta), -1) / (2.0 * step)
-        return np.asarray((matrix + matrix.T) / 2.0)
+        matrix = np.empty((len(theta), len(theta)))
+        parts = np.empty((len(self.graphs), len(theta)))
+        for at, move in enumerate(moves):
+            above, below = (self.value_and_scores(each)[1] for each in (theta + move, theta - move))
+            change = (above - below) / (2.0 * step)
+            matrix[at], parts[:, at] = change.sum(axis=0), change[:, at]
+        return np.asarray((matrix + matrix.T) / 2.0), parts
 
     def _of_each(self, theta: Floats) -> Tensor:
         import torch

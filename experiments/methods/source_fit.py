@@ -276,7 +276,8 @@ def _sentences(
             f"Less than even odds of being reliable: {some_of(weak)}; what such a passage says "
             "moves a claim little."
         )
-    unsure = [row["source"] for row in rows if row["status"] != ValueStatus.OK]
+    # A prior that one response alone decides has no interval either.
+    unsure = [row["source"] for row in rows if math.isnan(row["prior_lower"])]
     if unsure:
         yield (f"Labels do not determine the prior of {some_of(unsure)}; it has no interval.")
     if learned.status is FitStatus.NOT_CONVERGED:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from calibration.learned_potentials.graph_fitting import FitStatus, LearnedPotentials, ValueStatus
 from calibration.learned_potentials.graph_fitting import fit_potentials as fit
@@ -92,9 +93,32 @@ def test_a_fit_by_hand() -> None:
     # The curvature is found by differences of the gradient, right to 1e-8 of itself.
     assert value.standard_error == pytest.approx(math.sqrt(variance), rel=1e-6)
     assert fitted.value == pytest.approx(-7 * math.log(0.7) - 3 * math.log(0.3), abs=1e-9)
-    # Student's quantile with 3 degrees of freedom.
-    logit, reach = math.log(0.7 / 0.3), 3.182446305 * math.sqrt(fitted.covariance[0, 0])
+    # Student's quantile: a response has a share of the curvature like its number of claims.
+    freedom = 10**2 / (3**2 + 2**2 + 3**2 + 2**2) - 1
+    quantile = stats.t.ppf(0.975, freedom)
+    logit, reach = math.log(0.7 / 0.3), quantile * math.sqrt(fitted.covariance[0, 0])
+    assert fitted.freedom[0] == pytest.approx(freedom, rel=1e-6)
     assert value.lower == pytest.approx(1 / (1 + math.exp(reach - logit)), rel=1e-6)
+
+
+def test_few_long_responses_leave_few_degrees_of_freedom() -> None:
+    sizes = [30, *[1] * 10]
+    rng = np.random.default_rng(0)
+    graphs = [
+        FactGraph(f"r{n}", tuple(Atom(f"a{i}", label=bool(rng.random() < 0.7)) for i in range(m)))
+        for n, m in enumerate(sizes)
+    ]
+    assert fit(graphs, PRIOR).freedom[0] == pytest.approx(40**2 / (30**2 + 10) - 1, rel=1e-6)
+    # Nothing but one response decides the second weight, which therefore has no interval.
+    cited = FactGraph(
+        "cited",
+        tuple(Atom(f"a{i}", label=i != 1) for i in range(6)),
+        tuple(Context(f"c{i}") for i in range(6)),
+        tuple(Relation(f"c{i}", f"a{i}", ENTAILMENT, 0.9) for i in range(6)),
+    )
+    values = {each.name: each for each in fit([*graphs, cited], OF_KINDS, penalty=3.0).table()}
+    assert values["atom_prior"].lower < values["atom_prior"].upper
+    assert math.isnan(values["probability[entailment]"].lower)
 
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
