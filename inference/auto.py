@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -294,10 +295,15 @@ class Auto(Backend):
         )
 
     def exact(self) -> Exact:
-        """Settings of `exact` that refuse graphs to be answered by bounds.
+        """Return the settings of `exact` that refuse graphs to be answered by bounds.
 
         Its limit of time is counted, so that it chooses the same way on every machine.
         """
+        return self._exact
+
+    @cached_property
+    def _exact(self) -> Exact:
+        # Checking settings takes as long as solving a small graph that has a plan.
         return Exact(
             seed=self.seed,
             memory_limit=self.memory_limit,

@@ -133,6 +133,25 @@ def test_a_process_stops_interpreting_after_its_allowance(monkeypatch: pytest.Mo
     assert not Exact().is_ready([graph])
 
 
+def test_an_allowance_ends_once_it_is_used() -> None:
+    allowance = Allowance(lambda: False, 0.25, 0.075)
+    assert [allowance.take(0.03) for _ in range(5)] == [True, True, True, False, False]
+    assert allowance.spent
+    # One step may take longer than all are meant to, but no other follows it.
+    allowance = Allowance(lambda: False, 0.25, 0.075)
+    assert [allowance.take(seconds) for seconds in (0.3, 0.2, 0.001)] == [False, True, False]
+
+
+def test_settings_of_exact_are_checked_once_by_auto(monkeypatch: pytest.MonkeyPatch) -> None:
+    auto = get_backend("auto")
+    made: list[Exact] = []
+    check = Exact.__post_init__
+    monkeypatch.setattr(Exact, "__post_init__", lambda self: (made.append(self), check(self)))
+    for _ in range(3):
+        auto.infer(small_graph())
+    assert made == []
+
+
 def test_graphs_that_are_not_small_are_not_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     anew(monkeypatch)
     tables = FactorGraph.from_factors([2] * 5, [(range(5), np.ones([2] * 5))])
