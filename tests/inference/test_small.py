@@ -145,8 +145,7 @@ def test_an_allowance_ends_once_it_is_used() -> None:
 def test_settings_of_exact_are_checked_once_by_auto(monkeypatch: pytest.MonkeyPatch) -> None:
     auto = get_backend("auto")
     made: list[Exact] = []
-    check = Exact.__post_init__
-    monkeypatch.setattr(Exact, "__post_init__", lambda self: (made.append(self), check(self)))
+    monkeypatch.setattr(Exact, "__post_init__", made.append)
     for _ in range(3):
         auto.infer(small_graph())
     assert made == []
