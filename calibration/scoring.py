@@ -22,7 +22,7 @@ from calibration.cells import CLAIM_COLUMNS
 from calibration.estimate import ABOVE_INTERVAL, Difference, Estimate
 from calibration.forecasts import LOGIT_CLIP, Extremes, logit_clip
 from calibration.grouping import response_ids
-from calibration.intervals import IntervalSettings
+from calibration.intervals import RARE_KIND, IntervalSettings, effective_number, unseen_share
 from calibration.labels import LabelPolicy, remark_unlabeled
 from calibration.scores.coverage import COVERS, FEWEST_RESPONSES
 from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
@@ -80,6 +80,8 @@ class ScoredModel:
         n_claims: number of claims in the scores that need labels.
         n_unlabeled: number of claims without a label.
         n_responses: number of responses with at least one of the `n_claims` claims.
+        effective: number of responses of equal size with the same information (Kish 1965); 0
+            without labels.
         n_extreme: number of labeled claims whose p is 0 or 1 to six decimals, so that its logit is
             clipped.
         k: K of F1@K; nan if it differs between responses.
@@ -92,11 +94,16 @@ class ScoredModel:
     n_claims: int
     n_unlabeled: int
     n_responses: int
+    effective: float
     n_extreme: int
     k: float
     scores: Mapping[str, Estimate]
     differences: Mapping[str, Difference] = field(default_factory=dict)
     cell: Mapping[str, Any] = field(default_factory=dict)
+
+    def may_lack_kinds(self, level: float) -> bool:
+        """True if the coverage of intervals is uncertain: a kind of response may be missing."""
+        return self.effective > 0 and unseen_share(self.effective, level) > RARE_KIND
 
 
 @dataclass(frozen=True, repr=False)
@@ -523,6 +530,7 @@ def _scored(
         n_claims=0 if labeled is None else labeled.p.size,
         n_unlabeled=int(np.isnan(every.y).sum()),
         n_responses=0 if labeled is None else len(labeled.grouping.responses),
+        effective=0.0 if labeled is None else float(effective_number(labeled.grouping.sizes)),
         n_extreme=n_extreme,
         k=float(every.k[0]) if np.ptp(every.k) == 0 else math.nan,
         scores={each.name: estimates[each.name] for each in scores},
@@ -847,13 +855,7 @@ def _remarks(
     if intervals is not None:
         unit = "responses" if clustered else "claims, taken as independent"
         remarks.append(f"In brackets: {100 * intervals.level:g}% intervals over {unit}.")
-        n_responses = min(each.n_responses for each in models)
-        if 0 < n_responses < FEWEST_RESPONSES:
-            few = counted(n_responses, unit.partition(",")[0].removesuffix("s"))
-            remarks.append(
-                f"Labels are of {few}: with fewer than {FEWEST_RESPONSES} no interval or test is "
-                "reliable."
-            )
+        remarks += _few_responses(models, intervals.level, unit.partition(",")[0])
     if any(estimate.value > estimate.upper for each in models for estimate in each.scores.values()):
         remarks.append(ABOVE_INTERVAL)
     if any(
@@ -874,6 +876,26 @@ def _remarks(
     if folds and "auroc" in scored:
         remarks.append("Probabilities are cross-fitted: AUROC compares claims of one fold.")
     return remarks
+
+
+def _few_responses(models: Sequence[ScoredModel], level: float, unit: str) -> list[str]:
+    """Remark on intervals whose coverage is uncertain, since they are of few responses."""
+    fewest = min(models, key=lambda each: each.effective)
+    if not fewest.may_lack_kinds(level):
+        return []
+    if fewest.n_responses < FEWEST_RESPONSES:
+        few = counted(fewest.n_responses, unit.removesuffix("s"))
+        return [
+            f"Labels are of {few}: with fewer than {FEWEST_RESPONSES} no interval or test is "
+            "reliable."
+        ]
+    share = unseen_share(fewest.effective, level)
+    kind = unit.removesuffix("s")
+    return [
+        f"The intervals suppose that no kind of {kind} is missing from the labels, which are "
+        f"worth {fewest.effective:.1f} {unit} of equal size: a kind with a share of up to "
+        f"{share:.0%} may be missing."
+    ]
 
 
 def _counts(models: Sequence[ScoredModel], name: str) -> str:

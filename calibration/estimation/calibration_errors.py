@@ -18,7 +18,12 @@ from calibration.estimation.estimates import (
 from calibration.estimation.quantities import GivenClaims, given_claims
 from calibration.forecasts import forecasts
 from calibration.grouping import Grouping
-from calibration.intervals import DeviationScores, inverted_intervals, response_weights
+from calibration.intervals import (
+    RARE_KIND_OF_ERRORS,
+    DeviationScores,
+    inverted_intervals,
+    response_weights,
+)
 from calibration.scores.binning import equal_width_numbers
 from calibration.scores.cells import residual_sums
 from calibration.scores.estimates import NO_VARIATION
@@ -97,6 +102,7 @@ class CalibrationError(Inverted):
             lowest=0.0,
             highest=1.0,
             level=level,
+            rare_kind=RARE_KIND_OF_ERRORS,
         )
 
     def _intervals(self, level: float) -> Iterator[EstimateInterval]:

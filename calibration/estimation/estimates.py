@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 
 from calibration.estimation.linear import Linear, Linearized
 from calibration.grouping import Grouping
-from calibration.intervals import Scale, delta_interval, student_quantile, wilson_interval
+from calibration.intervals import (
+    RARE_KIND,
+    Scale,
+    delta_interval,
+    student_quantile,
+    unseen_share,
+    wilson_interval,
+)
 from calibration.validation import Floats, open_interval
 from factormodels.errors import InputError
 
@@ -39,14 +46,6 @@ _ROUNDING = 1e-9
 _LEVERAGE = 0.9
 """Maximum leverage: a value that one unit determines has no residual."""
 
-
-RARE_KIND = 0.05
-"""If labels may lack a kind of response with a larger share, the coverage of the interval is
-uncertain.
-
-In simulations (`notebooks/questions/skewed_responses.py`), intervals have their nominal coverage if
-the number of labels excludes such a kind.
-"""
 
 _WORTH = 0.95
 """For losses and fits, maximum width of the interval relative to labels alone at which predictions
@@ -127,6 +126,8 @@ class PoweredEstimate:
         lowest: smallest possible value.
         highest: largest possible value.
         level: nominal coverage.
+        rare_kind: share of a kind of response which the labels must not lack for the interval to
+            have its nominal coverage.
     """
 
     title: str
@@ -142,6 +143,7 @@ class PoweredEstimate:
     lowest: float
     highest: float
     level: float
+    rare_kind: float = RARE_KIND
 
     @property
     def value(self) -> float:
@@ -170,17 +172,13 @@ class PoweredEstimate:
 
     @property
     def unseen_share(self) -> float:
-        """Largest share of a kind of response that may be absent from the labeled ones.
-
-        It is 1 - (1 - level)^(1/n), with n the effective number of responses: a kind with a larger
-        share is absent from n independent responses with a probability below 1 minus the level.
-        """
-        return -math.expm1(math.log1p(-self.level) / self.effective)
+        """Largest share of a kind of response that may be absent from the labeled ones."""
+        return unseen_share(self.effective, self.level)
 
     @property
     def may_lack_kinds(self) -> bool:
-        """True if `unseen_share` exceeds `RARE_KIND`, so that the coverage is uncertain."""
-        return self.unseen_share > RARE_KIND
+        """True if `unseen_share` exceeds `rare_kind`, so that the coverage is uncertain."""
+        return self.unseen_share > self.rare_kind
 
     @property
     def labels_value(self) -> float:
@@ -354,6 +352,7 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
         lowest=ends[0],
         highest=ends[1],
         level=first.level,
+        rare_kind=min(first.rare_kind, second.rare_kind),
     )
 
 

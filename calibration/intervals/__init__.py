@@ -33,6 +33,8 @@ from calibration.intervals.inversion import (
     redraw_noise,
 )
 from calibration.intervals.methods import (
+    RARE_KIND,
+    RARE_KIND_OF_ERRORS,
     IntervalMethod,
     Scale,
     clustered_standard_error,
@@ -41,6 +43,7 @@ from calibration.intervals.methods import (
     expanded_percentile_interval,
     percentile_interval,
     student_quantile,
+    unseen_share,
     wilson_interval,
 )
 from calibration.intervals.replicates import (
@@ -56,6 +59,8 @@ from calibration.intervals.replicates import (
 )
 
 __all__ = [
+    "RARE_KIND",
+    "RARE_KIND_OF_ERRORS",
     "SUM_METHODS",
     "DeviationScores",
     "Ends",
@@ -88,5 +93,6 @@ __all__ = [
     "replicates",
     "response_weights",
     "student_quantile",
+    "unseen_share",
     "wilson_interval",
 ]

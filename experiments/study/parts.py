@@ -64,8 +64,8 @@ _PLAN_OF_PART = b"plan"
 _EARLIER_UNITS = "units"
 """Contents of runs' stores before parts existed."""
 
-_KEPT_UNITS = 1_000_000
-"""Units of a run that take some tens of megabytes as arrays."""
+_KEPT_UNITS = 250_000
+"""Units of a run that stay in memory: at about 330 bytes a unit, 80 MB."""
 
 _DIGITS = 8
 """Digits of a part's number, so that names sort like numbers."""

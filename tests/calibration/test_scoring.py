@@ -16,6 +16,7 @@ from calibration.intervals import IntervalMethod
 from calibration.recalibration import AS_GIVEN, PlattRecalibrator, cross_fit, recalibrations
 from calibration.scores import MEASURES, REGISTRY, USUAL_SCORES, calibration_line
 from calibration.scores.estimates import judged_claims
+from calibration.scoring import ScoreTable
 from calibration.significance import (
     adjust,
     compare_judged,
@@ -700,6 +701,28 @@ def test_fewer_responses_than_were_simulated_are_named(n_responses: int) -> None
     few = [each for each in score({"a": p}, y, responses).remarks if "no interval or test" in each]
     assert len(few) == (n_responses < 20)
     assert all(f"{n_responses} responses" in each for each in few)
+
+
+@pytest.mark.parametrize(("sizes", "is_named"), [([3] * 58, True), ([3] * 59, False)])
+def test_a_kind_of_response_that_may_be_missing_is_named(sizes: list[int], is_named: bool) -> None:
+    scored = _score_of_sizes(sizes)
+    assert any("kind of response" in remark for remark in scored.remarks) is is_named
+    assert scored.models[0].effective == pytest.approx(len(sizes))
+
+
+def test_a_long_response_counts_as_one_kind() -> None:
+    # Sixty-two responses, of which one has as many claims as sixty-one: (61 + 61)² / (61 + 61²).
+    scored = _score_of_sizes([1] * 61 + [61])
+    assert scored.models[0].effective == pytest.approx(122**2 / (61 + 61**2))
+    assert any("3.9 responses of equal size" in remark for remark in scored.remarks)
+
+
+def _score_of_sizes(sizes: list[int]) -> ScoreTable:
+    generator = np.random.default_rng(3)
+    responses = np.repeat(np.arange(len(sizes)), sizes)
+    p = generator.uniform(0.1, 0.9, responses.size)
+    y = (generator.random(responses.size) < p).tolist()
+    return score({"a": p}, y, responses, scores=["brier"])
 
 
 def test_the_number_of_tested_claims_is_that_of_labeled_ones() -> None:

@@ -12,6 +12,7 @@ from calibration.estimation import (
     QUANTITIES,
     brier,
     difference,
+    ece,
     estimate,
     f1_at_k,
     mean_share,
@@ -201,6 +202,14 @@ def test_labels_may_lack_a_kind_that_as_many_draws_may_miss(
     estimated = estimate(share(np.full(100, 0.5), y, np.arange(100)), level=level)
     assert (1 - estimated.unseen_share) ** n == pytest.approx(1 - level, rel=0.02)
     assert estimated.may_lack_kinds is lacks
+
+
+@pytest.mark.parametrize(("n", "lacks"), [(238, True), (239, False)])
+def test_a_calibration_error_needs_more_responses(n: int, lacks: bool) -> None:
+    y = np.where(np.arange(300) < n, np.arange(300) % 2, np.nan)
+    error = estimate(ece(np.full(300, 0.4), y, np.arange(300), n_bins=2))
+    assert error.may_lack_kinds is lacks
+    assert not estimate(share(np.full(300, 0.4), y, np.arange(300))).may_lack_kinds
 
 
 def test_predictions_of_losses_count_only_where_they_are_well_worth_it() -> None:
