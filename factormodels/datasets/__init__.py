@@ -31,8 +31,8 @@ __all__ = [
     "with_claim_relations",
 ]
 
-# Options of each dataset's loader.
-_OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+# Every dataset by name, with the options of its loader.
+_OPTIONS_BY_DATASET: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "factcheck-bench": ("stances",),
         **dict.fromkeys(("factscore", "selfcheck", "worked-examples", "demonstration"), ()),
@@ -89,7 +89,7 @@ class Dataset:
 
 def names() -> tuple[str, ...]:
     """Return the names of the datasets."""
-    return tuple(_OPTIONS)
+    return tuple(_OPTIONS_BY_DATASET)
 
 
 def card(name: str) -> Card:
@@ -199,11 +199,11 @@ def relation_record(name: str) -> RelationRecord:
 
 
 def _check(name: str, options: Mapping[str, Any]) -> None:
-    if name not in _OPTIONS:
-        raise InputError(unknown_name(f"the dataset {name!r}", name, _OPTIONS))
+    if name not in _OPTIONS_BY_DATASET:
+        raise InputError(unknown_name(f"the dataset {name!r}", name, _OPTIONS_BY_DATASET))
     for option in options:
-        if option not in _OPTIONS[name]:
-            known = ", ".join(_OPTIONS[name]) or "none"
+        if option not in _OPTIONS_BY_DATASET[name]:
+            known = ", ".join(_OPTIONS_BY_DATASET[name]) or "none"
             raise InputError(
                 f"the option {option!r} of the dataset {name!r} is unknown; its options: {known}"
             )
