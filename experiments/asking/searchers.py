@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from factormodels.extraction.retrieval.base import TOP_K
 from factormodels.extraction.retrieval.documents import (
     Document,
     documents_of_graphs,
-    read_documents,
+    read_folder,
 )
 from factormodels.extraction.retrieval.own import OwnDocuments, Searched
 from factormodels.fact_graph import FactGraph
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from experiments.asking.session import Session
     from factormodels.extraction.embeddings import Embedder
     from factormodels.extraction.retrieval.web import WebRetriever
+
+logger = logging.getLogger(__name__)
 
 Documents = str | os.PathLike[str] | Sequence[str] | Mapping[str, str]
 """Passages to search: a folder or file, an embedded dataset, texts, or texts by title."""
@@ -146,8 +149,18 @@ class Search:
     retry_failed: bool = False
 
 
-Built = tuple[Any, dict[str, Any]]
-"""A retriever, and the facts of it that results depend on, as JSON values."""
+class Built(NamedTuple):
+    """A retriever as it was built.
+
+    Attributes:
+        searcher: the retriever.
+        facts: facts of it that results depend on, as JSON values.
+        remarks: sentences on files that it does not search.
+    """
+
+    searcher: Any
+    facts: dict[str, Any]
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,10 +170,12 @@ class SearchedDocuments:
     Attributes:
         shared: those of all responses; None where each has its own.
         by_response: those of each response by its id; None where all are searched for each.
+        remarks: sentences on files of a folder that are not among them.
     """
 
     shared: tuple[Document, ...] | None
     by_response: Mapping[str, tuple[Document, ...]] | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -218,10 +233,8 @@ def refuse_web_options(name: str, *chosen: Settings) -> None:
                 )
 
 
-def build_retriever(
-    name: str, graphs: Sequence[FactGraph], search: Search
-) -> tuple[Searched, dict[str, Any]]:
-    """A retriever of `RETRIEVERS`, with the facts of it that results depend on.
+def build_retriever(name: str, graphs: Sequence[FactGraph], search: Search) -> Built:
+    """A retriever of `RETRIEVERS`.
 
     Args:
         name: its name.
@@ -268,7 +281,7 @@ def _local(graphs: Sequence[FactGraph], search: Search) -> Built:
     documents = read_documents_of(search.evidence, graphs)
     settings = {"top_k": TOP_K, **_top(search)}
     searched = documents.searched(partial(build_collection, **settings))
-    return searched, {"top_k": settings["top_k"], **documents.facts}
+    return Built(searched, {"top_k": settings["top_k"], **documents.facts}, documents.remarks)
 
 
 def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
@@ -306,11 +319,12 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
             **settings,
         )
     )
-    return searched, {
+    facts = {
         "top_k": settings["top_k"],
         **documents.facts,
         "embeddings": embedder.identity,
     }
+    return Built(searched, facts, documents.remarks)
 
 
 def _provider_s(name: str, search: Search) -> Embedder:
@@ -342,7 +356,7 @@ def _web(name: str, _: Sequence[FactGraph], search: Search) -> Built:
     reading = checked_reading(search.evidence.reading)
     searcher = web_retriever(name, search, reading=reading, **_top(search))
     facts = {"top_k": searcher.top_k, "reading": searcher.reading, "results": searcher.results}
-    return searcher, {**facts, "service": searcher.service()}
+    return Built(searcher, {**facts, "service": searcher.service()})
 
 
 def web_retriever(name: str, search: Search, **settings: Any) -> WebRetriever:
@@ -443,20 +457,18 @@ def read_documents_of(evidence: Any, graphs: Sequence[FactGraph]) -> SearchedDoc
         return SearchedDocuments(
             tuple(dict.fromkeys(each for documents in every for each in documents))
         )
-    return SearchedDocuments(_shared(source, graphs))
-
-
-def _shared(
-    source: Path | tuple[Document, ...] | None, graphs: Sequence[FactGraph]
-) -> tuple[Document, ...]:
-    """The documents of a folder, file or embedded dataset; None: the passages of responses."""
+    # The documents of a folder, file or embedded dataset; None: the passages of responses.
     if source is None:
-        return documents_of_graphs(graphs)
+        return SearchedDocuments(documents_of_graphs(graphs))
     if isinstance(source, tuple):
-        return source
+        return SearchedDocuments(source)
     if is_dataset(source):
-        return documents_of_graphs(read_graphs(source))
-    return read_documents(source)
+        return SearchedDocuments(documents_of_graphs(read_graphs(source)))
+    folder = read_folder(source)
+    # A warning before anything is asked; findings repeat it.
+    for remark in folder.remarks:
+        logger.warning("%s", remark)
+    return SearchedDocuments(folder.documents, remarks=folder.remarks)
 
 
 def document_digest(documents: Iterable[Document]) -> str:

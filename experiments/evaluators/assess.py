@@ -465,6 +465,7 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
             f"Asked the web for {counted(store.asked['searches'], 'search', 'searches')}{paid}, "
             f"{counted(store.asked['pages'], 'page')}."
         )
+    yield from (f"{remark}." for remark in plan.unread)
     if isinstance(plan.searcher, OwnDocuments) and (silent := own_remark(plan.searcher.documents)):
         yield silent
     if batch.resumed:

@@ -22,6 +22,7 @@ from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.searchers import (
     RETRIEVERS,
+    Built,
     DocumentSource,
     EvidenceSettings,
     Search,
@@ -101,7 +102,6 @@ from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
-from factormodels.extraction.retrieval.own import Searched
 from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted
@@ -245,7 +245,7 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         _check_columns(graphs, settings.by)
     k_prime = _k_primes(graphs, settings.k_prime)
     with asking(settings) as session:
-        stages, facts = _stages(graphs, settings, session)
+        stages, facts, unread = _stages(graphs, settings, session)
         names = _probed_stages(settings)
         if settings.dry_run:
             return _bound(loaded, settings, names)
@@ -260,6 +260,7 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         source=loaded.source,
         sentences=(
             *loaded.remarks,
+            *(f"{remark}." for remark in unread),
             *_sentences(tables, batch, settings),
             *filter(None, [unselected]),
         ),
@@ -327,10 +328,10 @@ def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
 
 def _stages(
     graphs: Sequence[FactGraph], settings: FastFactRun, session: Session
-) -> tuple[list[Stage], dict[str, Any]]:
-    """Stages for a response, and the facts that results depend on."""
+) -> tuple[list[Stage], dict[str, Any], tuple[str, ...]]:
+    """Stages for a response, the facts that results depend on, and remarks on files not read."""
     model = session.needed_model("FaStfact asks")
-    retriever, searched = _retriever(graphs, settings, session)
+    retriever, searched, unread = _retriever(graphs, settings, session)
     pipeline = settings.pipeline
 
     def stage_of(searching: Retriever) -> Stage:
@@ -353,7 +354,7 @@ def _stages(
     if settings.failure_types:
         stages.append(claim_failures_stage(model))
         facts["failure_types"] = True
-    return stages, facts
+    return stages, facts, unread
 
 
 def _tables(
@@ -482,10 +483,8 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
     )
 
 
-def _retriever(
-    graphs: Sequence[FactGraph], settings: FastFactRun, session: Session
-) -> tuple[Searched, dict[str, Any]]:
-    """Retriever, with the facts that results depend on."""
+def _retriever(graphs: Sequence[FactGraph], settings: FastFactRun, session: Session) -> Built:
+    """Retriever of whole pages."""
     chunks = ChunkSettings(settings.words, settings.overlap)
     named = settings.documents is not None or settings.documents_of is not None
     has_passages = any(graph.contexts for graph in graphs)
@@ -508,7 +507,7 @@ def _retriever(
         build = partial(
             build_document_pages, pages=settings.pages, top_k=settings.pieces, chunks=chunks
         )
-        return documents.searched(build), {**facts, **documents.facts}
+        return Built(documents.searched(build), {**facts, **documents.facts}, documents.remarks)
     refuse_document_options(name, settings)
     searcher = web_retriever(
         name,
@@ -518,7 +517,7 @@ def _retriever(
         reading="chunks",
         chunks=chunks,
     )
-    return searcher, facts
+    return Built(searcher, facts)
 
 
 def _check_columns(graphs: Sequence[FactGraph], names: Iterable[str]) -> None:

@@ -108,6 +108,7 @@ class AssessmentPlan:
         relation_stage_of: makes that stage of a relation model and JSON values that its answers
             depend on beside; relations of both orders of two passages stay apart where the third
             argument says so.
+        unread: sentences on files of `--documents` that are not searched.
         correction: what corrects the label bias of relations; None where nothing does.
     """
 
@@ -124,6 +125,7 @@ class AssessmentPlan:
     model: LanguageModel | None
     relation_place: int
     relation_stage_of: Callable[[RelationModel, Mapping[str, Any], bool], Stage]
+    unread: tuple[str, ...]
     correction: RelationCorrection | None = None
 
     @property
@@ -214,9 +216,10 @@ def make_plan(
     # Only now, since revision may make two claims one, and before anything is asked about them.
     stages.append(merge_duplicate_atoms)
     searcher: Searched | None = None
+    unread: tuple[str, ...] = ()
     if retriever != GIVEN:
         search = Search(settings, settings, session, settings.retry_failed)
-        searcher, chosen_facts = build_retriever(retriever, graphs, search)
+        searcher, chosen_facts, unread = build_retriever(retriever, graphs, search)
         writer = _model(session, "--queries") if settings.queries else None
         if settings.question_contexts and not any(graph.query.strip() for graph in graphs):
             raise InputError("--question-contexts: no response has a question; give --query")
@@ -351,6 +354,7 @@ def make_plan(
         *(retriever, searcher, relations, model, session.model),
         relation_place,
         relation_stage_of,
+        unread,
     )
 
 

@@ -184,7 +184,7 @@ def ask_claims(
         no_documents = asked.documents is None and asked.documents_of is None
         if RETRIEVERS[name].reads_documents and no_documents:
             raise InputError(f"--retriever {name} searches documents; name them with --documents")
-        retriever, facts = build_retriever(
+        retriever, facts, _ = build_retriever(
             name,
             graphs,
             Search(

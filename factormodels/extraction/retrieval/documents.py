@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from factormodels.decoded_values import text_field
 from factormodels.errors import InputError
@@ -52,13 +53,33 @@ class Document:
     text: str
 
 
+class DocumentFolder(NamedTuple):
+    """The documents of a folder or file.
+
+    Attributes:
+        documents: the documents, by path.
+        remarks: sentences on files that are not among them.
+    """
+
+    documents: tuple[Document, ...]
+    remarks: tuple[str, ...]
+
+
 def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
+    """Read the documents of `read_folder`; its remarks are warnings."""
+    folder = read_folder(path)
+    for remark in folder.remarks:
+        logger.warning("%s", remark)
+    return folder.documents
+
+
+def read_folder(path: str | os.PathLike[str]) -> DocumentFolder:
     """Read the documents of a folder (including subfolders) or of one file, by path.
 
     .txt and .md: one document per file, named after the file or the first Markdown heading. .html
     and .htm: the text of the page, extracted by trafilatura; .pdf: by pypdf. .jsonl: one document
     per line, an object with `text` and optionally `title` and `link`. chroma.sqlite3: the texts of
-    a Chroma database. Other files are skipped; a warning names them, and files without text, such
+    a Chroma database. Other files are skipped; a remark names them, and files without text, such
     as PDFs of scanned pages.
 
     Raises:
@@ -67,6 +88,7 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
         MissingDependencyError: for HTML, if trafilatura is not installed; for PDF, if pypdf is not.
     """
     root = Path(path)
+    remarks: list[str] = []
     if not exists(root):
         raise InputError(f"{root}: there is no such folder or file; name one with --documents")
     if root.is_dir():
@@ -82,7 +104,9 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
         ]
         base = root
         taken = set(files)
-        _warn_of(root, [file for file in every if file not in taken], "not read as documents")
+        remarks += _left_out(
+            root, [file for file in every if file not in taken], "not read as documents"
+        )
     elif root.suffix.lower() in _READERS:
         files, base = [root], root.parent
     else:
@@ -96,11 +120,10 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
         for file in files
     }
     documents = tuple(document for each in by_file.values() for document in each)
-    if documents:
-        _warn_of(root, [file for file, each in by_file.items() if not each], "without text")
-    else:
+    if not documents:
         raise InputError(f"{root}: it holds no text; put {', '.join(_READERS)} files there")
-    return documents
+    remarks += _left_out(root, [file for file, each in by_file.items() if not each], "without text")
+    return DocumentFolder(documents, tuple(remarks))
 
 
 def suffixes() -> tuple[str, ...]:
@@ -108,13 +131,13 @@ def suffixes() -> tuple[str, ...]:
     return tuple(_READERS)
 
 
-def _warn_of(root: Path, files: Sequence[Path], what: str) -> None:
-    """Warn of files of a folder without documents."""
-    if files:
-        names = [file.relative_to(root).as_posix() for file in files[:_MOST_NAMED]]
-        more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
-        logger.warning("%s: %s %s: %s%s", root, counted(len(files), "file"), what,
-                       ", ".join(names), more)  # fmt: skip
+def _left_out(root: Path, files: Sequence[Path], what: str) -> list[str]:
+    """Return a sentence on files of a folder without documents; none without such files."""
+    if not files:
+        return []
+    names = [file.relative_to(root).as_posix() for file in files[:_MOST_NAMED]]
+    more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
+    return [f"{root}: {counted(len(files), 'file')} {what}: {', '.join(names)}{more}"]
 
 
 def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:

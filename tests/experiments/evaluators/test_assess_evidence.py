@@ -344,3 +344,16 @@ def test_passages_of_a_response_judge_its_claims_and_no_other_s(folder: Path) ->
     assert p["ragas-001", "a1"] > 0.6 > p["ragas-002", "a1"]
     by_default = assess(folder / "ragas.jsonl")
     assert list(by_default["claims"].p) == list(given["claims"].p)
+
+
+def test_findings_and_page_name_files_that_are_not_searched(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "tower.txt").write_text("The tower of Ulm is high.")
+    (notes / "scan.docx").write_text("unread")
+    (notes / "empty.txt").write_text("\n")
+    judged = assess(text="The tower of Ulm is high.", documents=notes)
+    named = [sentence for sentence in judged.sentences if sentence.startswith(f"{notes}")]
+    assert [sentence.rpartition(": ")[2] for sentence in named] == ["scan.docx.", "empty.txt."]
+    judged.report(tmp_path / "page.html")
+    assert "scan.docx" in (tmp_path / "page.html").read_text()
