@@ -10,7 +10,7 @@ of a mean, by the labeled claims alone.
     python notebooks/questions/skewed_responses.py --parts parts --out docs/results/skewed-responses
 
 Each cell, a world and a number of labeled responses, is kept in the folder of --parts; an
-interrupted run continues there. It takes 15 minutes of processor time.
+interrupted run continues there. It takes 9 minutes of processor time.
 """
 
 from __future__ import annotations
