@@ -31,6 +31,9 @@ explained part."""
 
 _NORMAL = 1.959963984540054
 
+_SCORES = 101
+"""Brier scores between the bounds at which the largest deviation is looked for."""
+
 
 class Harm(NamedTuple):
     """Bounds (95%) under a shift of evidence, over responses of both data sets.
@@ -44,6 +47,8 @@ class Harm(NamedTuple):
         brier_upper: upper bound.
         deviation: standard deviation over training responses of a response's contribution to the
             Brier score, times the number of responses.
+        most_deviation: largest such deviation over the new responses that any labels within the
+            bounds of the Brier score give.
         n_responses: number of new responses.
     """
 
@@ -54,6 +59,7 @@ class Harm(NamedTuple):
     brier_lower: float
     brier_upper: float
     deviation: float
+    most_deviation: float
     n_responses: int
 
     @property
@@ -71,10 +77,18 @@ class Harm(NamedTuple):
         """Number of responses to label for an estimate of the Brier score to within `TOLERANCE`.
 
         The variance of losses over responses is assumed to be the same as in the training
-        responses. The number is at least `FEWEST`, which a variance needs, and at most the number
-        of new responses.
+        responses, which a shift may leave behind; `n_in_any_case` does not assume it. The number
+        is at least `FEWEST`, which a variance needs, and at most the number of new responses.
         """
-        wanted = math.ceil((_NORMAL * self.deviation / TOLERANCE) ** 2) + 1
+        return self._n_of(self.deviation)
+
+    @property
+    def n_in_any_case(self) -> int:
+        """The same number for the largest variance that labels within the bounds can give."""
+        return self._n_of(max(self.deviation, self.most_deviation))
+
+    def _n_of(self, deviation: float) -> int:
+        wanted = math.ceil((_NORMAL * deviation / TOLERANCE) ** 2) + 1
         return min(max(wanted, FEWEST), self.n_responses)
 
 
@@ -128,6 +142,7 @@ def harm_of(
         brier_lower=float(least[1]),
         brier_upper=float(most[1]),
         deviation=_deviation(learned, labels, law),
+        most_deviation=_most_deviation(p, new, float(least[1]), float(most[1])),
         n_responses=new.n_responses,
     )
 
@@ -188,3 +203,23 @@ def _deviation(log_odds: Floats, labels: Floats, law: LawOfEvidence) -> float:
     surplus = np.bincount(law.owners, losses - losses.mean(), law.n_responses)
     influences = surplus * law.n_responses / losses.size
     return float(influences.std(ddof=1)) if law.n_responses > 1 else math.nan
+
+
+def _most_deviation(p: Floats, new: LawOfEvidence, lower: float, upper: float) -> float:
+    """Largest deviation over responses, for any labels whose Brier score is within bounds.
+
+    Response i has m_i claims, and losses that sum to between L_i and H_i. With a Brier score B its
+    influence is (S_i - B m_i) N / M, for N responses of M claims. The variance is convex in the
+    sums S_i, so it is largest if each is at an end of its range: H_i in a share q of the responses,
+    L_i in the others, with q such that the Brier score is B.
+    """
+    n_responses = new.n_responses
+    sizes, least, most = (
+        np.bincount(new.owners, each, n_responses)
+        for each in (np.ones_like(p), np.minimum(p, 1 - p) ** 2, np.maximum(p, 1 - p) ** 2)
+    )
+    score = np.linspace(lower, upper, _SCORES)[:, np.newaxis]
+    room = most.sum() - least.sum()
+    high = np.clip((score * p.size - least.sum()) / room if room > 0 else 0.0, 0.0, 1.0)
+    squares = high * (most - score * sizes) ** 2 + (1 - high) * (least - score * sizes) ** 2
+    return float(np.sqrt(squares.mean(axis=1).max()) * n_responses / p.size)

@@ -778,8 +778,9 @@ def _checked(harm: Harm | None) -> list[str]:
         sentences.append(
             f"The shift may raise the Brier score by up to {number(harm.largest_rise)}. Labels of "
             f"{counted(harm.n_to_label, 'response')} here tell it to ±{TOLERANCE:g} if losses "
-            "vary over responses as in the training data; a shift may make them vary more. Label "
-            "them, and score the posteriors by them or learn from them."
+            "vary over responses as in the training data, and labels of "
+            f"{harm.n_in_any_case:,} in any case. Label them, and score the posteriors by them or "
+            "learn from them."
         )
     return sentences
 
@@ -809,13 +810,18 @@ def _claims_table(table: ClaimTable, p: Floats, marks: Sequence[LearnedFrom]) ->
 
 
 def _harm_table(harm: Harm) -> Table:
-    row = {**harm._asdict(), "largest_rise": harm.largest_rise, "n_to_label": harm.n_to_label}
+    row = {
+        **harm._asdict(),
+        "largest_rise": harm.largest_rise,
+        "n_to_label": harm.n_to_label,
+        "n_in_any_case": harm.n_in_any_case,
+    }
     return Table(
         data_frame([row]),
         columns_as(
             "unexplained:3 | share_lower:3 true at least | share_upper:3 at most | "
             "brier:3 Brier by posteriors | brier_lower:3 at least | brier_upper:3 at most | "
-            "n_to_label:0 responses to label"
+            "n_to_label:0 responses to label | n_in_any_case:0 in any case"
         ),
         "Bounds on the effect of a shift of the evidence.",
         note="Unexplained: share of claims beyond any mixture of the learned laws. Bounds are 95% "

@@ -146,6 +146,8 @@ def test_other_evidence_is_reported_with_what_to_do_and_never_moves_the_prior(
     assert f"Labels of {bounds['n_to_label']:.0f} responses here tell it" in applied.sentences[1]
     # Both bounds and number rest on the training data, which a shift may leave behind.
     assert "if losses vary over responses as in the training data" in applied.sentences[1]
+    assert f"labels of {bounds['n_in_any_case']:.0f} in any case" in applied.sentences[1]
+    assert bounds["n_in_any_case"] == 25
     assert "as learned, the share of true claims here is in" in applied.sentences[0]
     assert applied.sentences[2].startswith("The learned prior stays")
     as_learned = apply(judge, new, n_bootstrap=20)

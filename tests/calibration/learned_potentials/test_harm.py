@@ -69,6 +69,27 @@ def test_labels_to_know_are_those_of_the_variance_of_losses() -> None:
     # Responses have twelve claims each: their mean losses vary as these do.
     by_response = losses.reshape(60, 12).mean(axis=1)
     assert bounds.deviation == pytest.approx(by_response.std(ddof=1), rel=1e-9)
-    wide = bounds._replace(deviation=0.2)
+    wide = bounds._replace(deviation=0.2, most_deviation=0.4)
     # (1.96 · 0.2/0.05)² = 61.5, of which there are forty.
     assert (wide.n_to_label, wide._replace(n_responses=100).n_to_label) == (40, 63)
+    # (1.96 · 0.4/0.05)² = 245.9.
+    assert wide._replace(n_responses=1000).n_in_any_case == 247
+
+
+def test_no_labels_vary_more_than_those_that_are_counted_on() -> None:
+    law, labels, _ = drawn(0.5, 0.0, 3, n=60)
+    new, _, p = drawn(0.5, 0.0, 4, n=40)
+    bounds = harm_of(law, labels, new, p, n_bootstrap=200)
+    generator = np.random.default_rng(5)
+    ratios = []
+    for _ in range(300):
+        # Responses right or wrong throughout, and single claims that are not.
+        wrong = (generator.random(40) < generator.random())[new.owners]
+        wrong ^= generator.random(p.size) < generator.choice([0.0, 0.1])
+        losses = (p - np.where(wrong, p < 0.5, p >= 0.5)) ** 2
+        if not bounds.brier_lower <= losses.mean() <= bounds.brier_upper:
+            continue
+        sums = np.bincount(new.owners, losses - losses.mean(), 40) * 40 / p.size
+        ratios.append(sums.std() / bounds.most_deviation)
+    assert len(ratios) > 20
+    assert 0.7 < max(ratios) <= 1.05
