@@ -63,6 +63,7 @@ def shift_harm(
                 "true_share": float(y.mean()),
                 "largest_rise": harm.largest_rise,
                 "n_to_label": harm.n_to_label,
+                "n_in_any_case": harm.n_in_any_case,
             }
         )
     return Artifacts(tables={"bounds": _table(rows)})
@@ -75,11 +76,13 @@ def _table(rows: Sequence[dict[str, object]]) -> Table:
             "of learned from | to applied to | p_value> p | unexplained:3 | "
             "brier:3 Brier by posteriors | brier_lower:3 at least | brier_upper:3 at most | "
             "true_brier:3 by labels | share_lower:3 true at least | share_upper:3 at most | "
-            "true_share:3 by labels | n_to_label:0 to label"
+            "true_share:3 by labels | n_to_label:0 to label | "
+            "n_in_any_case:0 in any case"
         ),
         "Bounds of the effect of a shift of the evidence, and the values by labels.",
         note="p: of the test that the evidence is a mixture of the learned evidence. To label: "
-        "responses whose labels give the Brier score to ±0.05.",
+        "responses whose labels give the Brier score to ±0.05, if losses vary as in the training "
+        "data, and in any case.",
     )
 
 
