@@ -14,11 +14,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache, reduce, wraps
 from itertools import pairwise
+from operator import or_
 from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+from types import MappingProxyType, ModuleType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -288,12 +289,27 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=field.get_default(call_default_factory=True),
-            annotation=field.annotation,
+            annotation=_plain(field.annotation),
         )
         for name, field in kind.model_fields.items()
     ]
     fields.sort(key=lambda parameter: not option_of(kind, parameter.name).usual)
     return plain.replace(parameters=[*data, *fields])
+
+
+def _plain(hint: Any) -> Any:
+    """Return a type without the notes of `Annotated`, which `help()` would print, at any depth."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _plain(arguments[0])
+    if origin in (Union, UnionType):
+        return reduce(or_, map(_plain, arguments))
+    if isinstance(hint, list):
+        # The arguments of a callable.
+        return [*map(_plain, hint)]
+    if not arguments or origin is Literal:
+        return hint
+    return origin[tuple(map(_plain, arguments))]
 
 
 def command_name(function: Callable[..., Any]) -> str:

@@ -114,6 +114,12 @@ READERS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", experiments.__all__)
+def test_signatures_show_types_without_how_they_are_checked(name: str) -> None:
+    signature = str(inspect.signature(getattr(experiments, name)))
+    assert not re.findall(r"Annotated|FieldInfo|Validator|Option\(|<function| at 0x", signature)
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_a_string_is_a_path_or_the_name_of_a_dataset(name: str) -> None:
     function, (behind, how) = getattr(experiments, name), READERS[name]
