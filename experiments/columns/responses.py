@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, cast
 
 from experiments.columns.reader import Columns
 from experiments.columns.response_table import empty_remark, responses_of_table
@@ -132,6 +132,9 @@ class LoadedResponses:
 class ResponseSettings(Settings):
     """Responses."""
 
+    takes_text: ClassVar[bool] = True
+    """Whether the function that reads the responses has `text`."""
+
     text: Annotated[Any, Option(command_line=False)] = None
     """The text of a response, or a list of texts, in place of data."""
 
@@ -173,6 +176,10 @@ class ResponseSettings(Settings):
             InputError: if the input cannot be read, is malformed or empty, or lacks such a
                 response; or if there is none, or a text beside it.
         """
+        if responses is None and not self.takes_text:
+            raise InputError(
+                f"there are no responses; name a file or an embedded dataset, or {_TEXT_ELSEWHERE}"
+            )
         if (responses is None) == (self.text is None):
             both = "both are given" if responses is not None else "neither is given"
             raise InputError(
@@ -185,7 +192,7 @@ class ResponseSettings(Settings):
         elif isinstance(responses, str | os.PathLike):
             source = Path(responses)
             if isinstance(responses, str):
-                _check_place(responses)
+                _check_place(responses, takes_text=self.takes_text)
             elif source != STANDARD_INPUT:
                 check_named(source)
             graphs, remarks = _read(Path(responses), self)
@@ -218,7 +225,9 @@ class ResponseSettings(Settings):
 
 
 class _WithDocuments(ResponseSettings):
-    """Responses with documents of their own."""
+    """Responses with documents of their own, for functions without these settings."""
+
+    takes_text: ClassVar[bool] = False
 
     documents_of: ColumnName = None
 
@@ -233,17 +242,27 @@ def load_responses(responses: ResponsesIn, documents_of: str | None = None) -> L
     return _WithDocuments(documents_of=documents_of).load(responses)
 
 
-def _check_place(text: str) -> None:
-    """Raise an error for a string that names nothing there is, which may be a text."""
+_TEXT_ELSEWHERE = "give the graphs of `assess(text=...)`"
+"""Advice of functions without `text`."""
+
+
+def _check_place(text: str, *, takes_text: bool) -> None:
+    """Raise an error for a string that names nothing there is, which may be a text.
+
+    Args:
+        text: the string.
+        takes_text: whether the function has `text`.
+    """
     path = Path(text)
     if text == str(STANDARD_INPUT) or is_dataset(path) or exists(path):
         return
     if len(text.split()) > 1 and len(path.suffix.split()) != 1:
         raise InputError(
-            f"{shown(text)} is no file, folder or embedded dataset; give the text of a response "
-            "as text=..."
+            f"{shown(text)} is no file, folder or embedded dataset; "
+            + ("give the text of a response as text=..." if takes_text else _TEXT_ELSEWHERE)
         )
-    check_named(path, "the path of a file, or give a text as text=...")
+    as_text = "give a text as text=..." if takes_text else _TEXT_ELSEWHERE
+    check_named(path, f"the path of a file, or {as_text}")
 
 
 def _of_texts(texts: Any, columns: ResponseSettings) -> _Read:
@@ -268,7 +287,8 @@ def _of_given(data: Given | Iterable[Given] | pd.DataFrame, columns: ResponseSet
     """Read responses that are given themselves."""
     several: list[Given] = [data] if isinstance(data, FactGraph | Mapping) else given_rows(data)
     if any(isinstance(item, str) for item in several):
-        raise InputError("responses hold a text; give texts as text=[...]")
+        as_texts = "give texts as text=[...]" if columns.takes_text else _TEXT_ELSEWHERE
+        raise InputError(f"responses hold a text; {as_texts}")
     remarks: tuple[str, ...] = ()
     if several and all(isinstance(item, Mapping) for item in several):
         rows = cast("list[Mapping[str, Any]]", several)

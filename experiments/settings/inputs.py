@@ -201,6 +201,11 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
         return (responses,)
     if isinstance(responses, str | os.PathLike):
         return tuple(read_graphs(Path(responses)))
+    if not isinstance(responses, Iterable):
+        raise InputError(
+            f"the responses are {responses!r}; give a file, the name of an embedded dataset, or "
+            "fact graphs"
+        )
     graphs = tuple(responses)
     if not graphs:
         raise InputError("there is no response; give at least one fact graph")

@@ -90,6 +90,12 @@ def test_every_setting_is_a_keyword_of_the_signature(name: str) -> None:
     assert [*parameters][: len(parameters) - len(fields)] == [*inspect.signature(plain).parameters]
 
 
+@pytest.mark.parametrize("name", experiments.__all__)
+def test_signatures_show_types_without_how_they_are_checked(name: str) -> None:
+    signature = str(inspect.signature(getattr(experiments, name)))
+    assert not re.findall(r"Annotated|FieldInfo|Validator|Option\(|<function| at 0x", signature)
+
+
 # Behind the string that names what is read, of each function that reads responses or claims.
 READERS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "assess": ((), {}),
@@ -114,12 +120,6 @@ READERS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("name", experiments.__all__)
-def test_signatures_show_types_without_how_they_are_checked(name: str) -> None:
-    signature = str(inspect.signature(getattr(experiments, name)))
-    assert not re.findall(r"Annotated|FieldInfo|Validator|Option\(|<function| at 0x", signature)
-
-
 @pytest.mark.parametrize("name", READERS)
 def test_a_string_is_a_path_or_the_name_of_a_dataset(name: str) -> None:
     function, (behind, how) = getattr(experiments, name), READERS[name]
@@ -669,6 +669,21 @@ def test_a_named_model_answers_from_its_cache(
 )
 def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], message: str) -> None:
     refused(message, assess, **{"text": BRIDGE, **arguments})
+
+
+@pytest.mark.parametrize("name", ["coherence", "omissions", "revise", "select"])
+def test_a_text_for_a_function_of_assessed_responses(name: str) -> None:
+    function = getattr(experiments, name)
+    for data in (BRIDGE, [BRIDGE], None):
+        refused(["give the graphs of `assess(text=...)`"], function, data)
+    assessed = assess(text=BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
+    assert function(assessed.graphs).tables
+
+
+@pytest.mark.parametrize("name", ["draw", "explore", "fit", "infer"])
+@pytest.mark.parametrize("data", [None, 3])
+def test_data_that_are_no_graphs(name: str, data: Any) -> None:
+    refused(f"the responses are {data}; give a file", getattr(experiments, name), data)
 
 
 @pytest.mark.parametrize("name", experiments.__all__)
