@@ -30,7 +30,7 @@ _NOT = (
     r"(?:must|have\s+to)\s+decline\s+to)"
 )
 _I_CANNOT = rf"\bI\s*{_ADVERBS}{_NOT}\s+{_ADVERBS}"
-_FIND = r"(?:find|locate|identify|verify|confirm|recognize|recognize|trace)"
+_FIND = r"(?:find|locate|identify|verify|confirm|recogni[sz]e|trace)"
 _GIVE = (
     r"(?:provide|give|write|offer|share|create|generate|produce|answer|tell|say|summari[sz]e|look|"
     r"predict|express|advise|discuss|speculate|complete|compose)"

@@ -52,14 +52,14 @@ class KnownClaims:
 
     @staticmethod
     def of(graphs: Iterable[FactGraph]) -> KnownClaims:
-        """Packed graphs of some responses."""
+        """Columns of the claims of some responses."""
         import pyarrow as pa
 
         return KnownClaims.of_table(pa.Table.from_batches([_claims(graphs)]))
 
     @staticmethod
     def of_table(table: pa.Table) -> KnownClaims:
-        """Packed graphs of a table with a row for each response."""
+        """The same from a table with a row for each response."""
         import pyarrow as pa
 
         n_atoms = table["n_atoms"].to_numpy()
@@ -183,7 +183,7 @@ class Responses:
 
     @staticmethod
     def of_parts(parts: Iterable[PackedPart]) -> Responses:
-        """Packed graphs of the parts of a dataset, at least one."""
+        """Responses of the parts of a dataset, at least one, packed."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -73,7 +73,7 @@ RELATIONS, ASSESSING = "relation_models", "assessors"
 """Keys of a study that name its text models."""
 
 JUDGED = "judged"
-"""Statuses of a unit of an assessor."""
+"""Status of a unit of an assessor."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ REFUSALS = {
         "I'm sorry, but I couldn't find any noted potter called so.",
         "I cannot provide a bio for Lee Poe without more to go on.",
         "I am unable to identify this person.",
+        "I could not recognise this person.",
         "Sorry, I can not share details on a private individual.",
         "As a language model, I was not able to locate any record.",
     ],
