@@ -188,7 +188,9 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
 
     The connected components of conflicts are solved one by one: small ones by enumeration (see
     `enumeration`), large ones by HiGHS. If their union has too few faithful subclaims, HiGHS solves
-    the whole program at once, with the row of the share.
+    the whole program at once, with the row of the share; the components have half of the time
+    limit where a share is given. At the limit, the heavier of HiGHS's set and a greedy one is
+    returned.
 
     Args:
         program: the program.
@@ -197,7 +199,7 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
     if program.conflicts or program.share is not None:
         # Loading takes seconds on a busy machine and must not count towards the time limit.
         import_module(_SOLVER)
-    deadline = time.monotonic() + (settings or SolverSettings()).time_limit
+    limit, start = (settings or SolverSettings()).time_limit, time.monotonic()
     n = len(program.weights)
     neighbors: list[set[int]] = [set() for _ in range(n)]
     for i, j in program.conflicts:
@@ -205,9 +207,18 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
         neighbors[j].add(i)
     parts = list(_components(neighbors))
     balance = _balance(program)
-    answers = [_solve_part(program.weights, neighbors, part, None, deadline) for part in parts]
-    if sum(balance[i] for answer in answers for i in answer.chosen) > 0:
-        answers = [_solve_part(program.weights, neighbors, range(n), balance, deadline)]
+    without_share = start + (limit if program.share is None else limit / 2)
+    answers = [_solve_part(program.weights, neighbors, part, None, without_share) for part in parts]
+    union = [i for answer in answers for i in answer.chosen]
+    if sum(balance[i] for i in union) > 0:
+        with_share = _solve_part(program.weights, neighbors, range(n), balance, start + limit)
+        if not with_share.settled:
+            # The program without the share bounds that with it.
+            bound = min(with_share.bound, math.fsum(answer.bound for answer in answers))
+            sets = (with_share.chosen, _faithful_enough(program.weights, balance, union))
+            heavier = max(sets, key=lambda chosen: math.fsum(program.weights[i] for i in chosen))
+            with_share = _Answer(heavier, bound, settled=False)
+        answers = [with_share]
     chosen = tuple(sorted(i for answer in answers for i in answer.chosen))
     weight = math.fsum(program.weights[i] for i in chosen)
     settled = all(answer.settled for answer in answers)
@@ -217,7 +228,7 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
         bound=weight if settled else max(weight, math.fsum(each.bound for each in answers)),
         status="optimal" if settled else "limit",
         components=tuple(sorted(map(len, parts), reverse=True)),
-        reason="" if chosen else _why_empty(program),
+        reason="" if chosen else _why_empty(program, settled),
     )
 
 
@@ -283,7 +294,35 @@ def _solve_part(
             best = minimum.taken
             settled |= dict(zip(block.tolist(), best[block].tolist(), strict=True))
     chosen = [i for i, taken in zip(part, best, strict=True) if taken]
+    if not minimum.proved and balance is None:
+        sets = (chosen, _greedy(weights, neighbors, part))
+        chosen = max(sets, key=lambda members: math.fsum(weights[i] for i in members))
     return _Answer(chosen, bound, settled=minimum.proved)
+
+
+def _greedy(
+    weights: Sequence[float], neighbors: Sequence[set[int]], part: Sequence[int]
+) -> list[int]:
+    """Return subclaims without conflicts, taken in the order of their weights."""
+    taken: set[int] = set()
+    for i in sorted(part, key=lambda i: (-weights[i], i)):
+        if weights[i] > 0 and not neighbors[i] & taken:
+            taken.add(i)
+    return sorted(taken)
+
+
+def _faithful_enough(
+    weights: Sequence[float], balance: Sequence[int], chosen: Sequence[int]
+) -> list[int]:
+    """Return the subclaims of a set without the lightest unfaithful ones that break the share."""
+    kept, excess = set(chosen), sum(balance[i] for i in chosen)
+    for i in sorted(chosen, key=lambda i: (weights[i], -i)):
+        if excess <= 0:
+            break
+        if balance[i] > 0:
+            kept.remove(i)
+            excess -= balance[i]
+    return sorted(kept)
 
 
 @dataclass(frozen=True)
@@ -375,11 +414,13 @@ def _balance(program: Program) -> list[int]:
     return [p - whole if faithful else p for faithful in program.faithful]
 
 
-def _why_empty(program: Program) -> str:
+def _why_empty(program: Program, settled: bool) -> str:
     if not program.weights:
         return "no subclaims were given"
     if max(program.weights) <= 0:
         return "no subclaim has a weight above 0"
+    if not settled:
+        return "no set was found within the time limit"
     return f"no set in which a share of {program.share} is faithful has a weight above 0"
 
 

@@ -206,6 +206,34 @@ def test_without_structure_the_time_limit_gives_a_set_and_its_gap() -> None:
     assert sum(i % 2 == 0 for i in chosen) >= 0.6 * len(chosen)
 
 
+@pytest.mark.parametrize("seconds", [1e-9, 0.4])
+def test_the_time_limit_leaves_a_faithful_set(seconds: float) -> None:
+    generator = np.random.default_rng(0)
+    n = 120
+    program = Program(
+        weights=tuple(generator.uniform(1, 4, n)),
+        conflicts=tuple((i, j) for i in range(n) for j in range(i) if generator.random() < 0.1),
+        faithful=tuple(generator.random(n) < 0.5),
+        share=0.8,
+    )
+    solution = solve(program, SolverSettings(time_limit=seconds))
+    assert solution.status == "limit"
+    assert not solution.reason
+    members = set(solution.chosen)
+    assert not any({i, j} <= members for i, j in program.conflicts)
+    faithful = program.faithful or ()
+    assert sum(faithful[i] for i in members) >= 0.8 * len(members)
+    # The greedy set without its lightest unfaithful subclaims weighs 57.2.
+    assert 57.0 < solution.weight <= solution.bound
+
+
+def test_an_empty_set_at_the_limit_is_not_said_to_be_proved() -> None:
+    # The only faithful subclaim is worth less than what it excludes.
+    program = Program((3.0, 3.0, 1.0), ((0, 2), (1, 2)), (False, False, True), share=1.0)
+    assert solve(program, NO_TIME).reason == "no set was found within the time limit"
+    assert solve(program, PATIENT).chosen == (2,)
+
+
 def test_a_limit_that_cuts_several_components_short_bounds_their_sum() -> None:
     generator = random.Random(5)
     conflicts: set[tuple[int, int]] = set()
