@@ -106,10 +106,11 @@ def test_a_kernel_answers_without_numbas_private_names(kernels: Path) -> None:
     assert warned.count("compiled kernels cannot be kept on disk") == 1
 
 
-@pytest.mark.nightly
 def test_infer_answers_without_numbas_private_names() -> None:
     """Every kernel of a backend is compiled, which takes longest."""
-    output, warned = _run(INFERRING, *EVERY)
+    # Numba's own C code looks this name up as well, when it raises or returns an array.
+    renamed = [name for name in EVERY if name != "_numba_unpickle"]
+    output, warned = _run(INFERRING, *renamed)
     expected = infer(small_graph(), "cavi")
     assert json.loads(output) == [expected.log_z, expected.marginals.flat.tolist()]
     assert warned.count("compiled kernels cannot be kept on disk") == 1
