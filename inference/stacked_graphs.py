@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.kernels.graphs import StackedArrays
+from inference.kernels.views import read_only
 from inference.posterior import Marginals
 
 _ARRAYS = StackedArrays._fields[:5]
@@ -59,7 +60,7 @@ class Stacked:
         places[:, -1, 0] = places[:, -1, 1] - rows.shape[1]
         states = int(graph.cardinalities.sum())
         starts = states * np.arange(len(rows) + 1)
-        values = _read_only(rows).ravel()
+        values = read_only(rows).ravel()
         return cls([graph] * len(rows), StackedArrays._make([*arrays, values, places, starts]))
 
     def marginals(self, k: int, values: NDArray[np.float64]) -> Marginals:
@@ -94,10 +95,3 @@ def end_of_range(
             break
         last = (first + last + 1) // 2
     return last
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view, since kernels are compiled for one kind of array."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

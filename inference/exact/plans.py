@@ -43,6 +43,7 @@ from inference.exact.small import ALLOWANCE, PLANTING, planting_seconds, running
 from inference.exact.ways import Flag, Run, Solved, Threads
 from inference.exact.workspaces import SPARE, large_workspace
 from inference.kernels.compiled import interpreted
+from inference.kernels.views import read_only
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stacked_graphs import Stacked, joined
 from inference.stop import NEVER, UnfinishedError
@@ -253,7 +254,7 @@ class Plan:
             self.tree,
             self.cardinalities,
             self.table_starts,
-            _read_only(log_values),
+            read_only(log_values),
             work._replace(stop=stop),
             marginals,
             threads,
@@ -270,7 +271,7 @@ class Plan:
     ) -> Run:
         marginals = np.empty(self.n_states)
         table_starts = self.table_starts
-        log_values = _read_only(log_values)
+        log_values = read_only(log_values)
         work = work._replace(stop=stop)
         code, log_z = propagate(program, table_starts, log_values, work, marginals)
         scaled = code != UNDERFLOW
@@ -302,16 +303,6 @@ def _planted(
         work = scaled_work(program, len(graph.log_values), prediction.bytes)
         prediction = prediction.with_work(work)
     return fits, ClusterTree(*tree), program, prediction
-
-
-def _read_only(log_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log tables as read-only arrays, as most graphs have them.
-
-    Kernels would be compiled again for writable arrays.
-    """
-    view = log_values.view()
-    view.flags.writeable = False
-    return view
 
 
 def runs_of(
