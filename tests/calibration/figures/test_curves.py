@@ -22,7 +22,7 @@ from calibration.figures import (
     corp_diagram,
     risk_coverage_figure,
 )
-from calibration.figures.style import COLORS
+from calibration.figures.style import COLORS, PAPER_STYLE
 from factormodels.errors import InputError
 from tests.calibration.drawn import (
     TITLE,
@@ -183,6 +183,8 @@ def test_nothing_is_cut_off_or_overlaps(kind: str, n_methods: int, tmp_path: Pat
     names = [f"A LONG NAME OF METHOD $x_{i}$, (fr2, implication), yes, jpg" for i in range(6)]
     figure = draw({name: make(i) for i, name in enumerate(names[:n_methods])}, title=TITLE)
     save_figure(figure, tmp_path / "figure", ["png", "pdf"])
+    # As in the files: on fewer pixels letters are wider.
+    figure.set_dpi(PAPER_STYLE["savefig.dpi"])
     assert_within(figure)
     lower = heading_of(figure, TITLE).y0
     legends = [legend for axes in figure.axes if (legend := axes.get_legend()) is not None]
