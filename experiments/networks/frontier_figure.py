@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +31,14 @@ _HEIGHT = 1.6
 """Inches of a row of panels."""
 
 FLOOR = 1e-12
-"""Smaller errors are drawn here: they are rounding, and their size says nothing."""
+"""Smaller errors of marginals are drawn here, and smaller ones of log Z at 0: they are rounding,
+and their size says nothing."""
 
 _LINEAR = 1e-3
 """Nats around the reference that are drawn linearly, and beyond them logarithmically."""
+
+_AROUND = 0.1
+"""Decades beyond the outer numbers, so that those of neighboring panels do not meet."""
 
 Looks = Mapping[str, Mapping[str, Any]]
 """Styles of the points of each backend."""
@@ -77,8 +82,10 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
                         axes.set_xlabel("Seconds per call")
                         axes.tick_params(labelbottom=True)
                 row_of_panels[0].set_ylabel(title)
+                _widen(row_of_panels[0], of_errors=draw is _draw_errors)
                 for axes in row_of_panels[len(part) :]:
                     axes.remove()
+        grid[0][0].set_xlim(_decades(*grid[0][0].get_xlim()))
         # A backend without a point, such as an absent program, has no entry.
         drawn = {name for _, _, rows in kinds for name in rows["backend"]}
         shown = {name: look for name, look in looks.items() if name in drawn}
@@ -86,9 +93,27 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
         return figure
 
 
+def _widen(axes: Axes, *, of_errors: bool) -> None:
+    """Widen a row of panels until its axis of errors has two round numbers."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(_decades(low, high) if of_errors else (min(low, -_LINEAR), max(high, _LINEAR)))
+
+
+def _decades(low: float, high: float) -> tuple[float, float]:
+    """Return limits of a logarithmic axis that hold at least two powers of ten.
+
+    Backends take nearly the same time on small networks. Matplotlib labels an axis below a decade
+    with multiples of powers of ten, which run into each other.
+    """
+    first, last = math.log10(low), math.log10(high)
+    if math.floor(last) > math.ceil(first):
+        return low, high
+    return 10.0 ** (math.floor(first) - _AROUND), 10.0 ** (math.ceil(last) + _AROUND)
+
+
 def _draw_errors(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
     """Draw the mean errors of backends, and the frontier as steps behind them."""
-    axes.set(xscale="log", yscale="log")
+    _set_scales(axes, "log")
     points = {
         str(name): (row["seconds"], max(row["mean_error"], FLOOR)) for name, row in rows.iterrows()
     }
@@ -104,12 +129,12 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
 
 def _draw_brackets(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
     """Draw bounds on log Z as vertical lines, and reported values as markers."""
-    axes.set(xscale="log")
-    axes.set_yscale("symlog", linthresh=_LINEAR)
+    _set_scales(axes, "symlog", linthresh=_LINEAR)
     axes.axhline(0.0, color="0.7", linewidth=0.8, zorder=1)
     for name, row in rows.iterrows():
         look = looks[str(name)]
-        ends = row[["lower_error", "upper_error"]].to_numpy(dtype=float)
+        errors = row[["lower_error", "upper_error", "log_z_error"]].to_numpy(dtype=float)
+        *ends, value = np.where(np.abs(errors) < FLOOR, 0.0, errors)
         if np.isfinite(ends).all():
             axes.plot(
                 [row["seconds"]] * 2, ends, color=look["color"], linewidth=1.2, marker="_",
@@ -122,8 +147,18 @@ def _draw_brackets(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
                 [row["seconds"]], [ends[known]], color=look["color"], linestyle="none",
                 marker=("^", "v")[known], markersize=5.5, fillstyle="none", zorder=2,
             )  # fmt: skip
-        if np.isfinite(row["log_z_error"]):
-            axes.plot([row["seconds"]], [row["log_z_error"]], zorder=3, **look)
+        if np.isfinite(value):
+            axes.plot([row["seconds"]], [value], zorder=3, **look)
+
+
+def _set_scales(axes: Axes, scale: str, **settings: float) -> None:
+    """Set the scales of a panel, with numbers at powers of ten alone."""
+    from matplotlib.ticker import NullFormatter
+
+    axes.set(xscale="log")
+    axes.set_yscale(scale, **settings)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
 
 
 def _has_bracket(rows: pd.DataFrame) -> pd.Series[bool]:

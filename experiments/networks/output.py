@@ -47,8 +47,8 @@ _CAPTION = (
     "Accuracy against time of backends: the time of a repeated call. Above: mean errors of "
     "marginals against the reference, those below 1e-12 drawn there, and gray steps along the "
     "frontier if it has several backends. Below: log Z as reported, and certified brackets as "
-    "lines; a hollow triangle is a certified bound on one side. A backend without log Z has no "
-    "point below"
+    "lines, distances below 1e-12 drawn at 0; a hollow triangle is a certified bound on one "
+    "side. A backend without log Z has no point below"
 )
 
 Rows = Mapping[str, Mapping[str, Any]]
