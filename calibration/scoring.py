@@ -530,7 +530,9 @@ def _scored(
         n_claims=0 if labeled is None else labeled.p.size,
         n_unlabeled=int(np.isnan(every.y).sum()),
         n_responses=0 if labeled is None else len(labeled.grouping.responses),
-        effective=0.0 if labeled is None else float(effective_number(labeled.grouping.sizes)),
+        effective=0.0
+        if labeled is None
+        else float(effective_number(labeled.grouping.sizes.astype(np.float64))),
         n_extreme=n_extreme,
         k=float(every.k[0]) if np.ptp(every.k) == 0 else math.nan,
         scores={each.name: estimates[each.name] for each in scores},

@@ -49,6 +49,8 @@ napoleon_use_rtype = False
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!(factormodels|inference|calibration|experiments)\.).*"),
+    # A check of a setting that is made within a function has no page.
+    (r"py:.*", r".*<locals>.*"),
 ]
 
 # Two classes of one name: the docstring's own module decides for its reader.
