@@ -15,6 +15,15 @@ from factormodels.errors import InputError
 FILE_FORMS = (".csv", ".jsonl", ".json", ".parquet", ".tex", ".md")
 """Suffixes of the single files that findings can be written to."""
 
+_A_FILE = f"a file that ends in {', '.join(FILE_FORMS[:-1])} or {FILE_FORMS[-1]}"
+
+FILES_MEANING = (
+    "A file gets one thing, by its suffix: .tex or .md the first table; .csv or .parquet its "
+    "numbers, in a tidy table where there is one; .jsonl the responses, or else those numbers, a "
+    "row each; .json what --json prints."
+)
+"""What `--out` writes to a single file."""
+
 _OTHER_FILES = re.compile(
     r"\.(arrow|bif|bz2|dat|db|docx?|dot|dta|eps|feather|gif|gz|h5|hdf5|html?|ipc|ipynb|jpe?g|log|"
     r"ndjson|np[yz]|od[st]|orc|pdf|pickle|pkl|png|ps|rds|rst|sqlite3?|svg|tar|tgz|toml|tsv|txt|typ|uai|"
@@ -24,23 +33,31 @@ _OTHER_FILES = re.compile(
 suffix may end the name of a folder, as that of "llama3.1" does."""
 
 
-def form_of(path: str | os.PathLike[str], option: str = "--out") -> str:
+def form_of(
+    path: str | os.PathLike[str], option: str = "--out", *, folder_only: bool = False
+) -> str:
     """Return the suffix of the single file that a path asks for, in lower case; "" for a folder.
 
     Args:
         path: the destination.
         option: what names it, for errors.
+        folder_only: whether the command writes several files that belong together.
 
     Raises:
-        InputError: if the suffix asks for a kind of file that findings are not written to.
+        InputError: if the suffix asks for a kind of file that is not written.
     """
     suffix = Path(path).suffix.lower()
+    is_form = suffix in FILE_FORMS
+    if folder_only and (is_form or _OTHER_FILES.fullmatch(suffix)):
+        raise InputError(
+            f"{option} {path}: this command writes several files, and {suffix} asks for one; name "
+            "a folder"
+        )
     if _OTHER_FILES.fullmatch(suffix):
         raise InputError(
-            f"{option} {path}: findings are not written as {suffix}; name a folder, or a file that "
-            f"ends in {', '.join(FILE_FORMS[:-1])} or {FILE_FORMS[-1]}"
+            f"{option} {path}: findings are not written as {suffix}; name a folder, or {_A_FILE}"
         )
-    return suffix if suffix in FILE_FORMS else ""
+    return suffix if is_form else ""
 
 
 def check_destination(
@@ -71,20 +88,13 @@ def check_destination(
             f"{option} -: findings are printed without it; for one JSON object on standard output "
             "use --json"
         )
-    form = form_of(target, option)
+    form = form_of(target, option, folder_only=folder_only)
     if not form:
         if target.exists() and not target.is_dir():
-            raise InputError(
-                f"{option} {path}: this is a file; name a folder, or a file that ends in "
-                f"{', '.join(FILE_FORMS[:-1])} or {FILE_FORMS[-1]}"
-            )
+            otherwise = "" if folder_only else f", or {_A_FILE}"
+            raise InputError(f"{option} {path}: this is a file; name a folder{otherwise}")
         check_writable_folder(target, f"{option} {path}")
         return form
-    if folder_only:
-        raise InputError(
-            f"{option} {path}: this command writes several files, and {form} asks for one; name a "
-            "folder"
-        )
     check_file(target, option, inputs)
     return form
 

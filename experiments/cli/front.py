@@ -53,7 +53,7 @@ from experiments.cli.help import (
     takes_several,
 )
 from experiments.cli.progress import TerminalWatcher, announced
-from experiments.destination import check_page, form_of
+from experiments.destination import FILES_MEANING, check_page, form_of
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, VENUE_MEANING, venue_named
 from experiments.progress import watched
@@ -112,10 +112,14 @@ def _by_name(value: Any) -> Any:
 class Output(Settings):
     """Output."""
 
-    out: Annotated[FilePath | None, Option("PATH", usual=True)] = None
-    """Write everything to this folder, or one table to this file. A folder gets all tables (CSV,
-    LaTeX, Markdown), figures and findings.json; a file that ends in .csv, .parquet, .tex or .md
-    gets the first table, one that ends in .jsonl the responses."""
+    out: Annotated[
+        FilePath | None,
+        Field(
+            description="Write everything to this folder, or one table to this file. A folder "
+            f"gets all tables (CSV, LaTeX, Markdown), figures and findings.json. {FILES_MEANING}"
+        ),
+        Option("PATH", usual=True),
+    ] = None
 
     report: Annotated[FilePath | None, Option("FILE", usual=True)] = None
     """Write everything as one page for a browser."""
@@ -158,10 +162,19 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
         return int(command(words, result_action="return_value") or 0)
     except CycloptsError as error:
         reason = _refusal(function, words, error)
-        raise InputError(f"{reason} (see {command.name[0]} --help)") from None
+        raise InputError(seeing_help(reason, command.name[0])) from None
     except InputError as error:
         error.args = (naming_options(str(error), arguments),)
         raise
+
+
+def seeing_help(reason: str, command: str) -> str:
+    """Return the message of a wrong command line with the command that shows the right ones."""
+    return (
+        f"{reason}; see {command} --help"
+        if reason.endswith(")")
+        else f"{reason} (see {command} --help)"
+    )
 
 
 def naming_options(message: str, arguments: Sequence[str]) -> str:
@@ -373,14 +386,22 @@ def command_of(
 def _presented(findings: Findings, settings: Output) -> Findings:
     """Findings with the requested names and columns.
 
-    If no table has a requested column, all columns are shown with a warning, since the results may
-    have cost time or money.
+    If no table has a requested column, findings that are written already, or whose answers may
+    have cost money, are shown with all columns and a warning.
+
+    Raises:
+        InputError: if no table of other findings has a requested column.
     """
     for name in findings.names_without_place(settings.rename):
         logger.warning("--rename: nothing is called %r; names are compared as whole words", name)
     try:
         return findings.presented(settings.rename, settings.show)
     except InputError as error:
+        # Here, since few commands load what asks models.
+        from experiments.asking.settings import AnswerSettings
+
+        if findings.written is None and not isinstance(settings, AnswerSettings):
+            raise InputError(f"--show: {error}") from None
         logger.warning("--show: %s; every column is shown", error)
         return findings.presented(settings.rename)
 

@@ -31,7 +31,7 @@ from experiments.cli.console import (
     spell_what_has_no_form,
     warnings_on_stderr,
 )
-from experiments.cli.front import command_of, run_command
+from experiments.cli.front import command_of, run_command, seeing_help
 from experiments.cli.help import show_panel, unwrapped
 from experiments.evaluators.batches.threads import AT_WORK
 from factormodels.errors import FactormodelsError, InputError, LimitReachedError, unknown_name
@@ -203,7 +203,8 @@ def _called(arguments: list[str]) -> int:
     with size_limit(parse_size(size)):
         if name not in COMMANDS:
             subject = f"the command {name!r}"
-            raise InputError(f"{unknown_name(subject, name, COMMANDS)} (see factormodels --help)")
+            unknown = unknown_name(subject, name, COMMANDS)
+            raise InputError(seeing_help(unknown, "factormodels"))
         return run_command(function_named(name), rest)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -37,6 +37,8 @@ class RunSettings(CellSettings, ConventionSettings):
     """Settings of a run."""
 
     writes_several_files = True
+
+    usual_output: ClassVar = frozenset({"rename", "venue"})
 
     out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
     """Write everything to this folder; to results/STUDY if not given."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -381,6 +381,8 @@ class ScoreSettings(
     ProbabilityColumns,
 ):
     """Settings of the scores of a table."""
+
+    usual_output: ClassVar = frozenset({"rename", "venue"})
 
     beside: Annotated[Files, Option("FILE", "with", usual=True)] = ()
     """Output for the same responses from another tool or from assess: FactReasoner, FActScore,

@@ -70,6 +70,9 @@ class Settings(BaseModel):
     unusual: ClassVar[frozenset[str]] = frozenset()
     """Inherited fields that few people need here, so that `--help` leaves them to `--help-all`."""
 
+    usual_output: ClassVar[frozenset[str]] = frozenset()
+    """Options of tables and figures that many people need here, so that `--help` shows them."""
+
     writes_page: ClassVar[bool] = False
     """True if `out` of the command is a page for a browser."""
 
@@ -116,8 +119,8 @@ def option_of(kind: type[Settings], name: str) -> Option:
     for note in kind.model_fields[name].metadata:
         if isinstance(note, Option):
             fields |= {key: value for key, value in vars(note).items() if value != _PLAIN[key]}
-    if name in kind.unusual:
-        fields["usual"] = False
+    if name in kind.unusual | kind.usual_output:
+        fields["usual"] = name in kind.usual_output
     return Option(**fields)
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from experiments.asking.failed_calls import StageCalls, calls_of_responses
 from experiments.columns.assessed_metadata import METADATA_KEY
-from experiments.destination import check_destination
+from experiments.destination import FILES_MEANING, check_destination
 from experiments.evaluators.batches.threads import OneAtATime, as_ready
 from experiments.evaluators.calls.few_calls import limit_of
 from experiments.evaluators.response import AssessedResponse, AssessmentView, assess_graph, judged
@@ -131,12 +131,15 @@ class BatchSettings(Settings):
     """Settings of a batch."""
 
     out: Annotated[
-        Path | None, Field(exclude=True), Option("PATH", command_line=False, writes=True)
+        Path | None,
+        Field(
+            exclude=True,
+            description="Write everything to this folder, or one table to this file. An "
+            "interrupted batch continues from its files. A folder gets all tables (CSV, LaTeX, "
+            f"Markdown), figures, findings.json and the responses. {FILES_MEANING}",
+        ),
+        Option("PATH", command_line=False, writes=True),
     ] = None
-    """Write everything to this folder, or one table to this file. An interrupted batch continues
-    from its files. A folder gets all tables (CSV, LaTeX, Markdown), figures, findings.json and the
-    responses; a file that ends in .csv, .parquet, .tex or .md gets the first table, one that ends
-    in .jsonl the responses."""
 
     retry_failed: bool = False
     """Ask again for what an interrupted batch recorded as failed or missing."""

@@ -50,6 +50,26 @@ def test_help_fits_a_screen(command: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert lines[-2].split() == ["--help-all", "Show", "every", "option."]
 
 
+@pytest.mark.parametrize("command", ["run", "score"])
+def test_help_shows_what_tables_of_a_paper_need(command: str) -> None:
+    lines = invoke(command, "--help").stdout.splitlines()
+    assert {"--rename", "--venue"} <= {line.split()[0] for line in lines if line.strip()}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["scor"],
+            r"the command 'scor' is unknown \(did you mean 'score'.*\?\); see factormodels --help",
+        ),
+        (["score"], r"DATA is missing; .* \(see factormodels score --help\)"),
+    ],
+)
+def test_a_wrong_command_line_names_the_help(words: list[str], message: str) -> None:
+    assert re.fullmatch(f"factormodels: {message}\n", invoke(*words, code=2).stderr)
+
+
 def test_help_of_the_whole_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = invoke("--help").stdout.splitlines()

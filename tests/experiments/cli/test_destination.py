@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from experiments.cli import front
 from experiments.cli.main import COMMANDS, function_named
-from experiments.destination import FILE_FORMS, form_of
+from experiments.destination import FILE_FORMS, FILES_MEANING, form_of
 from experiments.evaluators import assess as assessing
 from experiments.evaluators.batches.batch import assess_responses
 from experiments.findings.findings import Findings
@@ -71,14 +72,18 @@ def test_a_destination_is_refused_before_anything_is_computed(name: str, calls: 
     before = sorted(Path().rglob("*"))
     refusals = {
         "x.xlsx": "not written as .xlsx; name a folder, or a file that ends in .csv",
-        "x.csv.gz": "not written as .gz",
+        "x.csv.gz": "not written as .gz; name a folder, or a file",
         "claims.csv/x": "is a file",
         "-": "--json",
     }
     if name not in SEVERAL:
         refusals |= {"taken.csv": "is a folder", "absent/x.csv": "absent does not exist"}
     else:
-        refusals["x.csv"] = "name a folder"
+        refusals |= {
+            f"x{suffix}": f"writes several files, and {suffix} asks for one; name a folder"
+            for suffix in (".csv", ".xlsx", ".html")
+        }
+        refusals["x.csv.gz"] = ".gz asks for one; name a folder"
     if settings_of(function_named(name)).writes_page:
         refusals = dict.fromkeys(("x.xlsx", "x.csv", "-"), "name one that ends in .html")
         refusals |= {"taken.csv": "is a folder", "absent/x.html": "absent does not exist"}
@@ -88,6 +93,10 @@ def test_a_destination_is_refused_before_anything_is_computed(name: str, calls: 
         assert sentence in message
     assert not calls
     assert sorted(Path().rglob("*")) == before
+
+
+def test_help_names_every_file_that_a_destination_can_be() -> None:
+    assert set(re.findall(r"\.[a-z]+\b", FILES_MEANING)) == {*FILE_FORMS}
 
 
 @pytest.mark.parametrize("path", ["page.pdf", "page", "page.csv"])

@@ -191,13 +191,15 @@ def test_a_command_shows_what_is_chosen_under_the_names_that_readers_know(folder
     heading = invoke(*asked).stdout.splitlines()[1].split()
     assert heading == ["model", "AUROC", "Brier"]
     assert "GPT-4o" in (folder / "out" / "scores.tex").read_text()
-    # What was computed is not lost for a name that no column has.
-    mistaken = invoke("score", "t.csv", "--show", "aurocc", "--rename", "a-1=GPT-4o")
-    assert "warning: --show: the column 'aurocc' is unknown (did you mean 'auroc'" in (
-        mistaken.stderr
-    )
-    assert {"GPT-4o", "AUROC", "Brier"} <= set(mistaken.stdout.split())
-    assert "--rename" not in mistaken.stderr
+    mistaken = invoke("score", "t.csv", "--show", "aurocc", "--out", "wrong", code=2)
+    assert "--show: the column 'aurocc' is unknown (did you mean 'auroc'" in mistaken.stderr
+    assert mistaken.stdout == ""
+    assert not (folder / "wrong").exists()
+    # Answers that may have cost money are not lost for a name that no column has.
+    paid = invoke("omissions", "demonstration", "--show", "missingg")
+    assert "warning: --show: the column 'missingg' is unknown" in paid.stderr
+    assert "every column is shown" in paid.stderr
+    assert {"precision", "recall", "omitted"} <= set(paid.stdout.split())
     unused = invoke("score", "t.csv", "--rename", "c-1=GPT-4o", "--rename", "b-1=Llama")
     assert unused.stderr.count("--rename: nothing is called") == 1
     assert "warning: --rename: nothing is called 'c-1'" in unused.stderr
