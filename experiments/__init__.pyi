@@ -17,7 +17,7 @@ from experiments.evaluators.fastfact import FastFactRun
 from experiments.findings.findings import Findings
 from experiments.methods.convert import ConvertSettings
 from experiments.methods.datasets import DatasetsSettings
-from experiments.methods.diff import DiffSettings, Results
+from experiments.methods.diff import DiffSettings
 from experiments.methods.draw import DrawSettings
 from experiments.methods.estimate import EstimateSettings
 from experiments.methods.fit import ApplySettings, FitSettings
@@ -42,7 +42,7 @@ from experiments.study.rows import read_rows as read_rows
 
 def apply(
     judge: str | os.PathLike[str],
-    responses: Responses,
+    responses: Responses | Data,
     *,
     settings: ApplySettings | None = None,
     table: str | os.PathLike[str] | None = None,
@@ -149,7 +149,7 @@ def assess(
     passages: str | os.PathLike[str] | None = None,
 ) -> Findings: ...
 def coherence(
-    responses: Responses,
+    responses: ResponsesIn,
     *,
     settings: CoherenceSettings | None = None,
     probe: bool | None = None,
@@ -200,8 +200,8 @@ def datasets(
     format: str | None = None,
 ) -> Findings: ...
 def diff(
-    before: Results,
-    after: Results,
+    before: Data,
+    after: Data,
     *,
     settings: DiffSettings | None = None,
     seed: int = 0,
@@ -331,7 +331,7 @@ def fastfact(
     n_bootstrap: int = 1000,
 ) -> Findings: ...
 def fit(
-    responses: Responses,
+    responses: Responses | Data,
     *,
     settings: FitSettings | None = None,
     api_base: str | None = None,

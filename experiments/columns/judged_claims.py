@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from calibration.self_knowledge import ModelJudgement, Setting
 from experiments.columns.cells import LabelColumn
@@ -22,6 +22,7 @@ from experiments.columns.nested_rows import column_names_of
 from experiments.columns.options import ClaimColumns
 from experiments.columns.placed_claims import LabeledClaims, claims_of_graphs, load_claims
 from experiments.columns.reader import Columns, TableReader
+from experiments.columns.responses import load_responses
 from experiments.columns.roles import (
     CLAIM_OR_WORDS,
     CONDITION,
@@ -55,6 +56,7 @@ from factormodels.nouns import counted, is_or_are
 from factormodels.words import ABSENT, folded, truth_of
 
 if TYPE_CHECKING:
+    from experiments.columns.responses import ResponsesIn
     from experiments.columns.sources import Data
 
 _SETTINGS: Mapping[str, Setting] = {
@@ -111,8 +113,11 @@ def read_judged_claims(data: Data, wanted: ClaimColumns) -> JudgedTable:
             return judged_graphs(graphs, str(path))
         return placed_claims(claims_of_graphs(graphs, path))
     table = table_of(data)
-    if path is not None and _says_nothing_of_a_model(table):
-        return placed_claims(load_claims(path))
+    if _says_nothing_of_a_model(table):
+        if path is not None:
+            return placed_claims(load_claims(path))
+        graphs = load_responses(cast("ResponsesIn", data)).graphs
+        return placed_claims(claims_of_graphs(graphs, table.source))
     return judged_claims(table, wanted)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from experiments.columns.roles import (
     PAIR_RESPONSE,
     RELATION_SHARES,
 )
+from experiments.columns.sources import table_of
 from experiments.settings.inputs import graphs_of
 from factormodels.claims import JUDGED_KINDS, Atom, RelationKind, validated_distribution
 from factormodels.decoded_values import shown
@@ -27,13 +27,13 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.factcheck_bench import read_factcheck_bench, recognize
 from factormodels.io.json import read_json_lines
 from factormodels.io.relation_table import left_to_neutral
-from factormodels.io.tables.data_table import read_table
 from factormodels.io.tables.numbers import cell_share
 from factormodels.metadata.evidence_source import RELATIONS_KEY
 from factormodels.metadata.learned_from import ResponseIdentity, identity_of
 from factormodels.words import STANCES, folded
 
 if TYPE_CHECKING:
+    from experiments.columns.sources import Data
     from experiments.settings.inputs import Responses
 
 
@@ -63,20 +63,21 @@ class LabeledRelations:
     shared: int = 0
 
 
-def read_labeled_relations(path: str | os.PathLike[str]) -> LabeledRelations:
+def read_labeled_relations(data: Data) -> LabeledRelations:
     """The pairs of a table with columns of a claim, a passage, probabilities and a human relation.
 
     Rows without a human relation or without any probability are left out and counted. Where no
     column is of neutral, it has what entailment and contradiction leave.
 
     Args:
-        path: the table: CSV, TSV, Excel, JSON, JSON Lines, Parquet or Arrow.
+        data: the table: its file (CSV, TSV, Excel, JSON, JSON Lines, Parquet or Arrow), a data
+            frame, or records.
 
     Raises:
         InputError: if it cannot be read or lacks a column, a relation or a probability is none, or
             the probabilities of a row do not sum to 1.
     """
-    reader = TableReader(read_table(path))
+    reader = TableReader(table_of(data))
     columns = reader.columns
     claim, passage = columns.required(PAIR_CLAIM), columns.required(PAIR_PASSAGE)
     label = columns.required(HUMAN_RELATION)

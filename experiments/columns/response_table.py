@@ -1,4 +1,7 @@
-"""A table of responses: the columns of texts, questions and ids, and a fact graph for each row."""
+"""A table of responses: the columns of texts, questions and ids, and a fact graph for each row.
+
+A table of claims, whose rows say to which response their claim belongs, has a fact graph for each
+response."""
 
 from __future__ import annotations
 
@@ -8,18 +11,26 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from experiments.columns.cells import truth
 from experiments.columns.contents import longest_texts
+from experiments.columns.options import LabelColumns
 from experiments.columns.reader import TableReader, as_option
 from experiments.columns.roles import (
+    ANSWER,
+    CLAIM,
     CONTEXTS,
     DOCUMENTS,
     ID,
+    LABEL,
     QUESTION,
+    RESPONSE,
     RESPONSE_TEXT,
     SAMPLES,
+    TEXT_BESIDE_ID,
     TOPIC,
     UNIQUE_IN_ROWS,
 )
+from factormodels.claims import Atom
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
@@ -100,7 +111,8 @@ def responses_of_table(
 ) -> tuple[list[FactGraph], tuple[str, ...]]:
     """Return the responses of a table, and remarks on how they were read.
 
-    A row whose response is null or blank is counted and left out.
+    A row whose response is null or blank is counted and left out. Rows of claims are joined to
+    responses, unless an option names a column.
 
     Args:
         table: a row for each response.
@@ -112,6 +124,8 @@ def responses_of_table(
     """
     reader = TableReader(table)
     columns = reader.columns
+    if not any(named.values()) and _has_claims(reader):
+        return _responses_of_claims(reader)
     chosen = {
         meaning: columns.known(role)
         if (name := named.get(meaning)) is None
@@ -159,6 +173,54 @@ def responses_of_table(
         empty_remark(places, len(table.rows), "line" if has_lines else "row"),
     )
     return graphs, tuple(filter(None, remarks))
+
+
+def _has_claims(reader: TableReader) -> bool:
+    """Return whether rows are claims: they name a claim, and some response has several of them."""
+    response, claim = reader.columns.known(RESPONSE), reader.columns.known(CLAIM)
+    if response is None or claim is None:
+        return False
+    claims: dict[str, set[str]] = {}
+    for row in range(len(reader)):
+        claims.setdefault(reader.name_if_any(row, response), set()).add(
+            reader.name_if_any(row, claim)
+        )
+    return any(len(several) > 1 for name, several in claims.items() if name)
+
+
+def _responses_of_claims(reader: TableReader) -> tuple[list[FactGraph], tuple[str, ...]]:
+    """Return the responses of a table of claims, in the order of their first rows, and remarks.
+
+    Rows of one claim, such as those of several judges, are one claim. A claim without a column of
+    texts has its name as its text, unless that is a single word, as an id is.
+
+    Raises:
+        InputError: if a row names no response or claim, or rows of one claim differ in its text or
+            label.
+    """
+    columns, rows = reader.columns, reader.table.rows
+    response, claim = columns.required(RESPONSE), columns.required(CLAIM)
+    text, answer = columns.filled(TEXT_BESIDE_ID, rows), columns.filled(ANSWER, rows)
+    labels = reader.labels(columns.optional(LABEL), LabelColumns(), labeled=False)
+    atoms: dict[str, dict[str, Atom]] = {}
+    answers: dict[str, str] = {}
+    for row in range(len(reader)):
+        response_id = reader.name(row, response, "response")
+        name = reader.name(row, claim, "claim")
+        stated = _text(reader, row, text) if text else name if len(name.split()) > 1 else ""
+        atom = Atom(name, stated, label=truth(labels.meanings[row]))
+        if atoms.setdefault(response_id, {}).setdefault(name, atom) != atom:
+            raise InputError(
+                f"{reader.locate(row)}: claim {name!r} of response {response_id!r} has another "
+                "text or label than in an earlier row; give each claim one text and one label"
+            )
+        answers[response_id] = answers.get(response_id) or _text(reader, row, answer).strip()
+    reader.note_unused()
+    graphs = [
+        FactGraph(name, tuple(of_response.values()), response=answers[name])
+        for name, of_response in atoms.items()
+    ]
+    return graphs, tuple(filter(None, (columns.remark(), *labels.remarks())))
 
 
 def empty_remark(places: Sequence[str], total: int, noun: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, cast
 from experiments.columns.reader import Columns
 from experiments.columns.response_table import empty_remark, responses_of_table
 from experiments.columns.roles import RESPONSE_TEXT
+from experiments.columns.sources import IN_MEMORY, table_of
+from experiments.findings.findings import Findings
 from experiments.settings import USUAL, ColumnName, Option, Settings, Words
 from experiments.settings.inputs import check_named, graphs_of, is_dataset, read_graphs
 from experiments.settings.limits import Language
@@ -65,8 +67,11 @@ _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
 """The setting that names the column of a role; topics and passages have none. Commands that search
 alone have `documents_of`."""
 
-ResponsesIn: TypeAlias = "str | os.PathLike[str] | Given | Iterable[Given] | pd.DataFrame"
-"""Responses: a file, a folder, the name of an embedded dataset, one, several, or a data frame."""
+ResponsesIn: TypeAlias = (
+    "str | os.PathLike[str] | Given | Iterable[Given] | pd.DataFrame | Findings"
+)
+"""Responses: a file, a folder, the name of an embedded dataset, one, several, a data frame, or
+findings."""
 
 STANDARD_INPUT = Path("-")
 
@@ -283,8 +288,12 @@ def _of_texts(texts: Any, columns: ResponseSettings) -> _Read:
     return _without_empty(graphs_of(graphs), "id")
 
 
-def _of_given(data: Given | Iterable[Given] | pd.DataFrame, columns: ResponseSettings) -> _Read:
+def _of_given(
+    data: Given | Iterable[Given] | pd.DataFrame | Findings, columns: ResponseSettings
+) -> _Read:
     """Read responses that are given themselves."""
+    if isinstance(data, Findings):
+        data = data.graphs or table_of(data).rows
     several: list[Given] = [data] if isinstance(data, FactGraph | Mapping) else given_rows(data)
     if any(isinstance(item, str) for item in several):
         as_texts = "give texts as text=[...]" if columns.takes_text else _TEXT_ELSEWHERE
@@ -292,6 +301,8 @@ def _of_given(data: Given | Iterable[Given] | pd.DataFrame, columns: ResponseSet
     remarks: tuple[str, ...] = ()
     if several and all(isinstance(item, Mapping) for item in several):
         rows = cast("list[Mapping[str, Any]]", several)
+        if _is_published(rows[0]) and not _named_columns(columns):
+            return _without_empty(_unique(_of_published(rows), IN_MEMORY), "id")
         names = tuple(dict.fromkeys(name for row in rows for name in row))
         table = DataTable("response", "rows", names, tuple(rows), (None,) * len(rows))
         graphs, remarks = responses_of_table(table, _named(columns))
@@ -300,6 +311,18 @@ def _of_given(data: Given | Iterable[Given] | pd.DataFrame, columns: ResponseSet
         _require_no_columns(columns, "there is no table")
     kept, empty = _without_empty(graphs_of(cast("list[FactGraph]", several)), "id")
     return kept, (*remarks, *empty)
+
+
+def _of_published(rows: Sequence[Mapping[str, Any]]) -> Iterator[FactGraph]:
+    """Yield the responses of rows in a format that has a reader of its own, as of a file of them.
+
+    Raises:
+        InputError: if a row is malformed.
+    """
+    form = format_of(rows[0])
+    if form is not None:
+        parsed = [form.read(row, IN_MEMORY, number) for number, row in enumerate(rows, 1)]
+        yield from (item for item in form.items(parsed) if isinstance(item, FactGraph))
 
 
 def _read(source: Path, columns: ResponseSettings) -> _Read:

@@ -1,4 +1,4 @@
-"""The table that data are: of a file, an embedded dataset, a data frame, records, or graphs."""
+"""The table that data are: of a file, a dataset, findings, a data frame, records, or graphs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.findings.findings import Findings
 from experiments.settings.inputs import check_named, is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         | os.PathLike[str]
         | pd.DataFrame
         | DataTable
+        | Findings
         | Iterable[Mapping[str, Any]]
         | Mapping[str, Any]
         | Iterable[FactGraph]
@@ -33,15 +35,20 @@ _ROUNDINGS = {2: 2.0**-10, 4: 2.0**-23}
 IN_MEMORY = "the table"
 """Name of a table that is not a file."""
 
+CLAIMS = "claims"
+"""Name of the table of findings that has a row for each claim."""
+
 
 def table_of(data: Data) -> DataTable:
-    """The table of a file, an embedded dataset, a data frame, columns, records, or fact graphs.
+    """The table of a file, a dataset, findings, a data frame, columns, records, or fact graphs.
 
     Raises:
-        InputError: if the file cannot be read, or there is no row.
+        InputError: if the file cannot be read, findings have no claims, or there is no row.
     """
     if isinstance(data, DataTable):
         return data
+    if isinstance(data, Findings):
+        data = _claims_of(data)
     if isinstance(data, str | os.PathLike):
         path = Path(data)
         if is_dataset(path):
@@ -78,6 +85,22 @@ def table_of(data: Data) -> DataTable:
     )
 
 
+def _claims_of(findings: Findings) -> pd.DataFrame | tuple[FactGraph, ...]:
+    """The frame of the claims of findings, or else their responses.
+
+    Raises:
+        InputError: if findings have neither.
+    """
+    if CLAIMS in (*findings.tables, *findings.frames):
+        return findings[CLAIMS]
+    if findings.graphs:
+        return findings.graphs
+    raise InputError(
+        f"{name_of(findings)}: these findings have no claims; give one of their tables, such as "
+        "found['NAME'], or findings of assess, apply or run"
+    )
+
+
 def _graph_table(source: str, graphs: Iterable[FactGraph]) -> DataTable:
     """The table of fact graphs, a row each, as a file of them has it."""
     rows = tuple(map(fact_graph_object, graphs))
@@ -98,5 +121,7 @@ def _roundings(frame: Any) -> dict[str, float]:
 
 
 def name_of(data: Data) -> str:
-    """Return the name of data: the file's name, or `IN_MEMORY`."""
+    """Return the name of data: the file's name, that of findings, or `IN_MEMORY`."""
+    if isinstance(data, Findings):
+        return f"{data.command} {data.source}"
     return Path(data).name if isinstance(data, str | os.PathLike) else IN_MEMORY

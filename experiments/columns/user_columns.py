@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from calibration.learned_potentials import UserColumns
 from experiments.columns.cells import truth
 from experiments.columns.options import LabelColumns
 from experiments.columns.reader import TableReader
 from experiments.columns.roles import CLAIM, LABEL, RESPONSE
+from experiments.columns.sources import table_of
 from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.tables.data_table import read_table
+
+if TYPE_CHECKING:
+    from experiments.columns.sources import Data
 
 # No option of `fit` names these columns.
 _RESPONSE, _CLAIM, _LABEL = (replace(role, option="") for role in (RESPONSE, CLAIM, LABEL))
@@ -36,12 +39,12 @@ class UserTable:
 
 
 def read_user_table(
-    path: Path, numbers: Sequence[str], groups: Sequence[str], *, labels: bool | None = None
+    data: Data, numbers: Sequence[str], groups: Sequence[str], *, labels: bool | None = None
 ) -> UserTable:
     """The numbers and groups of a table, and the labels of its claims.
 
     Args:
-        path: the table.
+        data: the table: its file, a data frame, records, or findings with claims.
         numbers: columns of numbers.
         groups: columns whose equal values make a group.
         labels: whether claims and their labels are wanted, and there must be some; False: labels
@@ -51,7 +54,7 @@ def read_user_table(
         InputError: if the table cannot be read or lacks a column, a claim is in it twice, or a
             cell is no number or names nothing.
     """
-    reader = TableReader(read_table(path))
+    reader = TableReader(table_of(data))
     columns = reader.columns
     response, claim = columns.required(_RESPONSE), columns.required(_CLAIM)
     number_columns = [columns.given("--numbers", name) for name in numbers]
@@ -72,7 +75,7 @@ def read_user_table(
             reader.name(index, column, f"group of {column!r}") for column in group_columns
         )
     graphs = () if labels is None else _labeled(reader, [*rows], labeled=labels)
-    user_columns = UserColumns(str(path), tuple(numbers), rows, tuple(groups), members)
+    user_columns = UserColumns(reader.table.source, tuple(numbers), rows, tuple(groups), members)
     return UserTable(user_columns, graphs, columns.remark())
 
 

@@ -52,7 +52,7 @@ from factormodels.variants import between_claims, claims_alone
 from inference.backend import InferenceError
 
 if TYPE_CHECKING:
-    from experiments.settings.inputs import Responses
+    from experiments.columns.responses import ResponsesIn
     from inference.tasks import Coherence
 
 
@@ -132,7 +132,7 @@ class _Found:
 
 
 @front_door
-def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
+def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
     """Say how well the claims of each response agree with each other, whatever the evidence says.
 
     Shows a row per response: the agreement, which only conflicts between claims move; the other
@@ -149,7 +149,8 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
 
     Args:
         responses: Responses with claims: fact graphs, FActScore's JSON Lines, an embedded dataset
-            or another file of responses. In Python also fact graphs.
+            or another file of responses; or a table with response, claim and text, a row for each
+            claim. In Python also fact graphs, a data frame, or findings.
         settings: options; in Python, pass the fields as keywords instead. Language models may be
             objects.
 

@@ -10,27 +10,36 @@ import json
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from experiments.columns.cell_names import CELL, cell_words
+from experiments.columns.reader import Columns
+from experiments.columns.roles import CLAIM, RESPONSE
+from experiments.columns.sources import CLAIMS, IN_MEMORY, name_of, table_of
 from experiments.findings.findings import Findings
 from experiments.findings.markup import read_csv
 from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import ABSENT, small
 from experiments.settings import front_door
+from experiments.settings.inputs import is_table
 from experiments.settings.limits import DrawnSettings
 from experiments.study.files import MANIFEST, ROWS, judges_claims, read_manifest
 from factormodels.errors import InputError
+from factormodels.io.claim_rows import cell_name
 from factormodels.io.json import decode, jsonable
 from factormodels.io.source.files import read_text
+from factormodels.io.tables.numbers import cell_number
 from factormodels.nouns import counted, is_or_are
+from factormodels.words import folded
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from experiments.columns.sources import Data
     from experiments.study.report.frame import Judgements
     from experiments.study.rows import CellRows, RowsFile
 
@@ -54,7 +63,7 @@ class DiffSettings(DrawnSettings):
 
 
 @front_door
-def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
+def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
     """Compare two folders of results.
 
     Shows the differences in the study, the data and the versions. For every cell that two runs of a
@@ -63,16 +72,20 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
     responses. Where conventions differ, it solves the first result again with one of them switched
     at a time, and names the one that explains the difference of each claim and measure, also for
     results of `infer` and `assess`. For two runs of an analysis, or two folders that any command
-    wrote with --out, it shows which values in their tables changed, including intervals.
+    wrote with --out, it shows which values in their tables changed, including intervals. If a side
+    is a table, it is compared with the claims of the other side, row by row.
 
     Examples::
 
         diff("results/compare", "results/damped")
         diff("results/before", "results/after").save("changes")
+        diff("before.csv", "after.csv")
 
     Args:
-        before: Folder of results. In Python also the findings of a function.
-        after: Another folder of results. In Python also the findings of a function.
+        before: Folder of results, or a table (CSV, Parquet or JSON Lines). In Python also the
+            findings of a function, or a data frame.
+        after: Another such folder or table. In Python also the findings of a function, or a data
+            frame.
         settings: options of the estimated differences.
 
     Returns:
@@ -84,12 +97,15 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.
     """
+    if _is_rows(before) or _is_rows(after):
+        return _of_rows(before, after)
     from experiments.methods.explained_difference import explained_findings, explained_runs
 
-    folders = [_folder(results) for results in (before, after)]
+    sides = cast("tuple[Results, Results]", (before, after))
+    folders = [_folder(results) for results in sides]
     first, second = (
         folder if folder and all(folders) else _findings(results)
-        for folder, results in zip(folders, (before, after), strict=True)
+        for folder, results in zip(folders, sides, strict=True)
     )
     changed = setting_changes(_facts(first), _facts(second))
     asked = Table(
@@ -124,6 +140,80 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
         tables={name: table for name, table in kept.items() if len(table) or name == "numbers"},
         unshown=("numbers", "explained_claims"),
     )
+
+
+def _is_rows(side: Data) -> bool:
+    """Return whether a side is a table: a file, or rows in memory."""
+    if isinstance(side, str | os.PathLike):
+        return Path(side).is_file() or is_table(side)
+    return not isinstance(side, Findings)
+
+
+def _of_rows(before: Data, after: Data) -> Findings:
+    """Changes from one table to another, of which one may be the claims of results."""
+    frames = [_rows(side) for side in (before, after)]
+    name = CLAIMS if all({*_IDS} <= {*frame} for frame in frames) else IN_MEMORY
+    first, second = (Findings(name, (), {name: Table(frame, ())}) for frame in frames)
+    tables, sentences = _of_tables(first, second)
+    return Findings(
+        source=" against ".join(
+            str(side) if isinstance(side, str | os.PathLike) else name_of(side)
+            for side in (before, after)
+        ),
+        sentences=tuple(sentences),
+        tables={name: table for name, table in tables.items() if len(table)},
+    )
+
+
+_IDS = ("response", "claim")
+"""Columns that identify a claim."""
+
+
+def _rows(side: Data) -> pd.DataFrame:
+    """The rows of a table, or of the claims of results, with names of claims and cells as texts."""
+    if isinstance(side, str | os.PathLike) and Path(side).is_dir():
+        from experiments.study.rows import read_rows
+
+        folder = Path(side)
+        side = read_rows(folder) if _is_of_units(folder) else _findings(folder)
+    table = table_of(side)
+    columns = Columns(table.columns, table.source)
+    ids = [columns.known(role) for role in (RESPONSE, CLAIM)]
+    frame = table.frame().astype(object)
+    # Tables of two tools may call them differently.
+    if None not in ids and not {*_IDS} & {*frame}.difference(ids):
+        frame = frame.rename(columns=dict(zip(ids, _IDS, strict=True)))
+    for name in frame:
+        if table.form in _OF_TEXTS and name not in _IDS:
+            frame[name] = _values_of_texts(frame[name])
+        if name in (*_IDS, *CELL):
+            frame[name] = frame[name].map(cell_name)
+        # A file of texts has no other value for a missing one.
+        frame[name] = frame[name].where(frame[name] != "", None)
+    return frame
+
+
+_OF_TEXTS = ("CSV", "TSV")
+"""Forms of tables whose cells are texts."""
+
+
+def _values_of_texts(texts: pd.Series[Any]) -> list[Any]:
+    """The cells of a column as numbers, or as True and False, if all that are filled are such."""
+    filled = [text for text in texts if text.strip()]
+    for read in (_number, _truth):
+        if all(read(text) is not None for text in filled):
+            return [read(text) if text.strip() else None for text in texts]
+    return list(texts)
+
+
+def _number(text: str) -> float | None:
+    with suppress(ValueError):
+        return cell_number(text)[0]
+    return None
+
+
+def _truth(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(folded(text))
 
 
 _WHAT = ("command", "source")
@@ -377,10 +467,16 @@ def _as_objects(table: Table) -> pd.DataFrame:
 
 
 def _keys(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """The first columns of texts that identify the rows of both tables; all of them if none do."""
+    """The first columns of texts that identify the rows of both tables; all of them if none do.
+
+    In tables of claims these are first the response, the claim and the columns of a cell.
+    """
     chosen: list[str] = []
     frames = [frame for frame in (first, second) if len(frame)]
-    for name in frames[0].columns.tolist() if frames else ():
+    names = frames[0].columns.tolist() if frames else []
+    if {*_IDS} <= {*names}:
+        names.sort(key=lambda name: name not in (*_IDS, *CELL))
+    for name in names:
         if all(name in frame and _is_text(frame[name]) for frame in frames):
             chosen.append(name)
             if not any(frame.duplicated(chosen).any() for frame in frames):

@@ -250,7 +250,7 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         data: Probabilities, and labels of some claims: CSV, TSV, Excel, Parquet, JSON Lines or
             JSON; one row per claim, or per claim and model. Or responses with verdicts, such as
             `factormodels assess` wrote. Or a log of Inspect, promptfoo or lm-evaluation-harness. In
-            Python also a data frame, or records.
+            Python also a data frame, records, or findings with claims.
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:

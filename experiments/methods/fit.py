@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from pydantic import Field
@@ -63,7 +63,7 @@ from experiments.settings import (
     option_of,
 )
 from experiments.settings.conventions import graph_names, note_of
-from experiments.settings.inputs import graphs_of, is_table
+from experiments.settings.inputs import graphs_of, is_present_table, is_table
 from experiments.settings.limits import DrawnSettings, ObjectiveName, Replicates, VariantName
 from factormodels.conventions import DEFAULT
 from factormodels.errors import InputError, unknown_name
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
 
     from calibration.learned_potentials import ClaimTable
     from calibration.validation import Floats, Integers
+    from experiments.columns.sources import Data
     from experiments.settings.inputs import Responses
 
 
@@ -126,7 +127,7 @@ class ColumnSettings(Settings):
             )
         return None
 
-    def own_responses(self, responses: Responses, *, labeled: bool) -> UserTable | None:
+    def own_responses(self, responses: Responses | Data, *, labeled: bool) -> UserTable | None:
         """The table of claims that responses are, whose numbers are named; None of other data.
 
         Args:
@@ -136,10 +137,10 @@ class ColumnSettings(Settings):
         Raises:
             InputError: as `read_user_table`.
         """
-        if self.table is not None or not self.numbers or not is_table(responses):
+        if self.table is not None or not self.numbers or not _holds_rows(responses):
             return None
-        path = Path(str(responses))
-        return read_user_table(path, self.numbers, self.groups, labels=labeled)
+        data = cast("Data", responses)
+        return read_user_table(data, self.numbers, self.groups, labels=labeled)
 
 
 class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingSettings):
@@ -242,7 +243,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
 
 
 @front_door
-def fit(responses: Responses, settings: FitSettings) -> Findings:
+def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
     """Learn a judge from labeled responses, and save it for others.
 
     A conditional random field: the log odds of a claim are a function of columns, linear unless
@@ -281,7 +282,8 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         responses: Labeled responses, or the name of an embedded dataset; or a table with response,
             claim and label, to learn from its --numbers alone, such as several models' scores. With
             --relations responses with human relations, or a table with claim, passage, human
-            relation and probabilities of entailment, contradiction and neutral.
+            relation and probabilities of entailment, contradiction and neutral. In Python a table
+            may also be a data frame, records, or findings with claims.
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
@@ -292,7 +294,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if settings.relations is not None:
         return fitted_relations(responses, settings)
     if not set(SOURCE_KINDS).isdisjoint(settings.columns):
-        return fitted_sources(responses, settings)
+        return fitted_sources(cast("Responses", responses), settings)
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
     votes = settings.own_responses(responses, labeled=True)
     user_table = votes or settings.user_table()
@@ -396,16 +398,21 @@ def _estimates(
     )
 
 
-def _graphs(responses: Responses) -> tuple[FactGraph, ...]:
+def _holds_rows(data: object) -> bool:
+    """Return whether data hold rows of claims: a table, or findings."""
+    return is_table(data) or isinstance(data, Findings)
+
+
+def _graphs(responses: Responses | Data) -> tuple[FactGraph, ...]:
     """The fact graphs that responses are.
 
     Raises:
         InputError: as `graphs_of`; of a table of claims it names the option that reads it.
     """
     try:
-        return graphs_of(responses)
+        return graphs_of(cast("Responses", responses))
     except InputError as error:
-        if not is_table(responses) or not Path(str(responses)).is_file():
+        if not is_present_table(responses):
             raise
         raise InputError(
             f"{error}. To read a table of labeled claims, give --numbers COLUMN for each column "
@@ -603,7 +610,7 @@ class ApplySettings(DrawnSettings, ColumnSettings):
 
 
 @front_door
-def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Findings:
+def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> Findings:
     """Judge claims of responses by a judge that `fit` saved.
 
     First compares the evidence here with mixtures of the evidence of true and of false claims in
@@ -621,7 +628,8 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
 
     Args:
         judge: The file of the judge.
-        responses: Responses, or the name of an embedded dataset.
+        responses: Responses, or the name of an embedded dataset; or, of a judge of --numbers, a
+            table with response and claim; in Python also a data frame, records, or findings.
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
@@ -629,7 +637,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         MissingDependencyError: if PyTorch is not installed.
     """
     whole = judge if isinstance(judge, Judge) else read_judge(judge)
-    if is_table(responses) and not settings.numbers and settings.table is None:
+    if _holds_rows(responses) and not settings.numbers and settings.table is None:
         settings = settings.model_copy(update={"numbers": whole.own_columns})
     votes = settings.own_responses(responses, labeled=False)
     user_table = votes or settings.user_table()

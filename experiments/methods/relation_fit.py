@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from experiments.evaluators.relation_quality import in_sample, labeled_pairs
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import in_sample_remark, interval, number
-from experiments.settings.inputs import is_table
+from experiments.settings.inputs import is_present_table, is_table
 from factormodels.claims import JUDGED_KINDS
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Missing
@@ -51,6 +51,7 @@ from factormodels.nouns import counted, is_or_are
 
 if TYPE_CHECKING:
     from calibration.validation import Floats
+    from experiments.columns.sources import Data
     from experiments.methods.fit import FitSettings
     from experiments.settings.inputs import Responses
 
@@ -58,7 +59,7 @@ GIVEN = "given"
 """The relation model of a table that has its probabilities."""
 
 
-def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
+def fitted_relations(responses: Responses | Data, settings: FitSettings) -> Findings:
     """Learn a correction of relations from labeled pairs, and score it on other responses.
 
     Args:
@@ -74,10 +75,10 @@ def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
     with asking(settings) as session:
         if settings.relations != GIVEN:
             pairs = _answered_pairs(responses, settings, session)
-        elif isinstance(responses, str | Path):
-            pairs = read_labeled_relations(responses)
+        elif isinstance(responses, str | Path) or is_table(responses):
+            pairs = read_labeled_relations(cast("Data", responses))
         else:
-            raise InputError("--relations given reads a table of pairs; give its file")
+            raise InputError("--relations given reads a table of pairs; give its file or frame")
     if settings.dry_run:
         return planned_findings(source, session.ledger)
     if not len(pairs.y):
@@ -130,13 +131,13 @@ def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
 
 
 def _answered_pairs(
-    responses: Responses, settings: FitSettings, session: Session
+    responses: Responses | Data, settings: FitSettings, session: Session
 ) -> LabeledRelations:
     """The labeled pairs of responses with the answers of a relation model."""
     try:
-        graphs = judged_responses(responses)
+        graphs = judged_responses(cast("Responses", responses))
     except InputError as error:
-        if not is_table(responses) or not Path(str(responses)).is_file():
+        if not is_present_table(responses):
             raise
         raise InputError(
             f"{error}. To read a table of labeled pairs with their probabilities, give "

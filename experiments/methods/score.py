@@ -107,7 +107,7 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     Claims that not all of them judged are left out, so that all are scored on the same claims.
 
     Args:
-        data: responses: a file, the name of an embedded dataset, or fact graphs.
+        data: responses: a file, the name of an embedded dataset, findings, or fact graphs.
         files: the outputs of the tools; of a folder, its JSON files together are one.
         source: what the responses are called.
         language: code of the language of all claims; None detects it.
@@ -125,8 +125,9 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     for file in files:
         if not exists(file):
             raise InputError(f"--with {file}: there is no such file or folder; check the path")
+    given: Any = data.graphs if isinstance(data, Findings) else data
     graphs: tuple[FactGraph, ...] = (
-        tuple(graphs_of(data)) if isinstance(data, str | os.PathLike) else tuple(data)
+        graphs_of(given) if isinstance(given, str | os.PathLike) else tuple(given)
     )
     if not all(isinstance(graph, FactGraph) for graph in graphs):
         raise InputError("--with needs responses with claims and labels, not a table of numbers")
@@ -460,7 +461,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         data: Probabilities and labels: CSV, TSV, Excel, Parquet, JSON Lines or JSON; one row per
             claim, or per claim and model. Or responses with verdicts: outputs of FactReasoner or of
             `factormodels assess`. Or a log of Inspect, promptfoo or lm-evaluation-harness. In
-            Python also a data frame, or records.
+            Python also a data frame, records, or findings with claims.
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:

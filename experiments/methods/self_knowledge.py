@@ -234,7 +234,7 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
         data: Claims with a label and the model's judgment of each: CSV, TSV, Parquet, JSON Lines or
             JSON; or labeled responses: FActScore's or Factcheck-Bench's JSON Lines, fact graphs, an
             embedded dataset. With --model the model's responses with labeled claims. In Python also
-            a data frame, records, or fact graphs.
+            a data frame, records, fact graphs, or findings.
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:

@@ -201,12 +201,18 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
         return (responses,)
     if isinstance(responses, str | os.PathLike):
         return tuple(read_graphs(Path(responses)))
-    if not isinstance(responses, Iterable):
+    # Findings and a loaded dataset have them as an attribute.
+    items: Any = getattr(responses, "graphs", responses)
+    if is_table(items):
+        raise InputError(
+            "responses are fact graphs, and this is a table; read them with factormodels.read_many"
+        )
+    if not isinstance(items, Iterable):
         raise InputError(
             f"the responses are {responses!r}; give a file, the name of an embedded dataset, or "
             "fact graphs"
         )
-    graphs = tuple(responses)
+    graphs = tuple(items)
     if not graphs:
         raise InputError("there is no response; give at least one fact graph")
     known_ids: set[str] = set()
@@ -226,9 +232,20 @@ _OF_ROWS = frozenset({".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx"}
 """Suffixes of files that hold rows and no responses."""
 
 
-def is_table(responses: Responses) -> bool:
-    """Return whether responses are named by the path of a table, by its suffix."""
-    return isinstance(responses, str | Path) and Path(responses).suffix in _OF_ROWS
+def is_table(data: object) -> bool:
+    """Return whether data are a table: the path of one, by its suffix, a frame, or records."""
+    if isinstance(data, str | os.PathLike):
+        return Path(data).suffix in _OF_ROWS
+    if isinstance(data, list | tuple):
+        return bool(data) and isinstance(data[0], Mapping)
+    return isinstance(data, Mapping) or any(
+        hasattr(data, names) for names in ("columns", "column_names")
+    )
+
+
+def is_present_table(data: object) -> bool:
+    """Return whether data are a table in memory, or the path of a table that exists."""
+    return is_table(data) and not (isinstance(data, str | os.PathLike) and not Path(data).is_file())
 
 
 def check_named(source: Path, otherwise: str = "or the path of a file") -> None:

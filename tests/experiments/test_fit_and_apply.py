@@ -8,11 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from calibration.learned_potentials.judge import NAME
 from experiments import apply, fit, score
 from experiments.findings.findings import Findings
+from experiments.findings.table import Table
 from factormodels import Relation, RelationKind, datasets
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -424,3 +426,16 @@ def test_several_models_are_combined_from_a_table_alone(tmp_path: Path) -> None:
     named.write_text("\n".join([renamed, *lines]) + "\n")
     again = fit(named, numbers=names, folds=0)
     assert "response 'questionId', label 'Human Label'" in " ".join(again.sentences)
+
+
+def test_a_frame_teaches_what_its_file_does(tmp_path: Path) -> None:
+    frame = pd.read_csv(VOTES)
+    how: dict[str, Any] = {"numbers": ["votes"], "penalty": 3.0, "folds": 2}
+    expected = fit(VOTES, **how, save=tmp_path / "judge.json").frame
+    findings = Findings("x", (), {"claims": Table(frame, ())}, command="c")
+    several: tuple[Any, ...] = (frame, frame.to_dict("records"), findings)
+    for data in several:
+        pd.testing.assert_frame_equal(fit(data, **how).frame, expected)
+    of_frame, of_file = (apply(tmp_path / "judge.json", data)["claims"] for data in (frame, VOTES))
+    pd.testing.assert_frame_equal(of_frame, of_file)
+    refused("To read a table of labeled claims, give `numbers` COLUMN", fit, frame)

@@ -1,0 +1,143 @@
+"""The frame of claims that a function gives, as data of the others: in memory and as a file."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments import assess, coherence, diff, estimate, infer, keep, score, self_knowledge
+from experiments.columns.responses import load_responses
+from experiments.findings.findings import Findings
+from factormodels.datasets import load
+from tests.refusals import refused
+
+
+@cache
+def assessed() -> Findings:
+    """An assessment of the demonstration, which no test changes: it is made once."""
+    return assess("demonstration")
+
+
+def claims() -> pd.DataFrame:
+    return assessed().tables["claims"].frame.copy()
+
+
+def test_findings_are_scored_estimated_and_kept_by_their_claims() -> None:
+    assessment = assessed()
+    same: dict[str, Any] = {"scores": "brier", "n_bootstrap": 20}
+    scored = score(assessment, **same)
+    assert scored.source == "assess demonstration"
+    pd.testing.assert_frame_equal(scored.frame, score(claims(), **same).frame)
+    pd.testing.assert_frame_equal(estimate(assessment).frame, estimate(claims()).frame)
+    kept = keep(assessment, assessment, precision=0.5)
+    pd.testing.assert_frame_equal(kept["claims"], keep(claims(), claims(), precision=0.5)["claims"])
+    refused("score assess demonstration: these findings have no claims", score, scored)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_frames_files_and_findings_are_merged_by_response_and_claim(
+    suffix: str, tmp_path: Path
+) -> None:
+    before, after = claims(), claims()
+    after.loc[3, "p"] = 0.5
+    written = tmp_path / f"after{suffix}"
+    if suffix == ".csv":
+        after.to_csv(written, index=False)
+    elif suffix == ".parquet":
+        after.to_parquet(written)
+    else:
+        after.to_json(written, orient="records", lines=True, double_precision=15)
+    row = f"{before['response'][3]}, {before['claim'][3]}"
+    expected = [
+        {
+            "table": "claims", "row": row, "column": "p", "before": before.p[3], "after": 0.5,
+            "change": pytest.approx(0.5 - before.p[3]),
+        }
+    ]  # fmt: skip
+    assessed().save(tmp_path / "saved")
+    for side in (before, assessed(), tmp_path / "saved"):
+        changed = diff(side, written)
+        assert changed["changes"].to_dict("records") == expected
+        assert changed.sentences[0].startswith("1 of ")
+        assert "rows" not in changed.tables
+    refused("absent.csv: there is no such file", diff, before, "absent.csv")
+    assert diff(after, written).sentences[0].startswith("Nothing changed")
+    # Rows come in any order, and one is missing.
+    fewer = before.iloc[::-1].drop(index=5)
+    missing = diff(before, fewer)
+    assert missing["rows"]["row"].tolist() == [f"{before['response'][5]}, {before['claim'][5]}"]
+    assert "changes" not in missing.tables
+
+
+def test_rows_of_several_cells_are_merged_by_their_cell() -> None:
+    rows = [
+        {"response": 1, "claim": 1, "text": "It is red.", "variant": variant, "p": 0.5}
+        for variant in ("FR1", "FR2")
+    ]
+    other = [rows[1] | {"p": 0.75, "text": "It is blue."}, rows[0]]
+    changes = diff(pd.DataFrame(rows), pd.DataFrame(other))["changes"]
+    assert set(changes["row"]) == {"1, 1, FR2"}
+    assert set(changes["column"]) == {"p", "text"}
+
+
+def test_a_frame_of_claims_is_responses_with_claims(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    claims().to_csv(path, index=False)
+    graphs = load("demonstration").graphs
+    columns = ["response", "agreement", "consistency"]
+    expected = coherence(graphs, relations="lexical")["responses"][columns]
+    for data in (claims(), path):
+        loaded = load_responses(data).graphs
+        assert [graph.id for graph in loaded] == [graph.id for graph in graphs]
+        for graph, known in zip(loaded, graphs, strict=True):
+            assert [(a.id, a.text, a.label) for a in graph.atoms] == [
+                (a.id, a.text, a.label) for a in known.atoms
+            ]
+        pd.testing.assert_frame_equal(
+            coherence(data, relations="lexical")["responses"][columns], expected
+        )
+    # Findings have the graphs, with their relations.
+    given = coherence(assessed(), relations="lexical")
+    pd.testing.assert_frame_equal(given["responses"][columns], expected)
+    refused("the claims have no texts", coherence, claims().drop(columns="text"))
+    twice = pd.concat([claims(), claims().assign(text="It is red.")])
+    refused("has another text or label than in an earlier row", coherence, twice)
+
+
+def test_a_frame_of_relations_is_responses_with_relations(tmp_path: Path) -> None:
+    rows = pd.DataFrame(
+        {
+            "response": ["r1", "r1", "r2"],
+            "claim": ["a1", "a2", "a1"],
+            "passage": ["c1", "c1", "c1"],
+            "relation": ["entailment", "contradiction", "entailment"],
+            "probability": [0.9, 0.8, 0.7],
+        }
+    )
+    rows.to_csv(tmp_path / "relations.csv", index=False)
+    in_memory = load_responses(rows).graphs
+    assert in_memory == load_responses(tmp_path / "relations.csv").graphs
+    assert [len(graph.relations) for graph in in_memory] == [2, 1]
+
+
+def test_self_knowledge_names_what_a_frame_lacks(tmp_path: Path) -> None:
+    refused("no column is known to have the model's judgments", self_knowledge, claims())
+    path = tmp_path / "claims.csv"
+    claims().to_csv(path, index=False)
+    how: dict[str, Any] = {"confidence": "p", "in_order": True}
+    expected = self_knowledge(path, **how)["quantities"]
+    for data in (claims(), assessed()):
+        pd.testing.assert_frame_equal(self_knowledge(data, **how)["quantities"], expected)
+
+
+def test_self_knowledge_takes_labeled_responses_in_memory() -> None:
+    expected = self_knowledge("factscore")["quantities"]
+    pd.testing.assert_frame_equal(self_knowledge(load("factscore").graphs)["quantities"], expected)
+
+
+def test_what_holds_no_fact_graphs_is_named() -> None:
+    refused("responses are fact graphs, and this is a table", infer, claims())
