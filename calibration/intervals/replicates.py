@@ -28,7 +28,7 @@ JACKKNIFE_GROUPS = 100
 Sums over groups have the same expected skewness as sums over responses.
 """
 
-_DRAWS_AT_ONCE = 4_000_000
+_DRAWS_AT_ONCE = 1_000_000
 
 _RANDOM_RESAMPLES = 200
 
