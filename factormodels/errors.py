@@ -83,24 +83,34 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
 
 
 _MOST_LISTED = 9
-"""Number of names that an error lists; if there are more, it lists the nearest three."""
+"""Number of names that an error lists; if there are more, it lists the nearest, at most three."""
+
+_NEAR = 0.5
+"""Ratio of `difflib` from which one of many names is near."""
 
 
-def unknown_name(subject: str, name: object, known: Iterable[str]) -> str:
+def unknown_name(subject: str, name: object, known: Iterable[str], listed: str = "") -> str:
     """Return the message for an unknown name, with the known names or the nearest of them.
 
     Args:
         subject: the unknown thing, including its name, such as "the backend 'exat'".
         name: the unknown name.
         known: the known names.
+        listed: where many known names are listed, for a name that is near none of them, such as
+            "--help-all shows every option"; if not given, the message lists the first.
     """
     import difflib
 
     names = list(dict.fromkeys(map(str, known)))
     if len(names) > _MOST_LISTED:
-        by_folded = {each.casefold(): each for each in names}
-        near = difflib.get_close_matches(str(name).casefold(), by_folded, n=3, cutoff=0)
-        # There are fewer than three if names differ in case alone.
+        # The hyphens that all options begin with make none of them alike.
+        by_folded = {each.casefold().lstrip("-"): each for each in names}
+        folded = str(name).casefold().lstrip("-")
+        near = difflib.get_close_matches(folded, by_folded, n=3, cutoff=_NEAR)
+        if not near:
+            # Names of variables and responses may be thousands.
+            first, count = ", ".join(names[:_MOST_LISTED]), len(names) - _MOST_LISTED
+            return f"{subject} is unknown; {listed or f'use one of {first} or {count:,} more'}"
         *others, last = (repr(by_folded[each]) for each in near)
         listed = " or ".join(filter(None, [", ".join(others), last]))
         return f"{subject} is unknown (did you mean {listed}?)"

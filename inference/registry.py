@@ -101,7 +101,8 @@ def get_entry(name: str) -> Entry:
     try:
         return _ENTRIES[name]
     except KeyError:
-        raise InputError(unknown_name(f"the backend {name!r}", name, _ENTRIES)) from None
+        listed = "`factormodels list backends` lists all"
+        raise InputError(unknown_name(f"the backend {name!r}", name, _ENTRIES, listed)) from None
 
 
 def backend_class(name: str) -> type[Backend]:

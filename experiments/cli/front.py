@@ -95,6 +95,8 @@ _AFTER_OPTIONS = 1_000
 _METAVARS = MappingProxyType({"int": "N", "float": "X", "bool": "true|false"})
 """Placeholders of the values of a backend's settings, by type."""
 
+_ALL_OPTIONS = "--help-all shows every option"
+
 _HYPHEN = "\0-"
 """Stand-in for a lone hyphen, which means standard input and is not an option."""
 
@@ -273,7 +275,7 @@ def _spellings(option: str) -> tuple[str, str]:
 
 def _no_option(name: str, known: Iterable[str]) -> str:
     options = [f"--{each}" for each in known]
-    return unknown_name(f"the option --{name}", f"--{name}", options)
+    return unknown_name(f"the option --{name}", f"--{name}", options, _ALL_OPTIONS)
 
 
 def _places(function: Callable[..., Findings]) -> list[inspect.Parameter]:
@@ -446,7 +448,8 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
                 )
             if name in typed:
                 raise InputError(_no_option(name, known))
-            raise InputError(unknown_name(f"{in_files[name][1]}: the option {name!r}", name, known))
+            subject = f"{in_files[name][1]}: the option {name!r}"
+            raise InputError(unknown_name(subject, name, known, _ALL_OPTIONS))
     if values:
         backend_settings = {settings_of_backend[name]: value for name, value in values.items()}
         by_field["backend_settings"] = backend_settings

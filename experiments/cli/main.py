@@ -203,7 +203,7 @@ def _called(arguments: list[str]) -> int:
     with size_limit(parse_size(size)):
         if name not in COMMANDS:
             subject = f"the command {name!r}"
-            unknown = unknown_name(subject, name, COMMANDS)
+            unknown = unknown_name(subject, name, COMMANDS, "name a command")
             raise InputError(seeing_help(unknown, "factormodels"))
         return run_command(function_named(name), rest)
 

@@ -90,7 +90,8 @@ class Settings(BaseModel):
                 raise InputError(
                     f"{name} is not an argument here; use {_OF_RESULTS[name]} of the result"
                 )
-            raise InputError(unknown_name(f"the argument {name!r}", name, cls.model_fields))
+            subject, listed = f"the argument {name!r}", "help() of the function shows every one"
+            raise InputError(unknown_name(subject, name, cls.model_fields, listed))
         try:
             return cls(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as error:

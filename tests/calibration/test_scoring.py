@@ -594,7 +594,7 @@ def test_other_responses_are_refused() -> None:
         ({"extremes": "drop"}, "extremes is 'drop'"),
         ({"scores": "brier"}, "scores is 'brier'; give a list of some of "),
         ({"scores": []}, r"scores is \[\]"),
-        ({"scores": ["briar"]}, r"scores: the score 'briar' is unknown \(did you mean 'brier', "),
+        ({"scores": ["briar"]}, r"scores: the score 'briar' is unknown \(did you mean 'brier' "),
         ({"scores": ["brier", "brier"]}, "give each once"),
         ({"model": "model"}, "model and claim name columns of a table"),
         ({"reference": "exact"}, "reference is 'exact'; choose one of p"),

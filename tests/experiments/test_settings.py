@@ -145,7 +145,7 @@ def test_only_what_is_given_is_given() -> None:
         ("--at-most 1.5", "--at-most 1.5: give 1 or less"),
         ("--at-most nan", "--at-most nan: give a number"),
         ("--how sharpe", "--how sharpe is unknown (did you mean 'sharp'?)"),
-        ("--sede 1", "the option --sede is unknown (did you mean '--seed',"),
+        ("--sede 1", "the option --sede is unknown (did you mean '--seed'"),
         ("--column", "--column: the value is missing; write --column COLUMN"),
     ],
 )
@@ -155,7 +155,7 @@ def test_errors_are_one_sentence(arguments: str, sentence: str) -> None:
 
 def test_errors_name_the_arguments_of_python() -> None:
     refused("`seed` -1: give 0 or more", measure, "t.csv", seed=-1)
-    refused(r"the argument 'sede' is unknown \(did you mean 'seed',", measure, "t.csv", sede=1)
+    refused(r"the argument 'sede' is unknown \(did you mean 'seed'", measure, "t.csv", sede=1)
     # Options of every command are arguments of what a result does with its tables.
     refused(r"rename is not an argument here; use save\(PATH, rename=", measure, "t", rename={})
 
@@ -269,19 +269,19 @@ def test_options_and_files_give_fields(
         ("t --seed -1", "--seed is from 0; --no-queries and --retriever stay"),
         ("t --seed", "--seed: the value is missing; write --seed N (see factormodels search"),
         ("t --queries=3", "--queries: it takes no value; leave '3' out"),
-        ("t --sede 1", "the option --sede is unknown (did you mean '--seed',"),
-        ("t --sede", "the option --sede is unknown (did you mean '--seed',"),
-        ("t --top-kk 1 --backend lbp", "the option --top-kk is unknown (did you mean '--top-k',"),
-        ("t --dampng 1 --backend lbp", "the option --dampng is unknown (did you mean '--damping',"),
+        ("t --sede 1", "the option --sede is unknown (did you mean '--seed'"),
+        ("t --sede", "the option --sede is unknown (did you mean '--seed'"),
+        ("t --top-kk 1 --backend lbp", "the option --top-kk is unknown (did you mean '--top-k'"),
+        ("t --dampng 1 --backend lbp", "the option --dampng is unknown (did you mean '--damping'"),
         ("t --damping 1 --backend lbp,damping=1", "--damping: it is given 2 times; keep one"),
         ("t u", "'u': factormodels search takes DATA beside its options; leave it out"),
         ("t u v", "'u', 'v': factormodels search takes DATA beside its options; leave them out"),
         ("t --json --json", "--json: it is given 2 times; keep one"),
         ("t --queries --no-queries", "--queries and --no-queries contradict each other; keep one"),
-        ("t --top-k.x 1", "the option --top-k.x is unknown (did you mean '--top-k',"),
+        ("t --top-k.x 1", "the option --top-k.x is unknown (did you mean '--top-k'"),
         ("", "DATA is missing; write factormodels search DATA (see factormodels search --help)"),
-        ("t --config bad.yaml", "bad.yaml: the option 'sede' is unknown (did you mean 'seed',"),
-        ("t --config spelled.yaml", "the option 'top_k' is unknown (did you mean 'top-k',"),
+        ("t --config bad.yaml", "bad.yaml: the option 'sede' is unknown (did you mean 'seed'"),
+        ("t --config spelled.yaml", "the option 'top_k' is unknown (did you mean 'top-k'"),
         ("t --config list.yaml", "list.yaml: a file of settings is a mapping; write OPTION: VALUE"),
         ("t --config absent.yaml", "absent.yaml: there is no such file"),
         ("t --rename a", "--rename a: give NAME=TEXT, such as --rename gpt-4o=GPT-4o"),

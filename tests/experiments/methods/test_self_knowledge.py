@@ -271,7 +271,7 @@ def test_a_rogan_gladen_out_of_its_range_is_reported() -> None:
         ({"p": 2}, {"confidence": "p"}, "2 is not a confidence"),
         ({"response": ""}, {}, "column 'response': the cell is blank"),
         ({}, {"label": "lable"}, "there is no such column (did you mean 'label'?)"),
-        ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold', "),
+        ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold'"),
         ({}, {"confidence": "p", "votes": ["v"]}, "forms of the model's judgment"),
     ],
 )
