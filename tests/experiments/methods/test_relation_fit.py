@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
 
@@ -71,6 +72,8 @@ def test_scores_are_those_of_the_arrays(tmp_path: Path) -> None:
     y = np.array([[*map(str, JUDGED_KINDS)].index(row[6]) for row in cells])
     rows = fit(pairs, relations="given", folds=0)["corrections"].set_index("correction")
     assert list(rows.index) == ["none", "batch"]
+    of_frame = fit(pd.read_csv(pairs), relations="given", folds=0)["corrections"]
+    pd.testing.assert_frame_equal(of_frame.set_index("correction"), rows)
     for name, q in {"none": p, "batch": without_bias(p, smoothed_mean(p))}.items():
         loss = -np.log(q[np.arange(30), y]).mean()
         assert rows["log_loss"][name] == pytest.approx(loss, rel=1e-5)
