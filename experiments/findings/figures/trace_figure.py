@@ -52,9 +52,11 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
             # Ticks of a logarithmic axis that is shorter than a decade cover one another.
             if seconds.max() >= 10.0 * seconds.min():
                 axes.set_xscale("log")
-                axes.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+                # One number between powers of ten, and none where these are two or more: others
+                # meet in a narrow column.
+                axes.xaxis.set_minor_locator(LogLocator(subs=(3.0,)))
                 axes.xaxis.set_major_formatter(LogFormatter())
-                axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2.5, 2.5)))
+                axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.6, 1.6)))
             else:
                 axes.set_xlim(0.0, 1.2 * seconds.max())
         if count == 2:
