@@ -161,8 +161,8 @@ def _distribution(
     for kind, column in columns.items():
         if column is None:
             continue
-        place = reader.locate(index, column)
-        share, _ = cell_share(reader.cell(index, column), place, "a probability")
+        where_cell = reader.locate(index, column)
+        share, _ = cell_share(reader.cell(index, column), where_cell, "a probability")
         if share is not None:
             known[kind] = share
     if not known:

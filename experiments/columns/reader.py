@@ -1,4 +1,4 @@
-"""How a column of a table is found, checked and read, for every reader of tables.
+"""Find, check and read the columns of a table, for every reader of tables.
 
 `Columns` finds the column of a role: the one that an option names, or one that its name tells.
 Case, dashes, underscores, words that are run together as in ``questionId``, and a percent sign

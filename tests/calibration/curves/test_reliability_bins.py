@@ -173,6 +173,7 @@ def test_a_wider_level_gives_wider_intervals() -> None:
 def test_many_responses_are_resampled_in_blocks() -> None:
     from calibration.intervals import response_weights
 
+    # A block holds at most a million draws: two replicates of this many responses.
     n = 400_000
     blocks = list(response_weights(n, 5, seed=0))
     assert [block.shape for block in blocks] == [(2, n), (2, n), (1, n)]

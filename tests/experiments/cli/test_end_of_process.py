@@ -50,30 +50,14 @@ main()
 def test_a_thread_that_holds_the_lock_of_imports_does_not_keep_the_process(
     tmp_path: Path, asked: str, code: int
 ) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", CODE, asked],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ended = _ended(CODE, asked, tmp_path)
     assert ended.returncode == code, ended.stderr
     assert ended.stdout.endswith("done at exit\n")
 
 
 def test_the_process_ends_without_pythons_private_name(tmp_path: Path) -> None:
     code = CODE.replace("sys.argv = ", "del atexit._run_exitfuncs\nending.set()\nsys.argv = ")
-    ended = subprocess.run(
-        [sys.executable, "-c", code, "--no-such-option"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ended = _ended(code, "--no-such-option", tmp_path)
     assert ended.returncode == 2, ended.stderr
     assert "done at exit" not in ended.stdout
 
@@ -156,3 +140,16 @@ def test_an_interrupt_while_python_takes_itself_apart_changes_no_exit_code(
     )
     assert ended.returncode == code, ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def _ended(code: str, argument: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run code with an argument in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code, argument],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -77,8 +77,8 @@ def test_one_file_holds_every_answer_however_the_command_ends(
         if sent == signal.SIGTERM:
             sentence = "factormodels: stopped by the system (SIGTERM)"
             # Threads that are still at work may have a remark of their own after it.
-            said = [line for line in errors.splitlines() if line.startswith(sentence)]
-            assert len(said) == 1, errors
+            stopped_lines = [line for line in errors.splitlines() if line.startswith(sentence)]
+            assert len(stopped_lines) == 1, errors
         assert sorted(keyed.glob("answers.sqlite*")) == [keyed / "answers.sqlite"]
         copied = keyed / "copied.sqlite"
         shutil.copyfile(keyed / "answers.sqlite", copied)

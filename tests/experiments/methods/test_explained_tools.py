@@ -123,10 +123,10 @@ def test_each_variant_is_explained_against_the_same_variant(tmp_path: Path) -> N
             for graph in map(labeled, range(3))
         ]
         write_fact_graphs(of_folder, tmp_path / folder / "graphs.jsonl")
-    mine, theirs = (tmp_path / folder / "graphs.jsonl" for folder in presets)
+    reference, other = (tmp_path / folder / "graphs.jsonl" for folder in presets)
     # A folder that `assess` wrote has other files too.
-    (theirs.parent / "findings.json").write_text("{}", encoding="utf-8")
-    findings = score(mine, beside=[theirs.parent], language="en", **QUICK)
+    (other.parent / "findings.json").write_text("{}", encoding="utf-8")
+    findings = score(reference, beside=[other.parent], language="en", **QUICK)
     table = findings["conventions"].set_index("tools")
     assert table["convention"].to_dict() == {
         "FR1 (theirs) against FR1": "prior of passages",

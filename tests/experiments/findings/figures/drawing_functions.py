@@ -32,12 +32,14 @@ def drawing_functions() -> set[Place]:
     """Return the functions that make a figure themselves or return one."""
     modules = _modules()
     makers = {*FIGURES, *(each.name for tree in modules.values() for each in _makers(tree))}
-    found: set[Place] = set()
+    functions: set[Place] = set()
     for path, tree in modules.items():
         names = makers | _aliases(tree, makers)
         drawing = [each for each in _functions(tree) if _draws(each, names)]
-        found |= {Place(_within(path), each.name) for each in drawing if each.name not in makers}
-    return found
+        functions |= {
+            Place(_within(path), each.name) for each in drawing if each.name not in makers
+        }
+    return functions
 
 
 def scripts_that_draw() -> set[str]:
