@@ -46,18 +46,43 @@ class PairOfResponse:
     Attributes:
         response: id of its response.
         pair: the texts, with the ids of passage and claim.
+        rank: rank of the passage among those retrieved for the claim, from 1.
     """
 
     response: str
     pair: TextPair
+    rank: int = 1
+
+
+def drawn_responses(
+    pairs: Sequence[PairOfResponse], number: int, seed: int
+) -> list[PairOfResponse]:
+    """Return the pairs of a random draw of responses, in their order.
+
+    Args:
+        pairs: the pairs.
+        number: number of responses; all if there are fewer.
+        seed: seed of the draw.
+    """
+    drawn = set(_shuffled_responses(pairs, np.random.default_rng(seed))[:number])
+    return [each for each in pairs if each.response in drawn]
+
+
+def _shuffled_responses(
+    pairs: Sequence[PairOfResponse], generator: np.random.Generator
+) -> list[str]:
+    names = sorted({each.response for each in pairs})
+    return [names[at] for at in generator.permutation(len(names))]
 
 
 def recording_order(pairs: Sequence[PairOfResponse], order: str, seed: int) -> list[PairOfResponse]:
-    """Return pairs in a random order, so that the first ones are a sample at any time.
+    """Return pairs in an order whose first ones are of use wherever the recording ends.
 
-    By "responses", whole responses follow each other, and within a response the pairs of one
-    passage, which a server's prefix cache makes cheap. By "pairs", one random pair of each response
-    follows another, so that the sample has pairs of all responses.
+    By "responses", whole responses follow each other at random, and within a response the pairs of
+    one passage, which a server's prefix cache makes cheap. By "pairs", one random pair of each
+    response follows another, so that the sample has pairs of all responses. By "ranks", the
+    best-ranked passages of all claims come first, then the second-ranked, and within a rank the
+    pairs of one passage follow each other.
 
     Args:
         pairs: the pairs.
@@ -73,7 +98,13 @@ def recording_order(pairs: Sequence[PairOfResponse], order: str, seed: int) -> l
     by_response: dict[str, list[PairOfResponse]] = {}
     for each in pairs:
         by_response.setdefault(each.response, []).append(each)
-    names = [sorted(by_response)[at] for at in generator.permutation(len(by_response))]
+    names = _shuffled_responses(pairs, generator)
+    if order == "ranks":
+        place = {name: at for at, name in enumerate(names)}
+        return sorted(
+            pairs,
+            key=lambda each: (each.rank, place[each.response], _number(each.pair.source)),
+        )
     if order == "responses":
         return [
             each

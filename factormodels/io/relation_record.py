@@ -36,8 +36,9 @@ from factormodels.metadata.prompt_identity import PromptIdentity
 FORMAT = "factormodels/relation-record"
 VERSION = 1
 
-ORDERS = ("responses", "pairs")
-"""Orders of recording: whole responses, or one pair of each response in turn; both at random."""
+ORDERS = ("responses", "pairs", "ranks")
+"""Orders of recording: whole responses, or one pair of each response in turn, both at random; or
+the best-ranked passage of every claim, then the second, and so on."""
 
 _ADVICE = "use a recorded file without changes"
 _DIGITS = 5

@@ -27,6 +27,7 @@ from experiments.evaluators.relation_quality import fit_lexical, labeled_pairs
 from experiments.evaluators.relation_recording import (
     ALTERNATIVES,
     PairOfResponse,
+    drawn_responses,
     record_relations,
 )
 from factormodels import datasets, read_many
@@ -37,7 +38,9 @@ from factormodels.extraction.prompts import load_prompt
 from factormodels.extraction.stages.relations import relation_pairs
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.factcheck_bench import passage_key
+from factormodels.io.formats.factscore_passages import read as read_passages
 from factormodels.io.formats.factscore_passages import with_passages
+from factormodels.io.json import read_json_lines
 from factormodels.io.relation_record import (
     ORDERS,
     RecordedAnswer,
@@ -68,6 +71,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="file of recorded answers")
     parser.add_argument("--prompts", default=RELATION.prompt, help=", ".join(RELATION_PROMPTS))
     parser.add_argument("--order", choices=ORDERS, default=ORDERS[0])
+    parser.add_argument("--responses", type=int, help="number of responses, drawn at random")
     parser.add_argument("--most", type=int, help="largest number of pairs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--server", type=Path, help="llama-server compiled for this processor")
@@ -80,6 +84,8 @@ def main() -> int:
             write_text(given.out, lexical_record(given.texts))
             return 0
         pairs = pairs_of(given.dataset, given.texts, given.passages)
+        if given.responses is not None:
+            pairs = drawn_responses(pairs, given.responses, given.seed)
         return _record(given, pairs)
     except (FactormodelsError, OSError) as error:
         sys.stderr.write(f"{error}\n")
@@ -110,8 +116,13 @@ def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[Pa
         if passages is None:
             raise InputError(f"{texts}: its passages are in a file beside it; give --passages")
         graphs = with_passages(read_many(texts), passages)
+        ranks = passage_ranks(passages)
         pairs = [
-            PairOfResponse(graph.id, replace(pair, source=names.get(pair.source, "")))
+            PairOfResponse(
+                graph.id,
+                replace(pair, source=names.get(pair.source, "")),
+                ranks[graph.topic, pair.hypothesis, passage_key(pair.premise)],
+            )
             for graph in graphs
             if graph.id in embedded
             for names in [_embedded_names(graph, embedded[graph.id])]
@@ -123,6 +134,30 @@ def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[Pa
         if each.pair.source not in ids or each.pair.target not in ids:
             raise InputError(f"{texts}: this is not the file that {dataset} was made from")
     return pairs
+
+
+def passage_ranks(passages: Path) -> dict[tuple[str, str, str], int]:
+    """Return the rank of each passage among the distinct ones of a claim, from 1.
+
+    Args:
+        passages: file with passages of the biographies, the best first.
+
+    Returns:
+        The ranks, by topic, text of the claim and key of the passage.
+
+    Raises:
+        InputError: if the file cannot be read, or a line is malformed.
+    """
+    keys: dict[tuple[str, str], dict[str, None]] = {}
+    for line, value in read_json_lines(passages):
+        claim = read_passages(value, passages, line)
+        of_claim = keys.setdefault((claim.topic, claim.atom), {})
+        of_claim.update(dict.fromkeys(passage_key(text) for _, text in claim.passages))
+    return {
+        (*claim, key): rank
+        for claim, of_claim in keys.items()
+        for rank, key in enumerate(of_claim, start=1)
+    }
 
 
 def _embedded_names(graph: FactGraph, embedded: FactGraph) -> dict[str, str]:

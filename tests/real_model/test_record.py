@@ -50,6 +50,11 @@ def test_the_pairs_of_biographies_are_those_that_were_retrieved(shared_data: Pat
     keys = [(each.response, each.pair.source, each.pair.target) for each in pairs]
     assert len(keys) == len(retrieved) == 23_719
     assert set(keys) == retrieved
+    # Ranks count the passages of each claim without gaps.
+    ranks: dict[tuple[str, str], list[int]] = {}
+    for each in pairs:
+        ranks.setdefault((each.response, each.pair.target), []).append(each.rank)
+    assert all(sorted(of) == list(range(1, len(of) + 1)) for of in ranks.values())
     refused("its passages are in a file beside it", pairs_of, BIOGRAPHIES, texts)
 
 

@@ -21,6 +21,7 @@ from experiments.evaluators.recorded_relations import (
 )
 from experiments.evaluators.relation_recording import (
     PairOfResponse,
+    drawn_responses,
     record_relations,
     recording_order,
 )
@@ -77,6 +78,29 @@ def test_pairs_of_all_responses_take_turns() -> None:
     assert all(turn == turns[0] for turn in turns)
     assert len(set(turns[0])) == 3
     refused("the order 'length' is unknown", recording_order, PAIRS, "length", 0)
+
+
+def test_the_best_passages_of_all_claims_come_before_the_second_ones() -> None:
+    ranks = {("c1", "a1"): 1, ("c2", "a1"): 2, ("c10", "a2"): 2, ("c2", "a2"): 1}
+    ranked = [replace(each, rank=ranks[each.pair.source, each.pair.target]) for each in PAIRS]
+    order = recording_order(ranked, "ranks", 0)
+    assert sorted(map(repr, order)) == sorted(map(repr, ranked))
+    assert [each.rank for each in order] == [1] * 6 + [2] * 6
+    # Responses keep their random order at each rank, and the pairs of a passage are together.
+    turns = [each.response for each in order]
+    assert turns[:6] == turns[6:] == [name for name in dict.fromkeys(turns) for _ in range(2)]
+    assert [each.pair.source for each in order[:2]] == ["c1", "c2"]
+    assert [each.pair.source for each in order[6:8]] == ["c2", "c10"]
+
+
+def test_responses_are_drawn_as_a_whole() -> None:
+    drawn = drawn_responses(PAIRS, 2, 0)
+    names = {each.response for each in drawn}
+    assert len(names) == 2
+    assert drawn == [each for each in PAIRS if each.response in names]
+    assert drawn_responses(PAIRS, 9, 0) == list(PAIRS)
+    draws = {each.response for seed in range(20) for each in drawn_responses(PAIRS, 1, seed)}
+    assert draws == {"r1", "r2", "r3"}
 
 
 def test_every_question_is_recorded_with_what_it_cost(tmp_path: Path) -> None:
