@@ -1,4 +1,4 @@
-"""A model from one format to another."""
+"""Conversion of a model from one format to another."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
                       factors=graph.n_factors)  # fmt: skip
     if settings.encoding is not None:
         raise InputError(
-            f"{target}: a fact graph holds relations, not tables, so --encoding "
-            f"{settings.encoding} has nothing to do; leave it out"
+            f"{target}: a fact graph contains relations, not tables, so --encoding "
+            f"{settings.encoding} has no effect; leave it out"
         )
     view = settings.variant or DEFAULT_VARIANT
     if suffix == ".jsonl" and settings.response is None:
@@ -79,8 +79,8 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
         model = read_model(source, settings.response)
         if not isinstance(model, FactGraph):
             raise InputError(
-                f"{source}: this is a general network, which has no atoms and contexts; write it "
-                "to a .uai file"
+                f"{source}: this is a general network without atoms and contexts; write it to a "
+                ".uai file"
             )
         graphs = [variant_of(model, view, settings.declared())]
         write(graphs[0], target)

@@ -1,4 +1,4 @@
-"""Embedded data, and checks of a user's data."""
+"""Descriptions of embedded datasets, and checks of a user's files."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
     sentences += [not_used] if not_used else []
     if passed:
         names = ", ".join(dict.fromkeys(path.name for path in passed))
-        sentences.insert(0, f"Not looked at, being no data: {names}.")
+        sentences.insert(0, f"Skipped, because they are not data files: {names}.")
     columns = columns_as("file | format | what what it is | holds | lacks | wrong:0 wrong lines")
     tables = {"files": Table(files, columns, "Files.")}
     if lines:
@@ -175,7 +175,7 @@ def _holds(report: FileReport) -> str:
     parts = {name for names in _PARTS.values() for name in names}
     pieces = [counted(report.records, "record")]
     for name, count in report.counts.items():
-        # Shown in brackets behind the whole that they are parts of.
+        # Shown in brackets after the total that they are parts of.
         if name in parts:
             continue
         inner = [

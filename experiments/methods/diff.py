@@ -1,7 +1,7 @@
 """Changes from one result to another: an outer merge of two frames.
 
-Two runs of units are merged cell by cell, and within a cell claim by claim, with intervals; tables
-of analyses and of other commands are merged on the texts of their rows.
+Two runs of units are merged by cell and claim, with intervals. Tables of analyses and of other
+commands are merged on the texts of their rows.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FINDINGS = "findings.json"
 """Name of the file with all findings that `Findings.save` writes."""
 
 SAME = 1e-12
-"""Numbers that differ by no more are the same up to rounding."""
+"""Largest difference of two numbers that counts as rounding."""
 
 _LONGEST = 60
 _MOST_VALUES = 6
@@ -69,11 +69,11 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
     Shows the differences in the study, the data and the versions. For every cell that two runs of a
     study have, it then shows how many posteriors changed and by how much, and how far each measure
     moved over the claims that both judged, with 95% intervals from the paired bootstrap over
-    responses. Where conventions differ, it solves the first result again with one of them switched
-    at a time, and names the one that explains the difference of each claim and measure, also for
-    results of `infer` and `assess`. For two runs of an analysis, or two folders that any command
-    wrote with --out, it shows which values in their tables changed, including intervals. If a side
-    is a table, it is compared with the claims of the other side, row by row.
+    responses. Where conventions differ, it solves the first result again with one convention
+    switched at a time, and names the convention that explains the difference of each claim and
+    measure; it also does so for results of `infer` and `assess`. For two runs of an analysis, or
+    two folders that any command wrote with --out, it shows which values in their tables changed,
+    including intervals. A table is compared row by row with the claims of the other result.
 
     Examples::
 
@@ -128,7 +128,7 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
         read_from = [side if isinstance(side, Path) else None for side in (first, second)]
         effects, causes = explained_findings(*of_tables, read_from)
         other = [row["setting"] for row in changed if row["setting"] not in _WHAT]
-        # Differences of runs in versions and machines are in the table alone.
+        # Differences in versions and machines appear in the table only.
         runs = [side for side in (first, second) if isinstance(side, Path) and _is_of_run(side)]
         if other and not runs:
             sentences.append(f"Other settings: {', '.join(other)}.")
@@ -143,14 +143,14 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
 
 
 def _is_rows(side: Data) -> bool:
-    """Return whether a side is a table: a file, or rows in memory."""
+    """Return True if a side is a table: a file, or rows in memory."""
     if isinstance(side, str | os.PathLike):
         return Path(side).is_file() or is_table(side)
     return not isinstance(side, Findings)
 
 
 def _of_rows(before: Data, after: Data) -> Findings:
-    """Changes from one table to another, of which one may be the claims of results."""
+    """Changes from one table to another; either may be the claims of results."""
     frames = [_rows(side) for side in (before, after)]
     name = CLAIMS if all({*_IDS} <= {*frame} for frame in frames) else IN_MEMORY
     first, second = (Findings(name, (), {name: Table(frame, ())}) for frame in frames)
@@ -170,7 +170,7 @@ _IDS = ("response", "claim")
 
 
 def _rows(side: Data) -> pd.DataFrame:
-    """The rows of a table, or of the claims of results, with names of claims and cells as texts."""
+    """Rows of a table, or of the claims of results, with claim names and cells as text."""
     if isinstance(side, str | os.PathLike) and Path(side).is_dir():
         from experiments.study.rows import read_rows
 
@@ -180,7 +180,7 @@ def _rows(side: Data) -> pd.DataFrame:
     columns = Columns(table.columns, table.source)
     ids = [columns.known(role) for role in (RESPONSE, CLAIM)]
     frame = table.frame().astype(object)
-    # Tables of two tools may call them differently.
+    # Two tools may name these columns differently.
     if None not in ids and not {*_IDS} & {*frame}.difference(ids):
         frame = frame.rename(columns=dict(zip(ids, _IDS, strict=True)))
     for name in frame:
@@ -188,17 +188,17 @@ def _rows(side: Data) -> pd.DataFrame:
             frame[name] = _values_of_texts(frame[name])
         if name in (*_IDS, *CELL):
             frame[name] = frame[name].map(cell_name)
-        # A file of texts has no other value for a missing one.
+        # A text file can express a missing value only as an empty cell.
         frame[name] = frame[name].where(frame[name] != "", None)
     return frame
 
 
 _OF_TEXTS = ("CSV", "TSV")
-"""Forms of tables whose cells are texts."""
+"""File formats whose cells are text."""
 
 
 def _values_of_texts(texts: pd.Series[Any]) -> list[Any]:
-    """The cells of a column as numbers, or as True and False, if all that are filled are such."""
+    """Convert a column to numbers or Booleans if every filled cell can be converted."""
     filled = [text for text in texts if text.strip()]
     for read in (_number, _truth):
         if all(read(text) is not None for text in filled):
@@ -231,7 +231,7 @@ def _title(side: Path | Findings) -> str:
 
 
 def _findings(side: Results) -> Findings:
-    """The tables of a side: those in memory, or that an analysis or a command with --out wrote.
+    """Tables of a side, from memory or from the folder of an analysis or of a command with --out.
 
     Raises:
         InputError: if there are none, or one of them cannot be read.
@@ -288,19 +288,19 @@ def are_of_units(before: Path, after: Path) -> bool:
     if of_units[0] != of_units[1]:
         units, other = (before, after) if of_units[0] else (after, before)
         raise InputError(
-            f"{other} holds tables and {units} a run of units, which have no number in "
-            "common; name two of one kind"
+            f"{other} contains tables and {units} a run of units, which cannot be compared; name "
+            "two folders of the same kind"
         )
     return of_units[0]
 
 
 def _is_of_units(folder: Path) -> bool:
-    """Return True if a folder is a run of units, and not tables of an analysis or a command."""
+    """Return True for a run of units, False for tables of an analysis or a command."""
     return _is_of_run(folder) and judges_claims(read_manifest(folder)["config"])
 
 
 def _is_of_run(folder: Path) -> bool:
-    """Return True if a folder is a run; otherwise a command wrote its findings there."""
+    """Return True if a folder is a run, False if a command wrote its findings there."""
     return (folder / MANIFEST).exists() or not (folder / FINDINGS).is_file()
 
 
@@ -318,7 +318,7 @@ def setting_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list
 
 
 def _facts(side: Path | Findings) -> dict[str, Any]:
-    """Facts that results may depend on, by place."""
+    """Settings, data and versions that results may depend on, by path."""
     if isinstance(side, Path) and _is_of_run(side):
         manifest = read_manifest(side)
         facts: dict[str, Any] = {}
@@ -334,7 +334,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, value) of everything in nested plain data."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            # A list of plain values stays one fact; lists of objects are taken apart by position.
+            # A list of plain values remains a single fact; a list of objects is split by position.
             yield from _flat(item, f"{path}{key}." if isinstance(item, dict) else f"{path}{key}")
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for position, item in enumerate(value):
@@ -353,15 +353,15 @@ def _cut(text: str) -> str:
 
 
 _NOT_COMPARED = ("seconds",)
-"""Columns that no two runs have in common."""
+"""Columns that differ between any two runs."""
 
 
 def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], list[str]]:
-    """Changes in common tables, and rows that only one side has.
+    """Changes in common tables, and rows that occur on one side only.
 
-    Rows belong together whose texts are the same, those of the first columns that tell all rows
-    apart. Several with the same texts do so in their order, unless one table has more of them than
-    the other: then none is compared. Seconds are not compared.
+    Rows match if their texts are equal in the first columns that identify all rows. Rows with the
+    same texts match in order if both tables have the same number of them; otherwise none of them is
+    compared. Times in seconds are not compared.
     """
     common = [name for name in before.tables if name in after.tables]
     sentences = [
@@ -404,24 +404,25 @@ def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], lis
             changes, (*columns_as("row | column"), *sides, change_column), "Changes.", "table"
         ),
         "rows": Table(
-            alone, (*columns_as("table | row"), *sides), "Rows without a counterpart: how many."
+            alone, (*columns_as("table | row"), *sides), "Numbers of rows without a counterpart."
         ),
     }
     return tables, [*sentences, *_change_sentences(changes, alone, n_same)]
 
 
 _ORDER, _ROW, _SIDE = "(order)", "(row)", "(side)"
-"""Columns of the merge: place among rows of the same texts, place in the table, whose row it is."""
+"""Columns of the merge: position among rows of the same texts, position in the table, and side."""
 
 
 def _merged(
     before: pd.DataFrame, after: pd.DataFrame, keys: Sequence[str]
 ) -> Iterator[tuple[str, Row | None, dict[str, int]]]:
-    """The outer merge of two tables on their keys, in the order of the first.
+    """Outer merge of two tables on their keys, in the order of the first table.
 
     Yields:
-        What a row is called; its values, as COLUMN before and COLUMN after; or, of rows of which
-        one table has more, nothing, and how many each has.
+        The name of a row, its values as `COLUMN before` and `COLUMN after`, and an empty mapping.
+        For rows that one table has more often: the name, None, and the number of rows in each
+        table.
     """
     import numpy as np
 
@@ -467,9 +468,9 @@ def _as_objects(table: Table) -> pd.DataFrame:
 
 
 def _keys(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """The first columns of texts that identify the rows of both tables; all of them if none do.
+    """The first text columns that identify the rows of both tables, or all text columns.
 
-    In tables of claims these are first the response, the claim and the columns of a cell.
+    In tables of claims, the response, the claim and the columns of a cell come first.
     """
     chosen: list[str] = []
     frames = [frame for frame in (first, second) if len(frame)]
@@ -490,7 +491,7 @@ def _is_text(values: Iterable[Any]) -> bool:
 
 def _alike(was: Any, now: Any) -> bool:
     if _is_number(was) and _is_number(now):
-        # Undefined values in both are equal; infinities have no difference.
+        # Two undefined values are equal; the difference of two infinities is undefined.
         return was == now or abs(now - was) <= SAME or (math.isnan(was) and math.isnan(now))
     return bool(_plain(was) == _plain(now))
 
@@ -505,10 +506,7 @@ def _is_number(value: Any) -> bool:
 
 def _change_sentences(changes: Sequence[Row], alone: Sequence[Row], same: int) -> Iterator[str]:
     if not changes and not same:
-        yield (
-            "No value was compared: the results share no column of a table but those that name "
-            "rows."
-        )
+        yield ("No value was compared: the only columns that the tables share are names of rows.")
     elif not changes and not alone:
         yield f"Nothing changed: {counted(same, 'value')} {is_or_are(same)} the same."
     if changes:
@@ -516,15 +514,16 @@ def _change_sentences(changes: Sequence[Row], alone: Sequence[Row], same: int) -
         most = max(changes, key=_size)
         if most["change"] is not None:
             yield (
-                f"The largest change beside its size is {most['change']:+.4g}: {most['column']} of "
-                f"{most['row'] or most['table']}, from {most['before']:.4g} to {most['after']:.4g}."
+                f"The largest relative change is {most['change']:+.4g}: {most['column']} of "
+                f"{most['row'] or most['table']}, from {most['before']:.4g} to "
+                f"{most['after']:.4g}."
             )
     if alone:
         yield f"{counted(len(alone), 'row')} without a counterpart."
 
 
 def _size(change: Row) -> float:
-    """A change of a number in units of the larger value; columns have different units."""
+    """Relative change of a number, since columns have different units."""
     moved = change["change"]
     if moved is None or not math.isfinite(moved):
         return -1.0
@@ -533,10 +532,10 @@ def _size(change: Row) -> float:
 
 
 def read_findings(path: str | os.PathLike[str]) -> Findings:
-    """Findings that were written before; their figures are not among them.
+    """Read findings that were written to disk, without their figures.
 
     Args:
-        path: the folder of `Findings.save`, or a file with what `Findings.as_json` gives.
+        path: folder of `Findings.save`, or a file with the output of `Findings.as_json`.
 
     Raises:
         InputError: if there are none.
@@ -547,7 +546,7 @@ def read_findings(path: str | os.PathLike[str]) -> Findings:
     document = decode(read_text(file), file)
     keys = ("command", "source", "settings", "findings", "tables")
     if not isinstance(document, dict) or not all(key in document for key in keys):
-        raise InputError(f"{file}: it holds no findings; name a folder that --out wrote")
+        raise InputError(f"{file}: it contains no findings; name a folder that --out wrote")
     return Findings(
         command=str(document["command"]),
         source=str(document["source"]),
@@ -560,7 +559,7 @@ def read_findings(path: str | os.PathLike[str]) -> Findings:
 
 
 def _as_table(rows: Sequence[Row]) -> Table:
-    """Table whose columns have their names as titles."""
+    """Table whose columns are titled by their names."""
     columns = [
         Column(name, name, show=_shown, right=not _is_text(row.get(name) for row in rows))
         for name in dict.fromkeys(str(name) for row in rows for name in row)
@@ -578,8 +577,8 @@ LABELED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
 """Measures that are compared over the labeled claims of both runs."""
 
 UNLABELED = ("precision", "expected_precision")
-"""Measures that are compared over all claims of both runs: the means over responses of the share
-with P > 1/2, and of the mean of P."""
+"""Measures that are compared over all claims of both runs: means over responses of the share of
+claims with P > 1/2 and of the mean of P."""
 
 
 @dataclass(frozen=True)
@@ -587,19 +586,20 @@ class RunDifference:
     """Changes from one run of units to another.
 
     Attributes:
-        cells: of each cell that both have, the cell; the numbers of claims that both runs judged
-            (`n_claims`), that only one did (`n_only_before`, `n_only_after`), of common claims
-            whose posterior differs by more than `SAME` (`n_changed`) and of these that lie on the
-            other side of 1/2 (`n_flipped`); the largest and the mean absolute difference of a
-            posterior (`max_difference`, `mean_difference`); how many common responses ended
-            differently (`n_status`) and units failed (`failed_before`, `failed_after`); `same`,
-            whether nothing changed; and `measures`.
-        only_before: cells of the first run alone.
-        only_after: cells of the second run alone.
+        cells: a row for each cell of both runs: the columns of the cell; the numbers of claims that
+            both runs judged (`n_claims`), of claims that only one run judged (`n_only_before`,
+            `n_only_after`), of common claims whose posterior differs by more than `SAME`
+            (`n_changed`), and of changed claims that crossed 1/2 (`n_flipped`); the largest and the
+            mean absolute difference of a posterior (`max_difference`, `mean_difference`); the
+            numbers of common responses with another status (`n_status`) and of failed units
+            (`failed_before`, `failed_after`); `same`, True if nothing changed; and `measures`.
+        only_before: cells that only the first run has.
+        only_after: cells that only the second run has.
 
-    `measures` has, if a posterior changed, a row per measure (`measure`): its value in the first
-    run (`before`), in the second over the same claims (`after`), the `difference`, after less
-    before, and the ends of its interval by the bootstrap over responses (`lower`, `upper`).
+    If a posterior changed, `measures` has a row per measure (`measure`): its values in the first
+    run (`before`) and in the second run over the same claims (`after`), the `difference` (after
+    minus before), and the ends of its interval from the bootstrap over responses (`lower`,
+    `upper`).
     """
 
     cells: tuple[dict[str, Any], ...]
@@ -608,10 +608,11 @@ class RunDifference:
 
 
 def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
-    """Compare two runs of units, with a cell of each in memory at a time.
+    """Compare two runs of units, holding one cell of each in memory at a time.
 
-    Where a single value of a column is gone and a single one is new, as when a prior was replaced
-    or the settings of a backend, cells are compared across the two.
+    If exactly one value of a column disappeared and exactly one appeared, as after a change of a
+    prior or of a backend's settings, cells with the old value are compared with cells with the new
+    value.
 
     Args:
         before: folder of the first run.
@@ -619,12 +620,13 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
         seed: seed of the bootstrap.
 
     Raises:
-        InputError: if a folder holds no run, or a file of it cannot be read.
+        InputError: if a folder contains no run, or one of its files cannot be read.
     """
     from experiments.study.report.frame import read_judgements
     from experiments.study.rows import RowsFile
 
-    # The second run says how both are scored, since two policies would differ for no other reason.
+    # Both runs are scored with the settings of the second: two policies for the same posteriors
+    # would produce differences of their own.
     config = read_manifest(after)["config"]
     scoring = _Scoring(config["unlabeled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
@@ -652,9 +654,9 @@ def _both_named(cell: CellRows, other: CellRows) -> dict[str, Any]:
 
 def _paired_cells(first: RowsFile, second: RowsFile) -> Iterator[tuple[CellRows, CellRows]]:
     """Yield the cells that two runs have in common, in the order of the first."""
-    # Without this a renamed prior would leave every cell without a counterpart.
+    # Without this step, a renamed prior would leave every cell without a counterpart.
     replaced = _replaced(first.cells(), second.cells())
-    # Keys as they would be called in the second run, so that both sides meet in one dictionary.
+    # Keys use the names of the second run, so that both sides match in one dictionary.
     of_second = {_renamed(cell, {}): cell for cell in second.cells()}
     for cell in first.cells():
         if (other := of_second.get(_renamed(cell, replaced))) is not None:
@@ -675,7 +677,7 @@ def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str
     result = {}
     for name in CELL:
         values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
-        # With two or more on a side it would be a guess which one replaced which.
+        # With two or more new or missing values, the pairing would be a guess.
         gone, new = values[0] - values[1], values[1] - values[0]
         if len(gone) == len(new) == 1:
             result[name] = (*gone, *new)
@@ -683,7 +685,7 @@ def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str
 
 
 def _renamed(cell: CellRows, replaced: Mapping[str, tuple[Any, Any]]) -> tuple[Any, ...]:
-    """The values of a cell, where one is replaced the new one."""
+    """Values of a cell, with replaced values in their new form."""
     return tuple(
         replaced[name][1] if name in replaced and value == replaced[name][0] else value
         for name, value in cell.named().items()
@@ -732,24 +734,24 @@ def _cell_change(
 
 
 def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[dict[str, Any]]:
-    """Yield how far each measure moved, over all common claims or the labeled ones."""
+    """Yield the change of each measure over all common claims or the labeled ones."""
     from calibration.cells import paired_claims
     from calibration.intervals import IntervalSettings
     from calibration.scores.registry import REGISTRY
     from calibration.significance.differences import difference_of
     from experiments.study.report.scores import REPLICATES
 
-    # An unlabeled claim is left out rather than refused: the runs themselves were not.
+    # Unlabeled claims are skipped and not refused, because the runs accepted them.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
     intervals = IntervalSettings(n_bootstrap=REPLICATES, seed=scoring.seed)
     for names, unlabeled in ((UNLABELED, "false"), (LABELED, policy)):
-        # The later run first: a rise has a positive sign.
+        # The later run comes first, so that an increase is positive.
         sides = paired_claims(after, before, unlabeled=unlabeled, k=scoring.k)
         if sides is None:
             continue
         for name in names:
             moved = difference_of(REGISTRY[name], *sides, intervals)
-            # An infinite log loss has no difference.
+            # The difference of infinite log losses is undefined.
             if math.isfinite(moved.value):
                 yield {
                     "measure": name,
@@ -762,7 +764,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
 
 
 def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
-    """Posteriors and measures of the cells that changed; what one run alone has."""
+    """Posteriors and measures of changed cells, and cells that occur in one run only."""
     sentences = []
     for title, cells in (("before", compared.only_before), ("after", compared.only_after)):
         for group in grouped(cells):
@@ -821,7 +823,7 @@ _UNMOVED = dict.fromkeys(("measure", "before", "after", "difference", "lower", "
 
 def _posteriors(cell: Mapping[str, Any], varying: Collection[str]) -> dict[str, Any]:
     lost = cell["n_only_before"] + cell["n_only_after"]
-    # Claims that only one run judged are in brackets, as they are part of no difference.
+    # Claims that only one run judged are in brackets, because no difference includes them.
     others = f" (-{cell['n_only_before']} +{cell['n_only_after']})" if lost else ""
     numbers = ("n_changed", "n_flipped", "max_difference", "mean_difference")
     return {
@@ -834,15 +836,15 @@ def _posteriors(cell: Mapping[str, Any], varying: Collection[str]) -> dict[str, 
 
 
 def _cell_title(key: Mapping[str, Any], columns: Collection[str]) -> str:
-    """The name of a cell by some of its columns."""
+    """Name of a cell, from some of its columns."""
     return cell_words(key, [name for name in CELL if name in columns])
 
 
 def grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...]]]:
-    """The cells in groups: every combination of the values of each column."""
+    """Group cells into full grids: every combination of the values of each column."""
     groups = [{name: (cell[name],) for name in CELL} for cell in cells]
-    # One column at a time: groups that agree in all others are merged, so that a full grid becomes
-    # one line.
+    # Merge one column at a time: groups that agree in all other columns become one, so that a full
+    # grid becomes one line.
     for name in reversed(CELL):
         merged: dict[tuple[tuple[Any, ...], ...], dict[str, tuple[Any, ...]]] = {}
         for group in groups:
@@ -854,7 +856,7 @@ def grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...
 
 
 def _listed(values: Sequence[Any]) -> Any:
-    """A single value, several values in braces, or the first of many."""
+    """Format a single value, several values in braces, or the first of many."""
     if len(values) == 1:
         return values[0]
     more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""

@@ -1,4 +1,4 @@
-"""A graph as a figure for a paper."""
+"""Figure of a graph for a paper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.settings.inputs import Models, ModelSettings
 from factormodels.errors import InputError
 
 _PIXELS = 96
-"""Pixels of a screen in an inch, as browsers count them."""
+"""CSS pixels per inch."""
 
 
 class DrawSettings(ModelSettings, AlgorithmSettings):
@@ -32,19 +32,19 @@ class DrawSettings(ModelSettings, AlgorithmSettings):
     """Let Graphviz place the nodes of TARGET; it must be installed."""
 
     width: Annotated[int, Field(ge=240, le=4000), Option("PIXELS", usual=True)] = 662
-    """Width of the drawing in pixels of a screen, 96 to an inch: 390 fits a phone, 662 a page.
-    Letters have 11 of them at any width."""
+    """Width of the drawing in CSS pixels (96 per inch): 390 fits a phone, 662 a page. Letters are
+    11 pixels high at any width."""
 
 
 @front_door
 def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) -> Findings:
     """Draw a graph: evidence, claims, relations with their strengths, posteriors.
 
-    The color and the dashes of a line show the kind of relation, its thickness how probable it is.
-    The bar of a claim is its posterior, the tick at an end the human label. A graph with more than
-    about 40 nodes does not fit on a page; with more than 120 claims or passages the most decided
-    part is drawn. In other factor graphs (UAI, BIF), circles are variables with their likeliest
-    states and squares are factors.
+    The color and dashes of a line show the kind of relation, and its thickness the probability. The
+    bar of a claim shows its posterior, and the tick at one end of the bar the human label. A graph
+    with more than about 40 nodes does not fit on a page. Of a graph with more than 120 claims or
+    passages, only the most decided part is drawn. In other factor graphs (UAI, BIF), circles are
+    variables with their most probable states and squares are factors.
 
     Examples::
 
@@ -57,12 +57,12 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     Args:
         source: Fact graph JSON, UAI or BIF; or the name of an embedded dataset. In Python also a
             graph.
-        target: The figure alone; its suffix chooses the format: .pdf, .png, .svg, or .dot (text).
+        target: File of the figure; its suffix chooses the format: .pdf, .png, .svg, or .dot (text).
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
         InputError: if the source cannot be read, or an option does not fit it.
-        MissingDependencyError: if Graphviz is asked for and not installed.
+        MissingDependencyError: if `graphviz` is set and Graphviz is not installed.
     """
     from inference.warm_up import warm_up_for
 
@@ -70,13 +70,13 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     model = settings.load_one(source)
     name = name_of(source)
     if settings.graphviz and target is None:
-        raise InputError("--graphviz places the nodes of a file of its own; name it as TARGET")
+        raise InputError("--graphviz needs a file to draw into; name it as TARGET")
     if settings.graphviz and "width" in settings.model_fields_set:
-        raise InputError("Graphviz chooses the width of what it places; leave --width out")
+        raise InputError("--width: Graphviz chooses the width itself; leave --width out")
     if model.fact_graph is None and (settings.neutral or settings.graphviz):
         raise InputError(
-            f"{name}: this is a network without claims; --neutral and --graphviz are for fact "
-            "graphs"
+            f"{name}: this is a network without claims; leave out --neutral and --graphviz, "
+            "which apply to fact graphs"
         )
     warm_up_for(algorithm, [model.factor_graph])
     posterior = algorithm.infer(model.factor_graph)
@@ -90,7 +90,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     findings = findings_of(name, [(model, posterior)])
     sentences = [*([f"{target}: {title}."] if target is not None else []), *findings.sentences]
     if model.fact_graph is not None and (left_out := legible(model.fact_graph)[1]):
-        sentences.append(f"{left_out} A file that ends in .dot has all of them.")
+        sentences.append(f"{left_out} A .dot file contains all of them.")
     return replace(
         findings,
         sentences=tuple(sentences),

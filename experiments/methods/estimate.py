@@ -1,4 +1,4 @@
-"""Few labels and many probabilities: what all labels would say, and which claim to label next."""
+"""Estimates from few labels and many probabilities, and the choice of claims to label next."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from experiments.columns.sources import Data
 
 _SHEET = ("label", "probability", "batch")
-"""Columns of a sheet beside those that say which claim it is."""
+"""Columns of a sheet besides those that identify the claim."""
 
 _TIDY = {
     "of": "model",
@@ -93,23 +93,23 @@ _TIDY = {
     "effective": "effective_responses",
     "level": "level",
 }
-"""Columns of the table of estimates that the tidy frame has, with their names there."""
+"""Columns of the table of estimates in the tidy frame, with their names there."""
 
 _MEAN = "mean"
-"""The quantity that is of labels that are numbers alone."""
+"""Quantity that is defined for numeric labels only."""
 
 _LEVEL_UNSEEN = (
-    "{of}: the ECE is mostly the error of the level of all judges, which the labels that taught "
-    "them do not show: its interval holds less often than its level, and labels of other responses "
-    "tell more."
+    "{of}: most of the ECE is an error in the overall level of the learned judge, which its own "
+    "training labels do not reveal. Its interval covers less often than its nominal level; "
+    "labels of other responses are more informative."
 )
-"""Caution about the ECE of a judge that the same labels taught."""
+"""Caution about the ECE of a judge that was trained on the same labels."""
 
 _NOT_ALIKE = 0.01
-"""p-value below which the command says that labeled responses differ from all."""
+"""p-value below which the command reports that labeled responses differ from all responses."""
 
 _PLANNED = (10, 20, 40, 80, 160, 320, 640)
-"""Numbers of units that a plan compares."""
+"""Numbers of units in a plan."""
 
 
 class EstimateSettings(
@@ -117,73 +117,72 @@ class EstimateSettings(
     ProbabilityColumns,
     TaughtSettings,
 ):
-    """Estimates, and the claims to label next."""
+    """Settings of the estimates and of the choice of claims to label next."""
 
     judge: Annotated[Literal["given", "learn"], USUAL] = "given"
-    """Judge by the probabilities as given, or learn a judge too, in folds of responses. None of its
-    probabilities saw the labels that correct it."""
+    """Use the probabilities as given, or also learn a judge in folds of responses. No probability
+    of the learned judge depends on the labels that correct it."""
 
     numbers: ColumnNames = ()
-    """A column of numbers that the judge of --judge learn reads beside the log odds of the
-    probabilities; repeatable."""
+    """Column of numbers that --judge learn uses in addition to the log odds of the probabilities;
+    repeatable."""
 
     folds: Folds = 5
-    """Folds of labeled responses in which --judge learn learns."""
+    """Number of folds of labeled responses for --judge learn."""
 
     labels: Annotated[Files, Option("FILE", usual=True)] = ()
     """Sheet of labels written by --choose and then filled in; repeatable."""
 
     quantities: Annotated[Names, USUAL] = ("share", "mean-share", "brier", "f1-at-k")
     """Quantities to estimate: share (of true claims, over all), mean-share (mean over responses),
-    brier, f1-at-k, accuracy, auroc, ece, kept-precision (share of true claims from --threshold on),
-    quantile (of the responses' shares of true claims), ols or logistic (coefficients of truth on
-    the columns of --on), mean (of labels that are numbers). Labels may be numbers of any size for
-    quantile, ols and mean."""
+    brier, f1-at-k, accuracy, auroc, ece, kept-precision (share of true claims at or above
+    --threshold), quantile (of the responses' shares of true claims), ols or logistic (coefficients
+    of truth on the columns of --on), mean (of numeric labels). For quantile, ols and mean, labels
+    may be any numbers."""
 
     on: Annotated[ColumnNames, USUAL] = ()
-    """Column of numbers for --quantities ols and logistic to regress on; repeatable. The intercept
-    is added."""
+    """Numeric regressor for --quantities ols and logistic; repeatable. An intercept is added."""
 
     q: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Level of the quantile of --quantities quantile; 0.5 is the median response."""
+    """Level for --quantities quantile; 0.5 is the median response."""
 
     threshold: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
     """Smallest probability of the claims that --quantities kept-precision keeps."""
 
     bins: ErrorBins = 10
-    """Bins of equal width of --quantities ece."""
+    """Number of equal-width bins for --quantities ece."""
 
     k: KPolicy = "median"
 
     reference: Annotated[str | None, Option("NAME")] = None
-    """Model to compare the others with; the first if not given."""
+    """Model to compare the others with; the first by default."""
 
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """Nominal coverage of intervals."""
 
     looks: Annotated[int, Field(ge=1)] = 1
-    """Total number of looks at intervals before labeling stops; each look then has level 1 - (1 -
-    level)/looks, so that stopping at any of them is valid.
+    """Total number of looks at intervals before labeling stops. Each look has level 1 - (1 -
+    level)/looks, so that stopping at any look is valid.
     """
 
     finite: bool = False
-    """Estimate for these responses alone, not for others like them."""
+    """Estimate for exactly these responses, not for the population that they come from."""
 
     choose: Annotated[int | None, Field(ge=1), USUAL] = None
     """Number of claims or responses to label next."""
 
     unit: Annotated[Literal["claim", "response"], USUAL] = "response"
-    """Unit of the choice: single claims, or whole responses."""
+    """Unit to choose: single claims, or whole responses."""
 
     stratified: bool = False
-    """Choose what to label from short and long responses, and from probable and improbable ones
-    among each, in their proportions. The probabilities of being chosen stay the same."""
+    """Stratify the choice by response length and, within each length, by probability, in
+    proportion. Sampling probabilities stay the same."""
 
     minutes: Numbers = (2.0, 1.0)
-    """Minutes that a person takes to read a response, and to label a claim."""
+    """Minutes that a person needs to read a response, and to label a claim."""
 
     sheet: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
-    """Write what --choose chooses to this CSV, to be filled in."""
+    """Write the units that --choose selects to this CSV, to be filled in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +190,15 @@ class _Claims:
     """Claims of a table without duplicates, with their columns.
 
     Attributes:
-        frame: a row each, in order: place, response, claim, by, and its mean p.
+        frame: a row per claim, in order: position, response, claim, `by`, and its mean p.
         y: True, False or None, (n,), object.
-        irrelevant: bool (n,), whether a label says that it does not count.
-        batch: int64 (n,), the batch in which it was labeled; -1: it has no label.
+        irrelevant: bool (n,), True if a label excludes the claim.
+        batch: int64 (n,), the batch in which the claim was labeled; -1 without a label.
         weights: float64 (n,), number of claims that each labeled claim represents.
-        grouping: the responses, of every data and model.
-        by: names of the columns that part data and models.
-        judges: by column of probabilities, the judges of folds that gave them, by row of the table.
+        grouping: the responses of every combination of data and model.
+        by: names of the columns that separate data and models.
+        judges: by column of probabilities, the judges of folds that produced them, by row of the
+            table.
     """
 
     frame: pd.DataFrame
@@ -225,14 +225,15 @@ class _Claims:
 def estimate(data: Data, settings: EstimateSettings) -> Findings:
     """Estimate scores of all claims from few labels and many probabilities.
 
-    Shares of true claims, Brier, F1@K, accuracy, AUROC, ECE, quantiles and regression coefficients
-    with intervals over responses, by prediction-powered inference: labels keep intervals valid for
-    any probabilities, and good probabilities narrow them. The estimate from labels alone is beside
-    it. With --judge learn the same labels also teach a judge, in folds of responses, and no label
-    counts twice. Labels must be a random sample, of claims or of whole responses, or the choice of
-    --choose: it writes a sheet of claims to label next, with a preference for uncertain ones;
-    --labels reads it back and corrects for the sampling probabilities. Labeling in batches is valid
-    if their number is fixed beforehand, or given with --looks.
+    Estimates shares of true claims, Brier, F1@K, accuracy, AUROC, ECE, quantiles and regression
+    coefficients, with intervals over responses, by prediction-powered inference: labels make the
+    intervals valid for any probabilities, and good probabilities narrow them. The estimate from
+    labels alone is shown for comparison. With --judge learn, the same labels also train a judge, in
+    folds of responses, so that no label counts twice. Labels must be a random sample of claims or
+    of whole responses, or come from --choose. --choose writes a sheet of claims to label next, with
+    a preference for uncertain ones; --labels reads the sheet and corrects for the sampling
+    probabilities. Labeling in batches is valid if the number of batches is fixed beforehand or
+    given with --looks.
 
     Examples::
 
@@ -260,12 +261,12 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         if name not in (known := (*QUANTITIES, *REGRESSIONS, _MEAN)):
             raise InputError(unknown_name(f"--quantities {name}", name, known))
         if name in REGRESSIONS and not settings.on:
-            raise InputError(f"--quantities {name}: name the columns that it is on with --on")
+            raise InputError(f"--quantities {name}: no regressor is named; name columns with --on")
     if len(settings.minutes) != 2 or min(settings.minutes) < 0 or settings.minutes[1] <= 0:
         text = ",".join(f"{each:g}" for each in settings.minutes)
         raise InputError(
-            f"--minutes {text}: give two numbers, to read a response and to label a claim, the "
-            "second above 0"
+            f"--minutes {text}: give two numbers, the minutes to read a response and to label a "
+            "claim, the second above 0"
         )
     return estimates_by_judges(data, settings)
 
@@ -273,13 +274,13 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
 def estimates_by_judges(
     data: Data, settings: EstimateSettings, judges: Mapping[str, FoldJudges] | None = None
 ) -> Findings:
-    """Estimate as `estimate` does.
+    """Estimate as `estimate` does, from a claim table and the judges that produced it.
 
     Args:
-        data: as `estimate` takes them.
+        data: probabilities and labels, as for `estimate`.
         settings: options.
-        judges: the judges of folds that gave a column of probabilities, by the name of the column,
-            each with all claims of the data in order.
+        judges: judges of folds by the name of the column of probabilities that they produced, each
+            with all claims of the data in order.
 
     Raises:
         InputError: as `estimate`.
@@ -296,8 +297,8 @@ def estimates_by_judges(
         _refuse_of_numbers(judged, settings)
     elif _MEAN in settings.quantities:
         raise InputError(
-            f"{judged.table.source}: labels are true or false, and --quantities {_MEAN} is of "
-            "labels that are numbers; ask for share"
+            f"{judged.table.source}: labels are true or false, and --quantities {_MEAN} needs "
+            "numeric labels; use --quantities share"
         )
     judged, claims = _claims(judged, sheets, settings)
     if judges is not None:
@@ -306,8 +307,8 @@ def estimates_by_judges(
     if not claims.counting.any() and settings.choose is None:
         counts = " that counts" if claims.labeled.any() else ""
         raise InputError(
-            f"{table.source}: no claim has a label{counts}; choose some to label with "
-            "--choose N, and give the sheet back with --labels"
+            f"{table.source}: no claim has a label{counts}; choose claims to label with --choose "
+            "N, and pass the filled-in sheet with --labels"
         )
     if settings.judge == "learn" and claims.counting.any():
         judged, claims = _learned(judged, claims, settings)
@@ -344,7 +345,7 @@ def estimates_by_judges(
 
 
 def _tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row per model and quantity: the estimate, and the value by labels alone."""
+    """A row per model and quantity: the estimate, and the value from labels alone."""
     frame = data_frame(rows)[[*_TIDY]]
     return frame.rename(columns=_TIDY)
 
@@ -352,8 +353,8 @@ def _tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 def _learned(
     judged: ClaimFrame, claims: _Claims, settings: EstimateSettings
 ) -> tuple[ClaimFrame, _Claims]:
-    """The claims with a learned judge among the models, by which claims are then chosen, too."""
-    # Only here: it loads all that a field is learned by.
+    """Add a learned judge to the models; --choose then uses it."""
+    # Imported here because it loads the libraries that learn a field.
     from experiments.methods.learned_judge import LEARNED, with_learned_judge
 
     places = claims.frame["place"]
@@ -375,39 +376,39 @@ def _learned(
 
 
 def _sheet_labels(sheets: Sequence[DataTable]) -> Iterator[Any]:
-    """Yield the cells of labels of sheets."""
+    """Yield the label cells of sheets."""
     for sheet in sheets:
         label = Columns(sheet.columns, sheet.source).known(LABEL)
         yield from (row.get(label) for row in sheet.rows if label is not None)
 
 
 def _refuse_of_numbers(judged: ClaimFrame, settings: EstimateSettings) -> None:
-    """Refuse what numbers as labels do not define.
+    """Refuse options that are undefined for numeric labels.
 
     Raises:
-        InputError: for such a quantity, or if claims are to be chosen.
+        InputError: for such a quantity, for `choose`, or for a learned judge.
     """
     why = f"{judged.table.source}: labels are numbers other than 0 and 1"
     others = [name for name in settings.quantities if name not in OF_NUMBERS]
     if others:
         defined = [name for name in OF_NUMBERS if settings.on or name not in REGRESSIONS]
         raise InputError(
-            f"{why}, and {', '.join(others)} {is_or_are(len(others))} of true and false; write "
-            f"--quantities '{','.join(defined)}', or say with --true which labels are true, such "
-            "as --true 4 --true 5"
+            f"{why}, and {', '.join(others)} {is_or_are(len(others))} for true-or-false labels; "
+            f"write --quantities '{','.join(defined)}', or name the labels that mean true, as in "
+            "--true 4 --true 5"
         )
     if settings.choose is not None:
-        raise InputError(f"{why}; leave out --choose, which takes probabilities of being true")
+        raise InputError(f"{why}; leave out --choose, which needs probabilities of being true")
     if settings.judge == "learn":
-        raise InputError(f"{why}; leave out --judge learn, which learns from true and false")
+        raise InputError(f"{why}; leave out --judge learn, which needs true and false labels")
 
 
 def _claims(
     judged: ClaimFrame, sheets: Sequence[DataTable], settings: EstimateSettings
 ) -> tuple[ClaimFrame, _Claims]:
-    """Claims without duplicates, with labels from the table or a sheet and their weights.
+    """Claims without duplicates, with labels from the table or the sheets, and weights.
 
-    Responses whose own labels taught the probabilities are in neither, with a label or without.
+    Responses whose own labels trained the probabilities are excluded, labeled or not.
     """
     frame = judged.frame
     once = frame.drop_duplicates("place").reset_index(drop=True)
@@ -454,9 +455,9 @@ def _read_sheet(
     settings: EstimateSettings,
     known: tuple[Any, Any, Integers, Floats],
 ) -> list[str]:
-    """Fill in the labels of a sheet, with the probabilities of its claims; say how.
+    """Read labels and sampling probabilities from a sheet; return remarks on it.
 
-    Its rows say of which batch they are; those of a sheet that does not are of batch `number`.
+    A row without a batch belongs to batch `number`.
     """
     y, irrelevant, batch, chances = known
     names = Columns(sheet.columns, sheet.source)
@@ -484,12 +485,12 @@ def _read_sheet(
         if claim_number is None:
             raise InputError(
                 f"{reader.locate(position)}: the table has no claim {key[-1]!r} of response "
-                f"{key[-2]!r}; give the sheet of these data"
+                f"{key[-2]!r}; use the sheet that was written for these data"
             )
         if batch[claim_number] >= 0:
             raise InputError(
-                f"{reader.locate(position)}: claim {key[-1]!r} of response {key[-2]!r} is labeled "
-                "already, in the table or a sheet before; keep one of the two"
+                f"{reader.locate(position)}: claim {key[-1]!r} of response {key[-2]!r} already "
+                "has a label, in the table or an earlier sheet; keep one of the two labels"
             )
         value, where = reader.cell(position, batches), reader.locate(position, batches or "")
         y[claim_number], batch[claim_number] = label_value(meaning), _batch(value, number, where)
@@ -498,8 +499,8 @@ def _read_sheet(
             chance = shares.read(position)
             if chance == 0:
                 raise InputError(
-                    f"{reader.locate(position, probability)}: a probability of being drawn is 0; "
-                    "it is above 0"
+                    f"{reader.locate(position, probability)}: the sampling probability is 0; "
+                    "give a number above 0"
                 )
             chances[claim_number] = math.nan if chance is None else chance
     n_unfilled = sum(meaning is None for meaning in labels.meanings)
@@ -512,7 +513,7 @@ def _read_sheet(
 
 
 def _batch(value: Any, otherwise: int, where: str) -> int:
-    """The batch that a cell of a sheet names; `otherwise` where it names none."""
+    """Batch in a cell of a sheet; `otherwise` if the cell is empty."""
     if value is None or not str(value).strip() or value != value:
         return otherwise
     try:
@@ -525,15 +526,15 @@ def _batch(value: Any, otherwise: int, where: str) -> int:
 
 
 def _unfilled(n_unfilled: int, n_rows: int) -> str:
-    """Remark on a sheet that is not completely filled in."""
+    """Remark on a sheet with empty labels."""
     if not n_unfilled:
         return ""
     if n_unfilled == n_rows:
         return "no row has a label yet."
     return (
         f"{n_unfilled:,} of {counted(n_rows, 'row')} {'has' if n_unfilled == 1 else 'have'} no "
-        "label. The others are taken for all that was "
-        "chosen, which holds only if chance decided which were filled in."
+        "label. Estimates treat the labeled rows as the whole choice, which is valid only if "
+        "labels are missing at random."
     )
 
 
@@ -562,10 +563,10 @@ def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:
 
 
 def _columns(table: DataTable, settings: EstimateSettings) -> dict[str, Floats]:
-    """The numbers that regressions are on, of every row of the table.
+    """Regressors of every row of the table, by column.
 
     Raises:
-        InputError: if there is no such column, or a cell of it holds no number.
+        InputError: if there is no such column, or one of its cells is not a number.
     """
     if not set(settings.quantities) & set(REGRESSIONS):
         return {}
@@ -584,7 +585,7 @@ def _estimates(
     settings: EstimateSettings,
     remarks: list[str],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A row for every data, model and quantity, and one for every difference of models."""
+    """A row for every data, model and quantity, and a row for every difference of models."""
     level = 1 - (1 - settings.level) / settings.looks
     where = {index: number for number, index in enumerate(claims.frame["place"])}
     rows: list[dict[str, Any]] = []
@@ -619,7 +620,7 @@ def _estimates(
             reference = settings.reference or next(iter(by_model))
             if reference not in by_model:
                 raise InputError(
-                    f"--reference {reference}: there is no such model with a label; there are "
+                    f"--reference {reference}: no labeled model has this name; use one of "
                     f"{', '.join(map(repr, by_model))}"
                 )
             for model in by_model:
@@ -666,7 +667,7 @@ def _quantities(
                 if name == "ece":
                     remarks.append(_LEVEL_UNSEEN.format(of=of))
         except InputError as error:
-            # Other models and quantities may have estimates.
+            # Other models and quantities may still have estimates.
             remarks.append(f"{of}: {error}.")
             continue
         if not quantity.labeled.any() or (
@@ -678,8 +679,8 @@ def _quantities(
         if isinstance(quantity, CalibrationError) and quantity.open_share:
             remarks.append(
                 f"{of}: {quantity.open_share:.1%} of the claims are in bins without a labeled "
-                "claim; the upper end of the ECE has the worst that they may be. Fewer --bins "
-                "leave fewer of them."
+                "claim; the upper end of the ECE assumes the worst case for them. Use fewer "
+                "--bins to reduce their number."
             )
     return made
 
@@ -693,7 +694,7 @@ def _of_numbers(
     remarks: list[str],
     of: str,
 ) -> dict[str, Linearized | Inverted]:
-    """The quantities of labels that are numbers; `_quantities` makes those of true and false."""
+    """Quantities of numeric labels; `_quantities` has those of true and false labels."""
     given = rows["p"].to_numpy(), claims.y[numbers].astype(float), rows["response"].to_numpy()
     weights = claims.weights[numbers]
     made: dict[str, Linearized | Inverted] = {}
@@ -711,20 +712,20 @@ def _of_numbers(
 
 
 def _rows_of(columns: Mapping[str, Floats], rows: pd.DataFrame) -> dict[str, Floats]:
-    """Columns that a regression is on, of some rows of the table."""
+    """Regressors of some rows of the table, by column."""
     places = rows["place"].to_numpy()
     return {column: values[places] for column, values in columns.items()}
 
 
 def _left_out(name: str, title: str, of: str) -> str:
-    """Why a quantity is left out."""
+    """Reason why a quantity is left out."""
     if name in ("f1-at-k", "quantile"):
         what = "F1@K" if name == "f1-at-k" else "The quantile"
         return (
             f"{what} is left out: it needs responses all of whose claims are labeled "
             "(--unit response)."
         )
-    return f"{of}: the {title} is left out, for none of these claims has a label that counts."
+    return f"{of}: the {title} is left out: none of these claims has a label that counts."
 
 
 def _found(
@@ -734,7 +735,7 @@ def _found(
     remarks: list[str],
     of: str,
 ) -> dict[str, PoweredEstimate]:
-    """The estimates of the quantities that labels define; of the others, why they do not."""
+    """Estimates of the quantities that the labels determine; adds remarks on the others."""
     estimates = {}
     for name, each in quantities.items():
         try:
@@ -754,7 +755,7 @@ def _differences(
     *,
     paired: bool,
 ) -> list[dict[str, Any]]:
-    """Rows of one model less another; those of the same claims differ where probabilities count."""
+    """Differences of two models, on the same claims only of quantities that use probabilities."""
     of_first, of_second = (made[model] for model in models)
     of_regressions = tuple(f"{kind}: " for kind in ("linear", "logistic"))
     rows = []
@@ -765,7 +766,7 @@ def _differences(
         if isinstance(first, Inverted) or isinstance(second, Inverted):
             continue
         each = None
-        # Two judges do not keep the same claims.
+        # Two judges keep different claims.
         same_claims = paired and name != "kept-precision"
         if same_claims and isinstance(first, Quantity) and isinstance(second, Quantity):
             each = estimated(minus(first, second), level=level, finite=settings.finite)
@@ -816,11 +817,11 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
             *_BESIDE,
             *columns_as("worth:1 labels saved | n_labeled:0 labeled | effective:1 responses"),
         ),
-        "Estimates of the values that labels of all claims would give.",
+        "Estimates of the values from labels of all claims.",
         group="of" if len({row["of"] for row in rows}) > 1 else "",
-        note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: how many "
-        "times as many labels alone would give the same interval. Responses: of equal size, that "
-        "say as much as those with labels.",
+        note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: factor by "
+        "which labels alone would have to increase for the same interval. Responses: number "
+        "of equal-sized responses with as much information as the labeled ones.",
     )
 
 
@@ -830,9 +831,9 @@ def _differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         (*columns_as('title ""'), *_BESIDE),
         "Differences of models.",
         group="of",
-        note="Models of the same claims share quantities that depend on labels alone. "
-        "Contributions of a response to both models are paired, in labels alone and in the "
-        "estimate.",
+        note="For the same claims, quantities that depend on labels alone are equal in all "
+        "models. A response's contributions to both models are paired, both in labels alone "
+        "and in the estimate.",
     )
 
 
@@ -850,8 +851,8 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             if unvaried:
                 why = f"labels of {responses} are alike, or fitted exactly"
             sentences.append(
-                f"{of}{row['title']} {number(row['value'])}; there is no interval, for {why}: "
-                "label more."
+                f"{of}{row['title']} {number(row['value'])}; there is no interval, because "
+                f"{why}: label more."
             )
             continue
         ends = interval(row["value_lower"], row["value_upper"])
@@ -859,7 +860,7 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         used = (
             f"labels alone say {alone}"
             if row["weight"] != 0
-            else "the probabilities do not help, so labels stand alone"
+            else "the probabilities do not help, so only labels are used"
         )
         sentences.append(
             f"{of}{row['title']} {number(row['value'])} {ends} from {row['n_labeled']:,} labeled "
@@ -869,7 +870,7 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _few_effective(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say which intervals may not hold, since the labels may lack a kind of response."""
+    """Remarks on intervals that may not cover, because the labels may lack a kind of response."""
     few = [row for row in rows if row["may_lack_kinds"] and not math.isnan(row["value_lower"])]
     if not few:
         return []
@@ -885,10 +886,10 @@ def _few_effective(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _unlike(claims: _Claims) -> list[str]:
-    """Say where labeled responses, or claims, differ from all in size or mean probability."""
+    """Remarks on labeled responses or claims that differ from all in size or mean probability."""
     grouping, labeled = claims.grouping, claims.labeled
     if np.ptp(claims.weights[labeled]) > 0:
-        # A sample with unequal probabilities differs by design, and weights correct it.
+        # A sample with unequal probabilities differs by design; weights correct for it.
         return []
     p = claims.frame["p"].to_numpy()
     n_of_response = grouping.sums(labeled)
@@ -905,9 +906,9 @@ def _unlike(claims: _Claims) -> list[str]:
         compared = balance(values, units)
         if compared.p_value < _NOT_ALIKE:
             sentences.append(
-                f"The labeled {what} are not like all: their mean {name} is "
-                f"{number(compared.labeled)}, and of all {number(compared.overall)} "
-                f"({p_equals(compared.p_value)}). Estimates suppose a random sample."
+                f"The labeled {what} differ from all: their mean {name} is "
+                f"{number(compared.labeled)}, and the mean of all is {number(compared.overall)} "
+                f"({p_equals(compared.p_value)}). Estimates assume a random sample."
             )
     return sentences
 
@@ -918,7 +919,7 @@ def _unlike(claims: _Claims) -> list[str]:
 def _chosen(
     table: DataTable, claims: _Claims, settings: EstimateSettings
 ) -> tuple[dict[str, Table], str]:
-    """Sheet to fill in, plan of intervals by number of labels, and the choice in words."""
+    """Sheet to fill in, plan of intervals by number of labels, and a sentence on the choice."""
     unit = Unit(settings.unit)
     grouping = claims.grouping
     p = claims.frame["p"].to_numpy()
@@ -958,16 +959,16 @@ def _chosen(
     units = counted(int(drawn.sum()), unit.value)
     claims_of_units = "" if unit is Unit.CLAIM else f" with {counted(len(rows), 'claim')}"
     if settings.sheet is None:
-        where, mend = "", "write it to a file with --sheet FILE to fill it in"
+        where, mend = "", "write it to a file with --sheet FILE and fill it in"
     else:
         where = f", in {settings.sheet}"
-        others = " beside the sheets before" if settings.labels else ""
+        others = " together with the earlier sheets" if settings.labels else ""
         option = as_option("--labels", str(settings.sheet))
-        mend = f"fill it in and give it back with {option}{others}"
+        mend = f"fill it in and pass it with {option}{others}"
     sentence = (
         f"{units}{claims_of_units} to label{where}: about {cost / 60:.1f} hours. This is batch "
-        f"{batch}: {mend}, and do not let the intervals decide when to stop unless --looks says "
-        "how often you look."
+        f"{batch}: {mend}. Do not let the intervals decide when to stop, unless --looks gives "
+        "the number of looks."
     )
     return {"sheet": sheet, **_plan(claims, settings, p)}, sentence
 
@@ -1000,7 +1001,7 @@ def _sheet_rows(claims: _Claims, chosen: Any, chances: Floats, batch: int) -> li
 def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, Table]:
     """Expected intervals by number of further labels, if the probabilities are calibrated.
 
-    There is no such table if fewer claims have no label than the smallest number planned for.
+    Empty if fewer claims are unlabeled than the smallest planned number.
     """
     grouping = claims.grouping
     rows = []
@@ -1013,7 +1014,7 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, T
         for n in [n for n in _PLANNED if n <= (~labeled).sum()]:
             chances = inclusion_probabilities(expected, minutes, n, ~labeled)
             freedom = planned_freedom(np.where(labeled, 1.0, chances), grouping)
-            # Labels of two responses or fewer make no interval.
+            # Labels of two responses or fewer give no interval.
             reach = math.nan
             if freedom > 0:
                 reach = float(student_quantile(settings.level, np.asarray(freedom)))
@@ -1046,7 +1047,7 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, T
 
 
 def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:
-    """Figures of each estimate beside the estimate from labels alone."""
+    """Figures of each estimate with the estimate from labels alone."""
     shown = [row for row in rows if not math.isnan(row["value_lower"])]
     if not shown:
         return {}
@@ -1070,5 +1071,7 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:
         tick_names = [f"{name}{more}" for name in names for more in ("", ", labels alone")]
         axes[0].set_yticks(heights, tick_names)
     return {
-        "beside-labels": PaperFigure(figure, data_frame(shown), "Estimates beside labels alone")
+        "beside-labels": PaperFigure(
+            figure, data_frame(shown), "Estimates, compared with labels alone"
+        )
     }

@@ -70,7 +70,7 @@ def test_a_clean_folder(folder: Path) -> None:
         ],
     ]
     assert result.stdout.splitlines()[-2:] == [
-        "- Not looked at, being no data: NOTES.md.",
+        "- Skipped, because they are not data files: NOTES.md.",
         "- 2 files, nothing wrong.",
     ]
 

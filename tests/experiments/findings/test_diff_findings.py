@@ -52,7 +52,7 @@ def test_numbers_words_rows_and_settings() -> None:
     ]
     assert changed.sentences == (
         "2 of 4 values changed.",
-        "The largest change beside its size is -0.125: brier of a, m, from 0.25 to 0.125.",
+        "The largest relative change is -0.125: brier of a, m, from 0.25 to 0.125.",
         "1 row without a counterpart.",
         "Other settings: folds.",
     )
@@ -127,7 +127,7 @@ def test_the_function_takes_runs_with_their_units(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{}", "it holds no findings"), ("[", "findings.json")]
+    ("text", "message"), [("{}", "it contains no findings"), ("[", "findings.json")]
 )
 def test_invalid_findings_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "findings.json").write_text(text)

@@ -160,10 +160,10 @@ def test_numbers_as_labels_come_in_sheets_too(tmp_path: Path) -> None:
 def test_numbers_are_refused_where_labels_are_true_or_false() -> None:
     table, how = rated(), {"p": "judge", "label": "rating"}
     # The advice works as it stands: `ols` alone wants the columns that it is on.
-    refused("share is of true and false; write `quantities='mean,quantile'`, or say", estimate,
+    refused("share is for true-or-false labels; write `quantities='mean,quantile'`", estimate,
             table, quantities="share,quantile", **how)  # fmt: skip
-    refused("logistic is of true and false; write `quantities='mean,quantile,ols'`", estimate,
-            table, quantities="logistic", on="length", **how)  # fmt: skip
+    refused("logistic is for true-or-false labels; write `quantities='mean,quantile,ols'`",
+            estimate, table, quantities="logistic", on="length", **how)  # fmt: skip
     refused("leave out `choose`", estimate, table, quantities="quantile", choose=3, **how)
     refused("leave out `judge` learn", estimate, table, quantities="quantile", judge="learn", **how)
     refused("row 1, column 'judge': 'high' is not a prediction; give a finite number", estimate,
@@ -184,7 +184,7 @@ def test_scores_undefined_by_labels_are_left_out_and_reported() -> None:
     sentences = " ".join(estimated.sentences)
     for part in ("all labels that count are the same", "The quantile is left out", "in bins with"):
         assert part in sentences
-    refused("name the columns that it is on with `on`", estimate, drawn(), quantities="ols")
+    refused("name columns with `on`", estimate, drawn(), quantities="ols")
     few["on"] = ["x", *range(35)]
     refused("'x' is not a finite number", estimate, few, quantities="ols", on="on")
     refused("did you mean 'auroc'", estimate, few, quantities="auroq")
@@ -253,11 +253,11 @@ def test_labeled_responses_that_are_not_like_all_are_reported(tmp_path: Path) ->
     by_p = table.groupby("response")["p"].mean().sort_values(ascending=False)
     likeliest = table["label"].where(table["response"].isin(by_p.index[:15]))
     estimated = estimate(table.assign(label=likeliest), quantities="share")
-    (sentence,) = (each for each in estimated.sentences if "not like all" in each)
+    (sentence,) = (each for each in estimated.sentences if "differ from all" in each)
     assert "mean probability" in sentence
     at_random = table["label"].where(table["response"].isin([f"r{k}" for k in range(15)]))
     estimated = estimate(table.assign(label=at_random), quantities="share")
-    assert not any("not like all" in each for each in estimated.sentences)
+    assert not any("differ from all" in each for each in estimated.sentences)
     # A stratified sample is chosen like any other, with the same probabilities.
     sheets = [tmp_path / name for name in ("random.csv", "stratified.csv")]
     for sheet, stratified in zip(sheets, (False, True), strict=True):
@@ -310,10 +310,10 @@ def test_a_sheet_is_reported_with_the_options_that_read_it(tmp_path: Path) -> No
     assert "write it to a file with `sheet` FILE" in unwritten
     written = estimate(bare, choose=1, sheet=path).sentences[0]
     assert written.startswith(f"1 response with 6 claims to label, in {path}: about ")
-    assert f"give it back with `labels='{path}'`, and" in written
+    assert f"pass it with `labels='{path}'`" in written
     filled(path, drawn())
     again = estimate(bare, labels=path, choose=1, sheet=tmp_path / "b.csv").sentences
-    assert any("back with `labels=" in each and "beside the sheets before" in each
+    assert any("pass it with `labels=" in each and "together with the earlier sheets" in each
                for each in again)  # fmt: skip
 
 
@@ -392,8 +392,8 @@ def test_few_claims_give_a_sheet_and_no_plan() -> None:
 def test_impossible_values_are_reported(tmp_path: Path) -> None:
     table = drawn()
     bare = table.drop(columns="label")
-    refused("no claim has a label; choose some", estimate, bare)
-    with pytest.raises(InputError, match="no claim has a label that counts; choose some"):
+    refused("no claim has a label; choose claims", estimate, bare)
+    with pytest.raises(InputError, match="no claim has a label that counts; choose claims"):
         estimate(table.assign(label="irrelevant"))
     refused(r"choose` 400: .* has 40 responses without a label", estimate, bare, choose=400)
     with pytest.raises(InputError, match=r"choose` 1: .* has a label of every claim"):
@@ -410,9 +410,9 @@ def test_impossible_values_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2: the table has no claim 'c9' of response 'r1'"):
         estimate(bare, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"]}).to_csv(sheet, index=False)
-    refused("claim 'c1' of response 'r1' is labeled already", estimate, table, labels=[str(sheet)])
+    refused("claim 'c1' of response 'r1' already has a label", estimate, table, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"], "probability": [0.0]}).to_csv(sheet, index=False)
-    refused("probability of being drawn is 0", estimate, bare, labels=[str(sheet)])
+    refused("sampling probability is 0", estimate, bare, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"], "label": [""]}).to_csv(sheet, index=False)
     estimated = estimate(bare, labels=[str(sheet)], choose=2)
     assert any("no row has a label yet" in each for each in estimated.sentences)
@@ -424,9 +424,9 @@ def test_why_there_is_no_interval_is_reported() -> None:
     estimated = estimate(table, quantities="share,ece,ols", on="x")
     for name in ("ECE 0.300", "linear: x 0.000"):
         (sentence,) = (each for each in estimated.sentences if each.startswith(name))
-        assert "there is no interval, for labels of 4 responses are alike" in sentence
+        assert "there is no interval, because labels of 4 responses are alike" in sentence
     (sentence,) = estimate(table[table["response"] == "r0"]).sentences[:1]
-    assert "there is no interval, for labels are of 1 response:" in sentence
+    assert "there is no interval, because labels are of 1 response:" in sentence
 
 
 @pytest.mark.parametrize(

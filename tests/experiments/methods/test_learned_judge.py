@@ -64,7 +64,7 @@ def test_the_estimate_is_that_of_a_field_in_folds() -> None:
 def test_the_ece_of_a_learned_judge_comes_with_a_caution() -> None:
     estimated = estimate(few(), judge="learn", folds=2, quantities="ece", bins=2)
     cautions = [
-        each for each in estimated.sentences if "labels that taught them do not show" in each
+        each for each in estimated.sentences if "its own training labels do not reveal" in each
     ]
     (caution,) = cautions
     assert caution.startswith("learned judge: the ECE")
