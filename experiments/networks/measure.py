@@ -233,7 +233,11 @@ def timing(
 def _turns(
     calls: Mapping[str, Callable[[], object]], first: Mapping[str, float], clocking: Clocking
 ) -> dict[str, list[float]]:
-    """Seconds of a call of each label in each round."""
+    """Seconds of a call of each label in each round: the median over the calls of its turn.
+
+    Calls of microseconds are interrupted when other processes get the processor, for milliseconds
+    each time. Their mean would measure how busy the machine is.
+    """
     rounds, budget, seed = clocking
     expected = dict(first)
     seconds: dict[str, list[float]] = {label: [] for label in calls}
@@ -249,9 +253,13 @@ def _turns(
             # Not timed: the processor's caches hold another backend's data.
             if count > 1:
                 calls[label]()
-            start = time.perf_counter()
-            for _ in range(count):
-                calls[label]()
-            expected[label] = (time.perf_counter() - start) / count
+            expected[label] = float(np.median([_seconds_of(calls[label]) for _ in range(count)]))
             seconds[label].append(expected[label])
     return seconds
+
+
+def _seconds_of(call: Callable[[], object]) -> float:
+    """Wall time of a call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start

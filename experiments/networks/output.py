@@ -194,15 +194,18 @@ def _sentences(measured: pd.DataFrame, searched: pd.DataFrame, total: int) -> It
     """Sentences on measurements and missing results."""
     statuses = [*measured["status"], *(searched["status"] if len(searched) else ())]
     n_networks = len(measured.drop_duplicates(["dataset", "network"]))
+    made = len(statuses) - statuses.count(ABSENT)
     answered = sum(status not in WITHOUT_ANSWER for status in statuses)
-    searches = searched["backend"].nunique() if len(searched) else 0
+    backends, searches = (
+        frame.loc[frame["status"] != ABSENT, "backend"].nunique() if len(frame) else 0
+        for frame in (measured, searched)
+    )
     beside = (
         f" and {counted(searches, 'search', 'searches')} for the best states" if searches else ""
     )
     yield (
-        f"{counted(n_networks, 'network')}, {counted(measured['backend'].nunique(), 'backend')}"
-        f"{beside}: "
-        f"{answered:,} of {counted(len(statuses), 'measurement')} answered, "
+        f"{counted(n_networks, 'network')}, {counted(backends, 'backend')}{beside}: "
+        f"{answered:,} of {counted(made, 'measurement')} answered, "
         f"{statuses.count(REFUSED):,} refused"
     )
     if total > len(statuses):

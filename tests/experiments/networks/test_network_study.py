@@ -219,6 +219,7 @@ def test_a_program_that_is_absent_is_said_and_has_no_row_of_dashes(
         "merlin": "absent",
     }
     assert any("merlin is absent: the program merlin is not" in each for each in findings.sentences)
+    assert findings.sentences[0].startswith("1 network, 1 backend: 1 of 1 measurement answered")
     for name in ("accuracy", "costs", "networks"):
         table = findings.tables[name]
         assert set(table.frame["backend"]) == {"exact"}
