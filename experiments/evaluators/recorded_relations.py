@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -195,6 +196,82 @@ def record_costs(record: RelationRecord, prompt: str) -> dict[str, float]:
         "answered": answered,
         "seconds": float(np.mean(seconds)),
     }
+
+
+@dataclass(frozen=True)
+class RecordedRanks:
+    """Ranks of recorded passages among those of their claim, of a record in the order "ranks".
+
+    Attributes:
+        ranks: rank of each recorded passage, from 1, by response, passage and claim.
+        complete: largest number of best-ranked passages that are recorded of every claim of the
+            responses with an answer.
+    """
+
+    ranks: Mapping[PairKey, int]
+    complete: int
+
+    def best_passages(self, graphs: Iterable[FactGraph]) -> list[FactGraph]:
+        """Return responses with the best-ranked passages of each claim alone, without relations.
+
+        A passage without a recorded answer counts as next in rank.
+
+        Args:
+            graphs: responses of the record's dataset.
+        """
+        recorded = Counter((response, claim) for response, _, claim in self.ranks)
+
+        def kept(key: PairKey) -> bool:
+            following = recorded[key[0], key[2]] + 1
+            return self.ranks.get(key, following) <= self.complete
+
+        made = []
+        for graph in graphs:
+            contexts = []
+            for context in graph.contexts:
+                claims = [
+                    claim for claim in context.retrieved_for if kept((graph.id, context.id, claim))
+                ]
+                if claims:
+                    contexts.append(replace(context, retrieved_for=tuple(claims)))
+            made.append(replace(graph, contexts=tuple(contexts), relations=()))
+        return made
+
+
+def recorded_ranks(
+    graphs: Iterable[FactGraph], record: RelationRecord, prompt: str
+) -> RecordedRanks:
+    """Return the ranks of the passages of a record in the order "ranks".
+
+    Args:
+        graphs: responses of the record's dataset.
+        record: the record.
+        prompt: the prompt whose answers count.
+
+    Raises:
+        InputError: if the record has another order.
+    """
+    if record.origin.order != "ranks":
+        raise InputError(
+            f"the record of {record.origin.model} is in the order {record.origin.order!r}, which "
+            "states no ranks of passages; use a record in the order 'ranks'"
+        )
+    recorded: Counter[tuple[str, str]] = Counter()
+    ranks: dict[PairKey, int] = {}
+    for response, passage, claim in record.of_prompt(prompt):
+        recorded[response, claim] += 1
+        ranks[response, passage, claim] = recorded[response, claim]
+    asked = {response for response, _ in recorded}
+    retrieved = Counter(
+        (graph.id, claim)
+        for graph in graphs
+        if graph.id in asked
+        for context in graph.contexts
+        for claim in context.retrieved_for
+    )
+    unfinished = [recorded[key] for key, number in retrieved.items() if recorded[key] < number]
+    complete = min(unfinished, default=max(recorded.values(), default=0))
+    return RecordedRanks(ranks, max(1, complete))
 
 
 def recorded_graphs(

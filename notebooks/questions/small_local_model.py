@@ -38,6 +38,7 @@ from experiments.evaluators.recorded_relations import (
     LEARNED,
     PairKey,
     RecordedPairs,
+    RecordedRanks,
     corrected_pairs,
     judged_pairs,
     label_columns_of,
@@ -45,6 +46,7 @@ from experiments.evaluators.recorded_relations import (
     record_costs,
     recorded_graphs,
     recorded_pairs,
+    recorded_ranks,
     relation_score_row,
 )
 from experiments.findings.artifacts import Artifacts, PaperFigure
@@ -112,13 +114,13 @@ TABLES = {
         "Intervals: 95 % over responses of the second source, whose labels serve to score alone.",
     ),
     "costs": (
-        "model | responses:0 whole responses | all_responses:0 of | pairs:0 | all_pairs:0 of pairs "
-        "| missing:0 | calls:1 calls a claim | asked:0 tokens a claim | read:0 of them read | "
-        "seconds:1 seconds a claim",
+        "model | responses:0 responses | all_responses:0 of | passages | pairs:0 | "
+        "all_pairs:0 of pairs | missing:0 | calls:1 calls a claim | asked:0 tokens a claim | "
+        "read:0 of them read | seconds:1 seconds a claim",
         "Extent and cost of the records",
         "data",
-        "Read: not in the server's prefix cache. Seconds: of the server's processor time, with one "
-        "thread.",
+        "Passages: those of each claim that judge it. Read: not in the server's prefix cache. "
+        "Seconds: of the server's processor time, with one thread.",
     ),
 }
 """Columns, caption, groups and note of each table."""
@@ -203,6 +205,7 @@ class RecordedSource:
         judged: column of the relation that people found, by pair; empty of the biographies.
         pairs: the recorded pairs, with probabilities that are not corrected.
         lexical: probabilities of the same pairs by the lexical model.
+        ranks: ranks of the recorded passages; None if whole responses were recorded.
     """
 
     record: RelationRecord
@@ -211,6 +214,7 @@ class RecordedSource:
     judged: Mapping[PairKey, int]
     pairs: RecordedPairs
     lexical: Mapping[PairKey, Floats]
+    ranks: RecordedRanks | None = None
 
     @property
     def dataset(self) -> str:
@@ -252,9 +256,14 @@ class RecordedSource:
         return made
 
     def graphs(self, p: Floats) -> list[FactGraph]:
-        """The responses that are recorded as a whole, with relations of given probabilities."""
+        """The responses that are recorded, with relations of given probabilities.
+
+        They are those recorded as a whole or, in a record by ranks, with the best-ranked passages
+        of each claim.
+        """
         answers = dict(zip(self.pairs.keys, p.tolist(), strict=True))
-        return recorded_graphs(self.all_graphs, self.record, self.prompt, answers)
+        ranked = self.ranks.best_passages(self.all_graphs) if self.ranks else self.all_graphs
+        return recorded_graphs(ranked, self.record, self.prompt, answers)
 
 
 def recorded_source(
@@ -286,7 +295,11 @@ def recorded_source(
         for relation in graph.relations
         if relation.distribution is not None
     }
-    return RecordedSource(record, prompt, graphs, {}, pairs, shares)
+    if record.origin.order != "ranks":
+        return RecordedSource(record, prompt, graphs, {}, pairs, shares)
+    ranks = recorded_ranks(graphs, record, prompt)
+    best = pairs.part(np.array([ranks.ranks[key] <= ranks.complete for key in pairs.keys]))
+    return RecordedSource(record, prompt, graphs, {}, best, shares, ranks)
 
 
 def relation_rows(
@@ -360,34 +373,45 @@ def base_rates(atoms: LabeledAtoms, fold: Any) -> Floats:
 def across_rows(
     tasks: Mapping[tuple[str, str, str], CrossFitTask], seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each judge that one dataset teaches and the other tests, of one model."""
+    """Yield a row for each judge that one dataset teaches and the other tests, of one model.
+
+    The base rate is the share of true claims in the dataset that teaches.
+    """
+    scores = ("brier", "auroc")
     for (model, name, first), (other_model, other_name, second) in permutations(tasks, 2):
         if (model, name) != (other_model, other_name):
             continue
         taught, tested = tasks[model, name, first], tasks[model, name, second]
         atoms = labeled_atoms(tested.graphs, second)
+        head: dict[str, Any] = {"where": f"{first} to {second}", "model": model}
+        head |= {"relations": name, "claims": len(atoms.labels)}
         for title, method_name in LEARNERS.items():
             method = METHODS[method_name]
             if not isinstance(method, ColumnMethod):
                 continue
             (predict,) = method.learner(method.table(taught), [taught.table.labeled])
             p = predict(method.table(tested))[atoms.kept]
-            row: dict[str, Any] = {"where": f"{first} to {second}", "model": model}
-            row |= {"relations": name, "graph": title, "claims": len(p)}
-            yield row | scores_with_intervals(p, atoms, ("brier", "auroc"), seed)
+            yield head | {"graph": title} | scores_with_intervals(p, atoms, scores, seed)
+        rate = labeled_atoms(taught.graphs, first).labels.mean()
+        rates = np.full(len(atoms.labels), rate)
+        yield head | {"graph": BASE_RATE} | scores_with_intervals(rates, atoms, scores, seed)
 
 
 def cost_row(source: RecordedSource) -> dict[str, Any]:
     """Row of the extent of a record, with mean costs over claims."""
     answers = source.record.of_prompt(source.prompt)
-    # As of the whole dataset: what is recorded may have some of the passages of a claim.
-    claims = {(key[0], key[2]) for key in source.judged} or {
-        (graph.id, claim)
-        for graph in source.all_graphs
-        for context in graph.contexts
-        for claim in context.retrieved_for
-    }
-    calls = source.record.origin.pairs / len(claims)
+    if source.ranks is not None:
+        # Of the passages that judge claims: those of further ranks are recorded for some alone.
+        used = [key for key, rank in source.ranks.ranks.items() if rank <= source.ranks.complete]
+    else:
+        # As of the whole dataset: what is recorded may have some of the passages of a claim.
+        used = list(source.judged) or [
+            (graph.id, context.id, claim)
+            for graph in source.all_graphs
+            for context in graph.contexts
+            for claim in context.retrieved_for
+        ]
+    calls = len(used) / len({(response, claim) for response, _, claim in used})
     costs = {
         name: calls * value for name, value in record_costs(source.record, source.prompt).items()
     }
@@ -398,6 +422,7 @@ def cost_row(source: RecordedSource) -> dict[str, Any]:
         "prompt": source.prompt,
         "responses": whole,
         "all_responses": len(source.all_graphs),
+        "passages": "all" if source.ranks is None else f"the best {source.ranks.complete}",
         "pairs": len(answers),
         "all_pairs": source.record.origin.pairs,
         "missing": sum(answer.log_p is None for answer in answers.values()),

@@ -17,6 +17,7 @@ from experiments.evaluators.recorded_relations import (
     record_costs,
     recorded_graphs,
     recorded_pairs,
+    recorded_ranks,
     relation_score_row,
 )
 from experiments.evaluators.relation_recording import (
@@ -39,6 +40,10 @@ PAIRS = tuple(
     for response in ("r1", "r2", "r3")
     for c, a in (("c1", "a1"), ("c2", "a1"), ("c10", "a2"), ("c2", "a2"))
 )
+RANKS = {("c1", "a1"): 1, ("c2", "a1"): 2, ("c10", "a2"): 2, ("c2", "a2"): 1}
+
+RANKED = tuple(replace(each, rank=RANKS[each.pair.source, each.pair.target]) for each in PAIRS)
+
 ORIGIN = RecordOrigin(
     "factcheck-bench",
     "tiny",
@@ -81,10 +86,8 @@ def test_pairs_of_all_responses_take_turns() -> None:
 
 
 def test_the_best_passages_of_all_claims_come_before_the_second_ones() -> None:
-    ranks = {("c1", "a1"): 1, ("c2", "a1"): 2, ("c10", "a2"): 2, ("c2", "a2"): 1}
-    ranked = [replace(each, rank=ranks[each.pair.source, each.pair.target]) for each in PAIRS]
-    order = recording_order(ranked, "ranks", 0)
-    assert sorted(map(repr, order)) == sorted(map(repr, ranked))
+    order = recording_order(RANKED, "ranks", 0)
+    assert sorted(map(repr, order)) == sorted(map(repr, RANKED))
     assert [each.rank for each in order] == [1] * 6 + [2] * 6
     # Responses keep their random order at each rank, and the pairs of a passage are together.
     turns = [each.response for each in order]
@@ -194,6 +197,51 @@ def test_graphs_have_the_relations_that_are_recorded(tmp_path: Path) -> None:
         # Claim a2 has no label, and its pairs no answer.
         assert graph.metadata["relations"]["missing"] == [["c2", "a2", ""], ["c10", "a2", ""]]
     refused("has no answer to the prompt 'relation_bare'", recorded_pairs, record, "relation_bare")
+
+
+@pytest.mark.parametrize(("most", "complete"), [(6, 1), (8, 1), (12, 2)])
+def test_a_record_by_ranks_has_the_best_passages_of_every_claim(
+    tmp_path: Path, most: int, complete: int
+) -> None:
+    path = tmp_path / "record.jsonl"
+    origin = replace(ORIGIN, order="ranks")
+    record_relations(path, origin, RANKED, AnsweringModel(weighed), most=most)
+    record = read_record(str(path))
+    graphs = [graph_of(name) for name in ("r1", "r2", "r3")]
+    ranks = recorded_ranks(graphs, record, "relation")
+    assert ranks.complete == complete
+    assert len(ranks.ranks) == most
+    assert all(rank == RANKS[key[1:]] for key, rank in ranks.ranks.items())
+    for graph in ranks.best_passages(graphs):
+        kept = {(c.id, claim) for c in graph.contexts for claim in c.retrieved_for}
+        assert kept == {pair for pair, rank in RANKS.items() if rank <= complete}
+        assert not graph.relations
+        assert graph.atoms == graph_of(graph.id).atoms
+
+
+def test_a_claim_whose_best_passage_is_not_recorded_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    origin = replace(ORIGIN, order="ranks")
+    record_relations(path, origin, RANKED, AnsweringModel(weighed), most=5)
+    record = read_record(str(path))
+    graphs = [graph_of(name) for name in ("r1", "r2", "r3")]
+    ranks = recorded_ranks(graphs, record, "relation")
+    assert ranks.complete == 1
+    last = recording_order(RANKED, "ranks", 1)[5]
+    kept = {
+        (graph.id, context.id, claim)
+        for graph in ranks.best_passages(graphs)
+        for context in graph.contexts
+        for claim in context.retrieved_for
+    }
+    assert (last.response, last.pair.source, last.pair.target) in kept
+    assert len(kept - set(ranks.ranks)) >= 1
+
+
+def test_a_record_of_whole_responses_states_no_ranks(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    record_relations(path, ORIGIN, PAIRS, AnsweringModel(weighed), most=1)
+    refused("states no ranks", recorded_ranks, [], read_record(str(path)), "relation")
 
 
 def test_corrections_divide_by_the_bias_and_learn_from_other_responses(tmp_path: Path) -> None:
