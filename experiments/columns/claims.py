@@ -23,7 +23,7 @@ from experiments.columns.cells import (
     number_labels,
 )
 from experiments.columns.contents import likely_column
-from experiments.columns.frame import ClaimFrame
+from experiments.columns.frame import LONG, ClaimFrame
 from experiments.columns.layouts import with_layout
 from experiments.columns.nested_responses import ID_OF_A_RESPONSE, rows_in_lists
 from experiments.columns.nested_rows import FlatTable, column_names_of
@@ -48,6 +48,7 @@ from experiments.findings.table import data_frame
 from factormodels.claims import ClaimLabel
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import (
     ClaimRow,
     cell_name,
@@ -55,10 +56,13 @@ from factormodels.io.claim_rows import (
     repeated_rows,
 )
 from factormodels.io.tables.data_table import DataTable
+from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import folded
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from experiments.columns.sources import Data
 
 
@@ -132,6 +136,24 @@ def read_claims(
     return ClaimFrame(
         frame, table, resolved.by, resolved.probabilities, remarks, of_numbers=of_numbers
     )
+
+
+def judged_frame(graphs: Sequence[FactGraph]) -> pd.DataFrame:
+    """The long frame of the claims of graphs, by all who judged them.
+
+    Columns: response, claim, text, p, label; model, who gave p (a variant, an assessor, or the
+    graph as it stands), if there are several; p_learned_from, if labels of a response taught it.
+    """
+    claims = read_claims(graphs, ProbabilityColumns(), labeled=False, texts=True)
+    frame = claims.frame
+    label = frame["label"].mask(frame["irrelevant"].astype(bool), str(ClaimLabel.IRRELEVANT))
+    long = frame.assign(label=label)[list(LONG)]
+    if len(claims.columns) > 1:
+        long["model"] = frame["column"]
+    if frame["taught"].any():
+        marks = frame["taught"].map({True: str(LearnedFrom.THIS_RESPONSE), False: None})
+        long[f"p_{LEARNED_FROM}"] = marks
+    return long
 
 
 def _with_row_per_claim(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from experiments.columns.options import TaughtSettings
 from experiments.columns.roles import DATA
+from experiments.columns.verdicts import label_of
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import some_of
+from factormodels.claims import Atom
 from factormodels.conventions import Conventions
 from factormodels.errors import InputError
 from factormodels.io.tables.data_table import DataTable
@@ -17,6 +20,28 @@ from factormodels.words import folded
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LONG = ("response", "claim", "text", "p", "label")
+"""Columns with which the claims of every method's findings begin; those of a cell follow."""
+
+
+def claim_row(response: str, atom: Atom, p: float | None, **cell: Any) -> dict[str, Any]:
+    """Row of a long frame: a claim, its probability and label, and the columns of its cell."""
+    return dict(zip(LONG, (response, atom.id, atom.text, p, label_of(atom)), strict=True)) | cell
+
+
+def long_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows of `claim_row` as a frame: the columns of `LONG`, then the others; p is float64."""
+    listed = list(rows)
+    names = dict.fromkeys([*LONG, *(name for row in listed for name in row)])
+    return data_frame(listed, list(names)).astype({"p": float})
+
+
+def long_table(rows: Iterable[Mapping[str, Any]], caption: str) -> Table:
+    """A long frame as a table, which shows the columns of `LONG`."""
+    return Table(
+        long_frame(rows), columns_as("response | claim | p:3 P(true) | label | text"), caption
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ from experiments.columns.roles import (
     SENTENCE,
     SENTENCES,
     SETTING,
+    SHOWN_TEXT,
     VOTES,
 )
 from experiments.columns.sources import table_of
@@ -270,6 +271,7 @@ def judged_graphs(
             "response": graph.id,
             "sentence": atom.sentence,
             "sentences": graph.metadata["sentences"],
+            "text": atom.text,
             "label": atom.label,
             **(
                 {"votes": list(graph.metadata[VOTES_KEY][atom.id])}
@@ -468,6 +470,7 @@ class _JudgedRows:
             InputError: if a cell cannot be read, or rows of one claim have different labels.
         """
         at, reader = self.at, self.reader
+        texts = reader.columns.quietly(SHOWN_TEXT)
         groups: dict[tuple[str, str], dict[str, dict[str, JudgedClaim]]] = {}
         orders: dict[tuple[Any, ...], dict[str, int]] = {}
         lengths: Counter[tuple[Any, ...]] = Counter()
@@ -490,7 +493,10 @@ class _JudgedRows:
             if label is None:
                 self.n_unlabeled += 1
                 continue
-            claim = claims.setdefault(key, JudgedClaim(response, key, sentence, None, label))
+            text = "" if texts is None else reader.name_if_any(index, texts)
+            claim = claims.setdefault(
+                key, JudgedClaim(response, key, sentence, None, label, text=text)
+            )
             if claim.label != label:
                 raise InputError(
                     f"{reader.locate(index)}: claim {key!r} of response {response!r} is {label} "
@@ -500,7 +506,11 @@ class _JudgedRows:
         # The last row of a response determines its length.
         return {
             group: tuple(
-                replace(claim, claim=f"a{number}", sentences=lengths[group, response] or None)
+                replace(
+                    claim,
+                    claim=f"a{number}" if at.claim is None else claim.claim,
+                    sentences=lengths[group, response] or None,
+                )
                 for response, claims in responses.items()
                 for number, claim in enumerate(claims.values(), 1)
             )

@@ -20,6 +20,7 @@ class JudgedClaim:
         label: what a person says.
         answers: what the model answered, by setting, once or several times.
         confidence: its confidence, by setting.
+        text: what it says; empty where that is not known.
     """
 
     response: str
@@ -29,6 +30,7 @@ class JudgedClaim:
     label: ClaimLabel
     answers: dict[Setting, tuple[ModelJudgement, ...]] = field(default_factory=dict)
     confidence: dict[Setting, float] = field(default_factory=dict)
+    text: str = ""
 
     def score(self, setting: Setting) -> float | None:
         """Confidence, or share of answers that say true; None without an answer."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.findings.findings import Findings
+from experiments.findings.findings import CLAIMS, Findings
 from experiments.settings.inputs import check_named, is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -34,9 +34,6 @@ _ROUNDINGS = {2: 2.0**-10, 4: 2.0**-23}
 
 IN_MEMORY = "the table"
 """Name of a table that is not a file."""
-
-CLAIMS = "claims"
-"""Name of the table of findings that has a row for each claim."""
 
 
 def table_of(data: Data) -> DataTable:
@@ -91,14 +88,8 @@ def _claims_of(findings: Findings) -> pd.DataFrame | tuple[FactGraph, ...]:
     Raises:
         InputError: if findings have neither.
     """
-    if CLAIMS in (*findings.tables, *findings.frames):
-        return findings[CLAIMS]
-    if findings.graphs:
-        return findings.graphs
-    raise InputError(
-        f"{name_of(findings)}: these findings have no claims; give one of their tables, such as "
-        "found['NAME'], or findings of assess, apply or run"
-    )
+    has_frame = CLAIMS in (*findings.tables, *findings.frames)
+    return findings.graphs if findings.graphs and not has_frame else findings.claims
 
 
 def _graph_table(source: str, graphs: Iterable[FactGraph]) -> DataTable:

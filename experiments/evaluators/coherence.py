@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +18,11 @@ from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
+from experiments.columns.frame import claim_row, long_table
 from experiments.columns.responses import load_responses
 from experiments.evaluators.calls.likeness import MEANING, likeness_of_pairs
 from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
-from experiments.findings.findings import Findings
+from experiments.findings.findings import CLAIMS, Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
@@ -184,6 +185,7 @@ def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
     tables = {"responses": _responses(readings, settings)}
     if len(conflicts.frame):
         tables["conflicts"] = conflicts
+    tables[CLAIMS] = long_table(_claims(readings), "P(true) of each claim, given the others.")
     tables |= cost_tables(session.ledger)
     failed = [reading.failure for reading in readings if reading.failure]
     stateless = sum(reading.readouts.log_z == -math.inf for reading in readings if reading.readouts)
@@ -208,6 +210,7 @@ def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
         sentences=(*_sentences(readings, relations, missing), *dict.fromkeys(remarks)),
         tables=tables,
         settings={"relations": relations},
+        unshown=(CLAIMS,),
         incomplete=bool(failed or missing),
         graphs=tuple(reading.graph for reading in readings),
     )
@@ -350,6 +353,16 @@ def _responses(readings: Sequence[_Found], settings: CoherenceSettings) -> Table
             + _conventions_note(settings)
         ),
     )
+
+
+def _claims(readings: Sequence[_Found]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each claim; p is missing where a response has no readouts."""
+    for each in readings:
+        atoms = each.seen.atoms
+        measured = each.readouts
+        p = [None] * len(atoms) if measured is None else measured.marginals.tolist()
+        for atom, p_true in zip(atoms, p, strict=True):
+            yield claim_row(each.graph.id, atom, p_true)
 
 
 def _conventions_note(settings: CoherenceSettings) -> str:

@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     from factormodels.fact_graph import FactGraph
 
 
+CLAIMS = "claims"
+"""Name of the long frame of claims among the tables and frames of findings."""
+
+
 def no_figures() -> Mapping[str, PaperFigure]:
     """Return no figures, for a method that draws none."""
     return MappingProxyType({})
@@ -132,6 +136,23 @@ class Findings(Previewed):
             known = (*self.tables, *self.frames)
             raise InputError(unknown_name(f"the table {name!r}", name, known))
         return self.tables[name].numbers
+
+    @property
+    def claims(self) -> pd.DataFrame:
+        """The long frame of claims, as data of `score`, `estimate`, `keep`, `fit` and `diff`.
+
+        A row per claim with response, claim, text, p and label, then the columns of its cell: such
+        as variant, model, setting or dataset.
+
+        Raises:
+            InputError: if the findings are about no claims.
+        """
+        if CLAIMS not in (*self.tables, *self.frames):
+            raise InputError(
+                f"{self.command} {self.source}: these findings have no claims; give one of their "
+                "tables, such as found['NAME'], or findings of assess, apply or run"
+            )
+        return self[CLAIMS]
 
     @property
     def folder(self) -> Path:

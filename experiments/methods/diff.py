@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 from experiments.columns.cell_names import CELL, cell_words
 from experiments.columns.reader import Columns
 from experiments.columns.roles import CLAIM, RESPONSE
-from experiments.columns.sources import CLAIMS, IN_MEMORY, name_of, table_of
-from experiments.findings.findings import Findings
+from experiments.columns.sources import IN_MEMORY, name_of, table_of
+from experiments.findings.findings import CLAIMS, Findings
 from experiments.findings.markup import read_csv
 from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import ABSENT, small

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
@@ -41,9 +41,10 @@ from calibration.learned_potentials.methods import (
 from calibration.learned_potentials.shift import FEWEST
 from experiments.asking.relation_settings import RelationMethodSettings
 from experiments.asking.settings import AskingSettings
+from experiments.columns.frame import claim_row, long_frame
 from experiments.columns.user_columns import UserTable, read_user_table
 from experiments.findings.artifacts import PaperFigure
-from experiments.findings.findings import Findings, no_figures
+from experiments.findings.findings import CLAIMS, Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame, named, with_note
 from experiments.findings.text import interval, number, p_value, some_of
 from experiments.methods.estimate import EstimateSettings, estimates_by_judges
@@ -334,12 +335,14 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
     )
     tables, sentences = {}, []
     cross_fit: tuple[FactGraph, ...] = ()
+    frames: dict[str, Callable[[], pd.DataFrame]] = {}
     draw = no_figures
     if settings.folds:
         rows, sentence, predictions, judges = _out_of_fold(graphs, judge, settings, user_columns)
         others = LearnedFrom.OTHER_RESPONSES
         marks = [joined_mark(others, relations_mark(graph)) or others for graph in graphs]
         cross_fit = judged(graphs, predictions[FIELD], marks)
+        frames = {CLAIMS: lambda: _claims(graphs, predictions[FIELD], marks)}
         as_given = any(row["model"] == GIVEN for row in rows)
         note = note_of(DEFAULT, graph_names([settings.variant])) if as_given else ""
         tables["scores"] = with_note(_scores_table(rows), note)
@@ -375,6 +378,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
     return Findings(
         *(source, tuple(sentences), tables),
         graphs=cross_fit,
+        frames=frames,
         draw=draw,
         tidy=(lambda: _tidy_scores(judge.scores)) if settings.folds else None,
     )
@@ -706,13 +710,13 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
             **({} if harm is None else {"harm": _harm_table(harm)}),
             "shift": _shift_table(shift),
             "responses": _responses_table(table, p),
-            "claims": _claims_table(table, p, marks),
+            CLAIMS: _claims_table(graphs, p, marks),
         },
-        unshown=("claims",),
+        unshown=(CLAIMS,),
         settings={"judge": str(judge)},
         draw=lambda: _figures(known, table, shift),
         graphs=judged(graphs, p, marks),
-        tidy=lambda: _claims_table(table, p, marks).frame,
+        tidy=lambda: _claims(graphs, p, marks),
     )
 
 
@@ -803,15 +807,22 @@ def _responses_table(table: ClaimTable, p: Floats) -> Table:
     )
 
 
-def _claims_table(table: ClaimTable, p: Floats, marks: Sequence[LearnedFrom]) -> Table:
-    rows = [
-        {"response": response, "claim": claim, "p": float(value), f"p_{LEARNED_FROM}": str(mark)}
-        for (response, claim), value, mark in zip(
-            table.ids, p, np.array(marks, object)[table.responses], strict=True
-        )
+def _claims(graphs: Sequence[FactGraph], p: Floats, marks: Sequence[LearnedFrom]) -> pd.DataFrame:
+    """The long frame of the posteriors of claims, in order, and of which labels taught each."""
+    claims = [
+        (graph.id, atom, mark)
+        for graph, mark in zip(graphs, marks, strict=True)
+        for atom in graph.atoms
     ]
+    return long_frame(
+        claim_row(response, atom, value, **{f"p_{LEARNED_FROM}": str(mark)})
+        for (response, atom, mark), value in zip(claims, p.tolist(), strict=True)
+    )
+
+
+def _claims_table(graphs: Sequence[FactGraph], p: Floats, marks: Sequence[LearnedFrom]) -> Table:
     return Table(
-        data_frame(rows),
+        _claims(graphs, p, marks),
         columns_as(f"response | claim | p:3 | p_{LEARNED_FROM} learned from labels of"),
         "Posteriors by claim.",
     )

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from experiments.columns.frame import claim_row, long_frame
 from experiments.destination import check_destination
-from experiments.findings.findings import Findings
+from experiments.findings.findings import CLAIMS, Findings
 from experiments.findings.table import Column, Table, columns_as
 from experiments.findings.text import duration, shortened, verdict, word
 from experiments.progress import tell
@@ -40,6 +41,8 @@ from factormodels.metadata.recorded_verdicts import recorded_verdicts
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from inference.backend import Backend, Recorder
     from inference.posterior import Posterior
     from inference.tasks import SearchedAssignment
@@ -337,7 +340,11 @@ def findings_of(
     name = "posteriors" if is_posterior else "states"
     tables, unshown = {}, ["models"]
     if answers[0][0].fact_graph is not None:
-        tables[name] = _claims(answers, source)
+        tables[name] = _claims_and_passages(answers, source)
+        if is_posterior:
+            table = tables[name]
+            more["tidy"] = lambda: _claims(answers, table)
+            more["frames"] = {CLAIMS: more["tidy"]}
     elif is_posterior:
         tables = _variables(*answers[0], source)
         unshown.append(name)
@@ -453,7 +460,7 @@ def _assignment_facts(searched: SearchedAssignment) -> list[str]:
     return [*parts, duration(searched.stats.get("seconds", math.nan))]
 
 
-def _claims(answers: Sequence[Answer], source: str) -> Table:
+def _claims_and_passages(answers: Sequence[Answer], source: str) -> Table:
     """A row per claim and passage of every response."""
     from inference.posterior import Posterior
 
@@ -523,6 +530,24 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
     known = next(model for model, _ in answers if model.fact_graph is not None)
     note = note_of(known.conventions, graph_names([known.variant]))
     return Table(rows, tuple(columns), f"{title}.", group=group, note=note)
+
+
+def _claims(answers: Sequence[Answer], table: Table) -> pd.DataFrame:
+    """The long frame of the claims: the table's rows of claims with what it knows of each."""
+    atoms = {
+        (model.fact_graph.id, atom.id): atom
+        for model, _ in answers
+        if model.fact_graph is not None
+        for atom in model.fact_graph.atoms
+    }
+    return long_frame(
+        claim_row(
+            *(row["response"], atoms[row["response"], row["variable"]], row["p"]),
+            **{name: value for name, value in row.items() if name in ("status", "prior")},
+        )
+        for row in table.records()
+        if row["kind"] == "atom"
+    )
 
 
 def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]:

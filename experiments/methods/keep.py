@@ -321,10 +321,10 @@ def _claims(fresh: ScoredTable, scores: Any, kept: Any, unsupported: Any) -> pd.
     """A row per claim with its text, and with the whole text of its response where it is known."""
     frame = fresh.frame
     order = frame.groupby("response", sort=False).cumcount() + 1
-    columns = ("response", "claim", "taught", "text", "answer")
+    columns = ("response", "claim", "taught", "text", "answer", "label")
     columns_of = frame.reindex(columns=columns, fill_value="")
     rows = zip(
-        *(columns_of[name] for name in columns),
+        columns_of.itertuples(index=False),
         scores.tolist(),
         kept.tolist(),
         unsupported.tolist(),
@@ -339,13 +339,15 @@ def _claims(fresh: ScoredTable, scores: Any, kept: Any, unsupported: Any) -> pd.
                 "claim": str(claim or number),
                 "text": str(text or claim or ""),
                 "p": p,
+                "label": label,
                 "kept": is_kept,
                 "kept_text": "kept" if is_kept else "unsupported" if alone else "dropped",
                 "answer": str(answer or ""),
                 **({"group": group_name(group)} if group else {}),
                 **({f"p_{LEARNED_FROM}": str(LearnedFrom.THIS_RESPONSE)} if taught else {}),
             }
-            for response, claim, taught, text, answer, p, is_kept, alone, group, number in rows
+            for (response, claim, taught, text, answer, label), *judged in rows
+            for p, is_kept, alone, group, number in [judged]
         ]
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,9 +15,10 @@ from experiments.asking.relation_models import relation_model
 from experiments.asking.relation_settings import EntailmentJudge
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
+from experiments.columns.frame import claim_row, long_table
 from experiments.columns.responses import load_responses
 from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
-from experiments.findings.findings import Findings
+from experiments.findings.findings import CLAIMS, Findings
 from experiments.findings.table import Table, columns_as, data_frame, with_note
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
@@ -29,6 +30,7 @@ from experiments.settings.conventions import (
     own_prior_remarks,
 )
 from experiments.settings.limits import Encoding, Openness, VariantName
+from factormodels.claims import Atom
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.asking.table import FACT_RELEVANCE
 from factormodels.extraction.language_model import LanguageModel
@@ -148,6 +150,8 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         "responses": with_note(_responses(coverages), note),
         "omitted": with_note(_facts(coverages), note),
     }
+    caption = "The facts of the passages; P(true): that the response entails it."
+    tables[CLAIMS] = long_table(_claims(coverages), caption)
     tables |= cost_tables(session.ledger)
     missing = sum(len(coverage.facts) - len(coverage.known) for coverage in coverages)
     failures = sum(len(coverage.failures) for coverage in coverages)
@@ -166,6 +170,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         sentences=(*_sentences(coverages), *remarks),
         tables=tables,
         settings={"relations": relations},
+        unshown=(CLAIMS,),
         incomplete=bool(missing or failures),
     )
     return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
@@ -275,6 +280,18 @@ def _facts(coverages: Sequence[FactCoverage]) -> Table:
         "The facts of the passages, the heaviest that are omitted first.",
         note="Weight: posterior of the likeliest passage that holds the fact.",
     )
+
+
+def _claims(coverages: Sequence[FactCoverage]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each fact as a claim about the response; p: that it is covered."""
+    for coverage in coverages:
+        for number, fact in enumerate(coverage.facts, 1):
+            yield claim_row(
+                *(coverage.graph.id, Atom(f"f{number}", fact.text), fact.covered),
+                passages=", ".join(fact.contexts),
+                weight=fact.weight,
+                contradicted=fact.contradicted,
+            )
 
 
 def _sentences(coverages: Sequence[FactCoverage]) -> list[str]:

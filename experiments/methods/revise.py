@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +18,11 @@ from experiments.asking.probe_settings import FirstProbeSettings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
+from experiments.columns.frame import claim_row, long_table
 from experiments.columns.responses import load_responses
 from experiments.evaluators.display.marked_texts import deciding_excerpts
 from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
-from experiments.findings.findings import Findings
+from experiments.findings.findings import CLAIMS, Findings
 from experiments.findings.table import Table, columns_as, data_frame, named, with_note
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
@@ -192,6 +193,8 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     }
     if any(atom.label is not None for graph in graphs for atom in graph.atoms):
         tables["labels"] = _labels(changes)
+    caption = "The claims that the revised responses assert, judged again."
+    tables[CLAIMS] = long_table(_claims(revised, changes), caption)
     tables |= cost_tables(session.ledger)
     remarks = [*loaded.remarks, *own_prior_remarks(graphs, conventions)]
     if settings.variant not in (None, "given"):
@@ -210,6 +213,7 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
         source=loaded.source,
         sentences=(*_sentences(changes), *remarks),
         tables=tables,
+        unshown=(CLAIMS,),
         incomplete=bool(failures),
         graphs=tuple(revised),
     )
@@ -454,6 +458,19 @@ def _changes(changes: Mapping[str, Sequence[Change]]) -> Table:
         ),
         "Every claim that does not stay as it was.",
     )
+
+
+def _claims(
+    revised: Sequence[FactGraph], changes: Mapping[str, Sequence[Change]]
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each claim that a revised response asserts."""
+    for graph in revised:
+        change_of = {change.atom.id: change for change in changes[graph.id]}
+        for atom in graph.atoms:
+            change = change_of[atom.id]
+            yield claim_row(
+                graph.id, atom, change.after, action=change.action, before=change.before
+            )
 
 
 def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:

@@ -19,6 +19,7 @@ from experiments.asking.relation_models import relation_model
 from experiments.asking.relation_settings import EntailmentJudge
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
+from experiments.columns.claims import judged_frame
 from experiments.columns.responses import load_responses
 from experiments.evaluators.core import claims_with_sources
 from experiments.evaluators.core_choices import (
@@ -30,7 +31,7 @@ from experiments.evaluators.core_choices import (
 )
 from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probed, with_probe
 from experiments.findings.artifacts import PaperFigure
-from experiments.findings.findings import Findings, no_figures
+from experiments.findings.findings import CLAIMS, Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import each_response
 from experiments.settings import USUAL, Option, Words, front_door
@@ -218,7 +219,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         *remarks,
         *_remarks(selections, settings, len(graphs) - len(selections), len(split), unjudged),
     ]
-    tables = {"responses": _responses(selections), "claims": _claims(selections, irrelevant)}
+    tables = {"responses": _responses(selections), "selection": _claims(selections, irrelevant)}
     counting = tuple(_counting(graph, selection) for graph, selection in selections)
     draw = no_figures
     if labeled:
@@ -235,8 +236,9 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         tables=tables,
         settings={"relations": settings.judge, "domain": choices.domain},
         draw=draw,
-        unshown=("claims",),
+        unshown=("selection",),
         graphs=counting,
+        frames={CLAIMS: lambda: judged_frame(counting)},
     )
     return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
 

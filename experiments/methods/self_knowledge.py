@@ -43,6 +43,8 @@ from calibration.self_knowledge.paper_claims import MARGIN, paper_claims
 from calibration.tabular import Frame
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.session import asking, warn_of_no_model
+from experiments.columns.cells import truth
+from experiments.columns.frame import long_frame
 from experiments.columns.judged_claims import read_judged_claims
 from experiments.columns.judged_table import JudgedTable
 from experiments.columns.options import ClaimColumns
@@ -51,7 +53,7 @@ from experiments.columns.sources import name_of
 from experiments.evaluators.probe_first import first_probe, planned_probe, with_probe
 from experiments.findings.artifacts import PaperFigure
 from experiments.findings.figures.positions import TITLES, position_table
-from experiments.findings.findings import Findings
+from experiments.findings.findings import CLAIMS, Findings
 from experiments.findings.table import (
     Column,
     Table,
@@ -280,13 +282,13 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
     findings = _measured(read_judged_claims(rows, ClaimColumns()), source, settings)
     answers = data_frame(rows)
-    claims = Table(answers, text_columns(*map(str, answers.columns)), "The model's answers.")
+    answer_table = Table(answers, text_columns(*map(str, answers.columns)), "The model's answers.")
     asked = replace(
         findings,
         sentences=(*loaded.remarks, *findings.sentences, *remarks),
         # The same command reads the claims without a model.
-        tables={**findings.tables, "cost": ledger_table(session.ledger), "claims": claims},
-        unshown=(*findings.unshown, "claims"),
+        tables={**findings.tables, "cost": ledger_table(session.ledger), "answers": answer_table},
+        unshown=(*findings.unshown, "answers"),
         incomplete=incomplete,
     )
     return with_probe(asked, probed)
@@ -352,6 +354,24 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
         settings={"threshold": threshold},
         draw=lambda: _figures(groups, titles, table),
         unshown=("quantities",),
+        frames={CLAIMS: lambda: _claims(table)},
+    )
+
+
+def _claims(table: JudgedTable) -> pd.DataFrame:
+    """The long frame: a row per claim and setting; p, the model's confidence or share of votes."""
+    return long_frame(
+        {
+            "response": claim.response,
+            "claim": claim.claim,
+            "text": claim.text,
+            "p": claim.score(setting),
+            "label": str(claim.label) if (label := truth(claim.label)) is None else label,
+            **{"model": model, "condition": condition, "setting": title},
+        }
+        for (model, condition), claims in table.groups.items()
+        for claim in claims
+        for setting, title in table.settings.items()
     )
 
 

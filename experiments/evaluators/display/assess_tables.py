@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from experiments.columns.assessed_metadata import METADATA_KEY
+from experiments.columns.frame import LONG
 from experiments.evaluators.batches.batch import Batch
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.display.marked_texts import deciding_sentences
@@ -71,7 +72,7 @@ MEASURES: Mapping[str, tuple[str, int]] = MappingProxyType(
 )
 """Title and decimals of every measure that is shown."""
 
-_CLAIMS = ("response", "claim", "text", "label", "p", "variant", "supporting", "contradicting")
+_CLAIMS = (*LONG, "variant", "supporting", "contradicting")
 _EVIDENCE = (
     *("response", "claim", "variant", "claim_text", "context", "relation", "probability"),
     *("change", "change_error", "title", "text", "of"),
@@ -81,8 +82,8 @@ _EVIDENCE = (
 def claim_table(graphs: Sequence[FactGraph]) -> Table:
     """A row per claim and variant, those of each variant together, under its name.
 
-    Columns: response, claim (its id), text, label (human, if there is one), p (probability of being
-    true; missing if the backend had no answer, or if every relation of the claim is missing),
+    Columns: response, claim (its id), text, p (probability of being true; missing if the backend
+    had no answer, or if every relation of the claim is missing), label (human, if there is one),
     variant, supporting and contradicting (ids of contexts, the largest change of p first), verdict,
     for every assessor its p by its name and its label by NAME_label, and with Core `counts`:
     whether the claim counts.

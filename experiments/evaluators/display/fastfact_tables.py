@@ -12,6 +12,7 @@ import numpy as np
 
 from calibration.claims.counts import f1_at_k_prime, recall_at_k_prime
 from calibration.intervals import mean_interval
+from experiments.columns.frame import LONG, claim_row
 from experiments.evaluators.calls.costs import METHODS, Load
 from experiments.evaluators.core import kept_claims
 from experiments.findings.table import Table, columns_as, data_frame, named, text_columns
@@ -23,6 +24,7 @@ from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
 from factormodels.extraction.language_model.accounting import Ledger, StageUsage, total
 from factormodels.extraction.preverification import Threshold, choose_threshold
 from factormodels.fact_graph import FactGraph
+from factormodels.metadata.recorded_verdicts import verdicts_of
 from factormodels.metadata.stage_keys import CONSUMPTION_KEY
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ EVERYTHING = "all"
 
 _LEVEL = 0.95
 _CLAIMS = (
-    *("response", "claim", "sentence", "text", "prelabel", "confidence"),
-    *("skipped", "audited", "verdict", "type", "missing"),
+    *LONG,
+    *("sentence", "prelabel", "confidence", "skipped", "audited", "verdict", "type", "missing"),
 )
 _EFFORT = (
     *("sentences", "claims", "verified_share", "extracting_calls", "verifying_calls"),
@@ -134,21 +136,17 @@ def columns_of(graph: FactGraph) -> dict[str, Any]:
 
 
 def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
-    """Table with a row per claim: its verdict, and how it counts."""
-    rows = [
-        {
-            "response": graph.id,
-            "claim": atom.id,
-            "sentence": atom.sentence,
-            "text": atom.text,
-            **facts,
-            "type": CLAIM_TYPES.get(facts["verdict"], ""),
-        }
-        for graph in graphs
-        for atom in graph.atoms
-        for facts in [graph.metadata[FASTFACT_KEY]["claims"][atom.id]]
-    ]
-    return data_frame(rows, list(_CLAIMS))
+    """Long frame of claims: P(true) by the verdict, the verdict, and how it counts."""
+    rows: list[dict[str, Any]] = []
+    for graph in graphs:
+        verdicts = verdicts_of(graph, VERIFICATION)
+        for atom in graph.atoms:
+            facts = graph.metadata[FASTFACT_KEY]["claims"][atom.id]
+            p = verdicts[atom.id].p_true if atom.id in verdicts else None
+            kind = CLAIM_TYPES.get(facts["verdict"], "")
+            row = claim_row(graph.id, atom, p, sentence=atom.sentence, **facts, type=kind)
+            rows.append(row)
+    return data_frame(rows, list(_CLAIMS)).astype({"p": float})
 
 
 def failure_table(graphs: Iterable[FactGraph], by: Sequence[str]) -> pd.DataFrame:

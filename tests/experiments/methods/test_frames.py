@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,28 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments import assess, coherence, diff, estimate, infer, keep, score, self_knowledge
+from experiments import (
+    apply,
+    assess,
+    coherence,
+    diff,
+    estimate,
+    fit,
+    infer,
+    keep,
+    omissions,
+    revise,
+    score,
+    select,
+    self_knowledge,
+)
+from experiments.columns.frame import LONG
 from experiments.columns.responses import load_responses
 from experiments.findings.findings import Findings
 from factormodels.datasets import load
 from tests.refusals import refused
+
+_IDS = ["response", "claim"]
 
 
 @cache
@@ -36,6 +54,80 @@ def test_findings_are_scored_estimated_and_kept_by_their_claims() -> None:
     kept = keep(assessment, assessment, precision=0.5)
     pd.testing.assert_frame_equal(kept["claims"], keep(claims(), claims(), precision=0.5)["claims"])
     refused("score assess demonstration: these findings have no claims", score, scored)
+
+
+LABELED: dict[str, Callable[[], Findings]] = {
+    "infer": lambda: infer("demonstration"),
+    "coherence": lambda: coherence("demonstration", relations="lexical", window=1),
+    "revise": lambda: revise("demonstration"),
+    "select": lambda: select("demonstration"),
+    "fit": lambda: fit("demonstration", folds=2),
+    "keep": lambda: keep("demonstration", "demonstration", precision=0.5),
+    "self_knowledge": lambda: self_knowledge("selfcheck"),
+}
+
+
+@pytest.mark.parametrize("name", LABELED)
+def test_the_long_frame_of_every_method_is_data_of_the_others(name: str) -> None:
+    findings = LABELED[name]()
+    frame = findings.claims
+    assert tuple(frame)[: len(LONG)] == LONG
+    assert not frame.duplicated([*_IDS, *({*frame} & {"model", "condition", "setting"})]).any()
+    truth = frame["label"].map({True: 1.0, False: 0.0})
+    judged = truth.notna() & frame["p"].notna()
+    brier = ((frame["p"] - truth)[judged] ** 2).mean()
+    same: dict[str, Any] = {"scores": "brier", "n_bootstrap": 20}
+    scored = score(findings, **same)
+    assert scored.frame["value"][0] == pytest.approx(brier, abs=1e-12)
+    pd.testing.assert_frame_equal(scored.frame, score(frame, **same).frame)
+    share = estimate(findings).frame.set_index("quantity")["value"]["share"]
+    assert share == pytest.approx(truth.mean(), abs=1e-9)
+    assert set(keep(findings, findings, precision=0.5)["claims"]["response"]) <= set(
+        frame["response"].astype(str)
+    )
+    changes = diff(frame, frame.assign(p=frame["p"].where(frame.index > 0, 0.125)))["changes"]
+    assert changes[["column", "after"]].values.tolist() == [["p", 0.125]]
+
+
+def test_the_long_frame_says_what_a_method_computed() -> None:
+    posteriors = infer("demonstration")
+    table = posteriors["posteriors"]
+    claims_alone = table[table["kind"] == "atom"]
+    assert posteriors.frame["claim"].tolist() == claims_alone["variable"].tolist()
+    assert posteriors.frame["p"].tolist() == claims_alone["p"].tolist()
+
+    agreement = coherence("demonstration", relations="lexical", window=1)
+    means = agreement.claims.groupby("response")["p"].mean()
+    expected = agreement["responses"].set_index("response")["mean_marginal"]
+    pd.testing.assert_series_equal(means, expected, check_names=False)
+
+    revised = revise("demonstration")
+    by_response = revised["responses"].set_index("response")
+    grouped = revised.claims.groupby("response")["p"]
+    pd.testing.assert_series_equal(grouped.mean(), by_response["after"], check_names=False)
+    asserted = by_response["kept"] + by_response["corrected"]
+    assert grouped.size().to_dict() == asserted.to_dict()
+
+    facts = omissions("demonstration").claims
+    recall = omissions("demonstration")["responses"].set_index("response")["recall"]
+    weighted = (facts["p"] * facts["weight"]).groupby(facts["response"]).sum()
+    shares = weighted / facts["weight"].groupby(facts["response"]).sum()
+    pd.testing.assert_series_equal(shares, recall, check_names=False)
+
+    selected = select("demonstration")
+    counting = selected["selection"].query("selected")
+    assert selected.claims["claim"].tolist() == counting["claim"].tolist()
+
+
+def test_the_long_frame_of_labels_that_taught_is_marked(tmp_path: Path) -> None:
+    judge = tmp_path / "judge.json"
+    fitted = fit("demonstration", folds=2, save=judge)
+    assert set(fitted.claims["p_learned_from"]) == {"other responses"}
+    applied = apply(judge, "demonstration")
+    assert set(applied.claims["p_learned_from"]) == {"this response"}
+    assert applied.claims["text"].tolist() == fitted.claims["text"].tolist()
+    refused("taught the probabilities, and cannot judge", score, applied)
+    refused("these findings have no claims", lambda: fit("demonstration", folds=0).claims)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])

@@ -38,12 +38,12 @@ def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path) -> N
     result = invoke("select", str(path), "--weights", "uniform", "--out", str(tmp_path / "out"))
     assert "2 of 3 claims of 1 response count" in result.stdout
     assert "each sentence is taken for one" in result.stdout
-    rows = (tmp_path / "out" / "claims.csv").read_text("utf-8").splitlines()
+    rows = (tmp_path / "out" / "selection.csv").read_text("utf-8").splitlines()
     assert len(rows) == 4
     assert sum("related to" in row for row in rows) == 1
     shown = invoke("select", str(path), "--weights", "uniform", "--json")
     tables = json.loads(shown.stdout)["tables"]
-    assert [row["selected"] for row in tables["claims"]].count(True) == 2
+    assert [row["selected"] for row in tables["selection"]].count(True) == 2
 
 
 def test_claims_without_labels_are_those_that_core_selects() -> None:
@@ -52,7 +52,7 @@ def test_claims_without_labels_are_those_that_core_selects() -> None:
         [response, replace(response, id="s", atoms=(), response="")], weights="uniform"
     )
     expected = select_claims(subclaims_of(response), Core(LexicalRelations())).chosen
-    claims: Any = selected["claims"]
+    claims: Any = selected["selection"]
     assert claims[claims["selected"]]["claim"].tolist() == [claim.id for claim in expected]
     assert "true_before" in selected["responses"]
     assert "1 of 2 responses is empty and left out: id s." in selected.sentences
@@ -65,21 +65,21 @@ def test_a_share_of_faithful_claims_is_kept() -> None:
     bound = select([response_graph], weights="uniform", share=1.0)
     assert free["responses"]["selected"].tolist() == [2]
     assert bound["responses"]["selected"].tolist() == [1]
-    claims: Any = bound["claims"]
+    claims: Any = bound["selection"]
     assert claims.set_index("claim").loc["a2", "because"] == "too few would be faithful"
 
 
 def test_epsilon_and_a_cap_take_off_what_informs_little() -> None:
     response_graph = graph("Ada built the bridge in 1890.", "It carries trains.")
-    plain: Any = select([response_graph], epsilon=0.0)["claims"]
-    less: Any = select([response_graph], epsilon=0.25)["claims"]
+    plain: Any = select([response_graph], epsilon=0.0)["selection"]
+    less: Any = select([response_graph], epsilon=0.25)["selection"]
     for before, after in zip(plain["weight"], less["weight"], strict=True):
         assert after == pytest.approx(before - 0.25, abs=1e-12)
     much = select([response_graph], epsilon=1e3)
     assert much["responses"]["selected"].tolist() == [0]
-    assert set(much["claims"]["because"]) == {"it informs of nothing"}
+    assert set(much["selection"]["because"]) == {"it informs of nothing"}
     assert (
-        select([response_graph], cap="lexical")["claims"]["weight"].tolist()
+        select([response_graph], cap="lexical")["selection"]["weight"].tolist()
         == plain["weight"].sub(0.01).tolist()
     )
 
@@ -157,7 +157,7 @@ def test_a_language_model_says_who_entails_whom_and_what_is_relevant() -> None:
     assert len(model.asked) == 6
     narrow = select([graph], weights="uniform", model=model, relevance=model)
     assert len(model.asked) == 2 * 6 + 3
-    claims: Any = narrow["claims"]
+    claims: Any = narrow["selection"]
     assert narrow["responses"]["selected"].tolist() == [1]
     assert "trains" not in claims[claims["selected"]]["text"].iloc[0]
     trains = claims["text"].str.contains("trains")
@@ -171,8 +171,8 @@ def test_a_graded_model_gives_the_weights_and_the_other_caps() -> None:
     assert any("graded model lexical" in each for each in selected.sentences)
     plain = select([graph], domain="things", relations="lexical")
     # Nothing is entailed by a bleached claim, so that the cap leaves the lexical weight.
-    assert selected["claims"]["weight"].tolist() == pytest.approx(
-        plain["claims"]["weight"].tolist()
+    assert selected["selection"]["weight"].tolist() == pytest.approx(
+        plain["selection"]["weight"].tolist()
     )
 
 
@@ -199,7 +199,7 @@ def test_labeled_responses_are_written_claim_by_claim_too(tmp_path: Path) -> Non
     options = ("--weights", "uniform")
     invoke("select", tmp_path / "own.jsonl", *options, "--out", out)
     written = {path.name for path in out.iterdir()}
-    assert {"claims.csv", "responses.csv", "findings.json", "sentences.csv"} <= written
+    assert {"selection.csv", "responses.csv", "findings.json", "sentences.csv"} <= written
     assert {"kept-by-sentence.pdf", "graphs.jsonl"} <= written
     shown = invoke("select", tmp_path / "own.jsonl", *options, "--json")
     sentences = json.loads(shown.stdout)["tables"]["sentences"]

@@ -135,7 +135,7 @@ def test_one_command_goes_from_labeled_claims_to_sigma() -> None:
         assert measured["self_unknown"] == pytest.approx(2 / 3)
         assert measured["sigma"] == pytest.approx((1 / 3) / (2 - 4 / 5 - 2 / 3))
     # What was asked is a table that the command reads without a model.
-    offline = invoke("self-knowledge", "out/claims.csv", "--bins", "2", "--json")
+    offline = invoke("self-knowledge", "out/answers.csv", "--bins", "2", "--json")
     assert json.loads(offline.stdout)["tables"]["overall"] == tables["overall"]
 
 
@@ -188,7 +188,7 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
     # Three of the four supported claims that were answered; Alder is none of them.
     measured = estimates(document["tables"], "")
     assert measured["self_known"] == pytest.approx(3 / 4)
-    rows = csv.DictReader(Path("out/claims.csv").read_text().splitlines())
+    rows = csv.DictReader(Path("out/answers.csv").read_text().splitlines())
     assert [row["text"] for row in rows if not row["direct_asking"]] == ["Alder is tall."]
     with ScriptedServer(lambda *_: Reply("D")) as server:
         nothing = invoke(
