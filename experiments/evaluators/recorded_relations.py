@@ -204,8 +204,8 @@ class RecordedRanks:
 
     Attributes:
         ranks: rank of each recorded passage, from 1, by response, passage and claim.
-        complete: largest number of best-ranked passages that are recorded of every claim of the
-            responses with an answer.
+        complete: largest number of best-ranked passages that are recorded of every labeled claim
+            of the responses with an answer.
     """
 
     ranks: Mapping[PairKey, int]
@@ -262,13 +262,15 @@ def recorded_ranks(
         recorded[response, claim] += 1
         ranks[response, passage, claim] = recorded[response, claim]
     asked = {response for response, _ in recorded}
-    retrieved = Counter(
-        (graph.id, claim)
-        for graph in graphs
-        if graph.id in asked
-        for context in graph.contexts
-        for claim in context.retrieved_for
-    )
+    retrieved: Counter[tuple[str, str]] = Counter()
+    for graph in graphs:
+        labeled = {atom.id for atom in graph.atoms if atom.label is not None}
+        retrieved.update(
+            (graph.id, claim)
+            for context in graph.contexts
+            for claim in context.retrieved_for
+            if graph.id in asked and claim in labeled
+        )
     unfinished = [recorded[key] for key, number in retrieved.items() if recorded[key] < number]
     complete = min(unfinished, default=max(recorded.values(), default=0))
     return RecordedRanks(ranks, max(1, complete))

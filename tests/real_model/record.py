@@ -96,7 +96,7 @@ def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[Pa
     """Return the pairs of a dataset, with texts from its owner's file.
 
     Of Factcheck-Bench these are the pairs with a human stance, of the biographies those of each
-    claim and the passages that were retrieved for it.
+    claim with a human label and the passages that were retrieved for it.
 
     Args:
         dataset: name of the embedded dataset.
@@ -126,7 +126,9 @@ def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[Pa
             for graph in graphs
             if graph.id in embedded
             for names in [_embedded_names(graph, embedded[graph.id])]
+            for labeled in [{atom.id for atom in graph.atoms if atom.label is not None}]
             for pair in relation_pairs(graph, "FR1")
+            if pair.target in labeled
         ]
     for each in pairs:
         graph = embedded.get(each.response)
