@@ -24,9 +24,11 @@ from numpy.typing import NDArray
 from calibration.estimation.linear import Linear, Linearized
 from calibration.grouping import Grouping
 from calibration.intervals import (
+    MOST_LEVERAGE,
     RARE_KIND,
     Scale,
     delta_interval,
+    satterthwaite_freedom,
     student_quantile,
     unseen_share,
     wilson_interval,
@@ -42,10 +44,6 @@ _SAME = 1e-14
 
 _ROUNDING = 1e-9
 """Degrees of freedom up to this count as 0."""
-
-_LEVERAGE = 0.9
-"""Maximum leverage: a value that one unit determines has no residual."""
-
 
 _WORTH = 0.95
 """For losses and fits, maximum width of the interval relative to labels alone at which predictions
@@ -523,10 +521,8 @@ def _freedom(shares: Floats, residuals: Floats | None, fitted: bool) -> float:
     """Degrees of freedom of the variance of an estimate; 0 or less if there are none.
 
     They are the smaller of two numbers. By design, the number is 1/Σ h², with h the share of each
-    response in the value (Kish 1965), minus one, and minus one for a fitted weight. By residuals r,
-    it is 3 (Σ r²)²/Σ r⁴ - 2, which is Satterthwaite's 2 (E v)²/Var v of the variance v = Σ r²,
-    where Var v is 2/3 of the expected Σ r⁴ for normal r, and E v² exceeds (E v)² by the same amount
-    (Pan and Wall 2002). If a few responses have most of the variance, this is hardly more than one.
+    response in the value (Kish 1965), minus one, and minus one for a fitted weight. The other is
+    `satterthwaite_freedom` of the residuals.
 
     Args:
         shares: float64 (n_responses,), share of each response in the value.
@@ -535,13 +531,7 @@ def _freedom(shares: Floats, residuals: Floats | None, fitted: bool) -> float:
         fitted: whether the weight of predictions was fitted.
     """
     by_design = float(1 / (shares @ shares)) - 1.0 - fitted
-    if residuals is None:
-        return by_design
-    squares = np.square(residuals)
-    fourth = float(squares @ squares)
-    if not fourth > 0.0:
-        return by_design
-    return min(by_design, max(3.0 * float(squares.sum()) ** 2 / fourth - 2.0, 1.0))
+    return by_design if residuals is None else satterthwaite_freedom(residuals, by_design)
 
 
 def _corrected_residuals(
@@ -558,10 +548,10 @@ def _corrected_residuals(
     is used for both.
     """
     if predictions is None or not predictions.any():
-        kept = 1 - np.minimum(shares, _LEVERAGE)
+        kept = 1 - np.minimum(shares, MOST_LEVERAGE)
         return residuals / np.sqrt(kept), residuals / kept
     leverage = shares + predictions**2 / (predictions @ predictions)
-    left_out: Floats = residuals / (1 - np.minimum(leverage, _LEVERAGE))
+    left_out: Floats = residuals / (1 - np.minimum(leverage, MOST_LEVERAGE))
     return left_out, left_out
 
 

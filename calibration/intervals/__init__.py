@@ -33,6 +33,7 @@ from calibration.intervals.inversion import (
     redraw_noise,
 )
 from calibration.intervals.methods import (
+    MOST_LEVERAGE,
     RARE_KIND,
     RARE_KIND_OF_ERRORS,
     IntervalMethod,
@@ -42,6 +43,7 @@ from calibration.intervals.methods import (
     effective_number,
     expanded_percentile_interval,
     percentile_interval,
+    satterthwaite_freedom,
     student_quantile,
     unseen_share,
     wilson_interval,
@@ -59,6 +61,7 @@ from calibration.intervals.replicates import (
 )
 
 __all__ = [
+    "MOST_LEVERAGE",
     "RARE_KIND",
     "RARE_KIND_OF_ERRORS",
     "SUM_METHODS",
@@ -92,6 +95,7 @@ __all__ = [
     "redrawn_interval",
     "replicates",
     "response_weights",
+    "satterthwaite_freedom",
     "student_quantile",
     "unseen_share",
     "wilson_interval",

@@ -147,6 +147,29 @@ def effective_number(weight: Floats) -> Floats:
     return np.asarray(weight.sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0))
 
 
+MOST_LEVERAGE = 0.9
+"""Maximum leverage in corrections of residuals: a value that one response determines has none."""
+
+
+def satterthwaite_freedom(residuals: Floats, by_design: float) -> float:
+    """Degrees of freedom of a variance Σ r², at most `by_design`.
+
+    Satterthwaite's number is 2 (E v)²/Var v of the variance v = Σ r², here 3 (Σ r²)²/Σ r⁴ - 2 and
+    at least 1: Var v is 2/3 of the expected Σ r⁴ for normal r, and E v² exceeds (E v)² by the same
+    amount (Pan and Wall 2002). If a few responses have most of the variance, it is hardly more than
+    one.
+
+    Args:
+        residuals: contribution r of each response to the estimate, (n_responses,).
+        by_design: degrees of freedom for any residuals.
+    """
+    squares = np.square(residuals)
+    fourth = float(squares @ squares)
+    if not fourth > 0.0:
+        return by_design
+    return min(by_design, max(3.0 * float(squares.sum()) ** 2 / fourth - 2.0, 1.0))
+
+
 RARE_KIND = 0.05
 """If a sample may lack a kind of response with a larger share, the coverage of its intervals is
 uncertain.

@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from calibration.folds import response_folds
-from calibration.intervals import effective_number, student_quantile
-from calibration.learned_potentials.fitting import Objective, sandwich
+from calibration.intervals import (
+    MOST_LEVERAGE,
+    RARE_KIND,
+    effective_number,
+    satterthwaite_freedom,
+    student_quantile,
+    unseen_share,
+)
+from calibration.learned_potentials.fitting import Objective
 from calibration.learned_potentials.graph_loss import (
     LearningProblem,
     learning_problem,
@@ -45,8 +52,9 @@ _CONFOUNDED, _TAKES_PART = 10.0, 0.2
 """A direction of weights with a standard error above the first number is not determined by the
 labels; a weight belongs to a direction of length 1 if its entry is at least the second number."""
 
-_Known = tuple[Floats, Floats, list[int], list[list[int]]]
-"""A covariance, the weights on which no label depends, and the confounded groups of weights."""
+_Known = tuple[Floats, Floats, Floats, list[int], list[list[int]]]
+"""A covariance, degrees of freedom and effective numbers of responses of the weights, weights on
+which no label depends, and the confounded groups of weights."""
 
 WHOLE = -1
 """Fold number of responses without a label, which learn from all labeled responses."""
@@ -86,6 +94,8 @@ class LearnedValue:
         upper: upper end.
         standard_error: clustered by response, by the delta method; nan without one.
         start: initial value of the search.
+        effective: number of responses of equal size with the same information about it (Kish
+            1965), by the curvature of the objective; nan without errors.
         status: whether the labels determine it.
     """
 
@@ -95,7 +105,12 @@ class LearnedValue:
     upper: float
     standard_error: float
     start: float
+    effective: float
     status: ValueStatus
+
+    def may_lack_kinds(self, level: float) -> bool:
+        """Return whether the labels may lack a kind of response, so that coverage is uncertain."""
+        return self.effective > 0 and unseen_share(self.effective, level) > RARE_KIND
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +123,8 @@ class LearnedPotentials:
         theta: float64 (k,), their values; log odds for probabilities.
         covariance: float64 (k, k), clustered by response; nan where unknown.
         freedom: float64 (k,), degrees of freedom of their intervals; nan where unknown.
+        effective: float64 (k,), number of responses of equal size with the same information, by
+            the share of each response in the curvature of the objective; nan where unknown.
         backend: name of the inference backend; for ``auto`` its choice, ``exact`` or ``lbp``.
         value: the objective at the end, without the penalty.
         n_responses: number of responses with a label.
@@ -125,6 +142,7 @@ class LearnedPotentials:
     theta: Floats
     covariance: Floats
     freedom: Floats
+    effective: Floats
     backend: str
     value: float
     n_responses: int
@@ -150,10 +168,10 @@ class LearnedPotentials:
     def table(self, level: float = 0.95) -> TableOf[LearnedValue]:
         """Learned numbers with standard errors and intervals.
 
-        Intervals use Student's t. Its degrees of freedom are 1/sum h^2 - 1, with h the share of
-        each response in the curvature of the objective in a weight (Kish 1965): R - 1 for R equal
-        responses, fewer if a few long ones decide the weight. Intervals of probabilities are
-        computed on the logit scale.
+        Intervals use Student's t. Its degrees of freedom are the smaller of two numbers:
+        `effective` - 1, which is R - 1 for R equal responses and less if a few long ones decide the
+        weight, and `satterthwaite_freedom` of the influences of the responses. Intervals of
+        probabilities are computed on the logit scale.
 
         Args:
             level: nominal coverage of the intervals.
@@ -167,8 +185,9 @@ class LearnedPotentials:
             **dict.fromkeys(self.boundary, ValueStatus.BOUNDARY),
         }
         rows = []
-        for weight, value, error, quantile in zip(
-            self.weights, self.theta.tolist(), errors, quantiles, strict=True
+        for weight, value, error, quantile, effective in zip(
+            *(self.weights, self.theta.tolist(), errors, quantiles, self.effective.tolist()),
+            strict=True,
         ):
             known = weight.natural(value)
             rows.append(
@@ -179,6 +198,7 @@ class LearnedPotentials:
                     upper=weight.natural(value + quantile * error),
                     standard_error=error * (known * (1.0 - known) if weight.is_level else 1.0),
                     start=weight.natural(weight.start),
+                    effective=effective,
                     status=statuses.get(weight.name, ValueStatus.OK),
                 )
             )
@@ -254,10 +274,10 @@ def _fitted(
     lower, upper = (np.array([getattr(w, end) for w in weights]) for end in ("lower", "upper"))
     at_bound = np.minimum(theta - lower, upper - theta) <= _AT_BOUND
     unknown = np.full((len(theta),) * 2, np.nan)
-    known: _Known = unknown, unknown.diagonal(), [], []
+    known: _Known = unknown, unknown.diagonal(), unknown.diagonal(), [], []
     if with_errors:
         known = _uncertainty(problem, theta, at_bound, pull)
-    covariance, freedom, untouched, confounded = known
+    covariance, freedom, effective, untouched, confounded = known
     if problem.labels.min() == problem.labels.max():
         status = FitStatus.ONE_LABEL
     elif (
@@ -275,6 +295,7 @@ def _fitted(
         theta=theta,
         covariance=covariance,
         freedom=freedom,
+        effective=effective,
         backend=problem.algorithm,
         value=problem.value_and_scores(theta)[0],
         n_responses=len(problem.graphs),
@@ -331,12 +352,14 @@ def _search(
 def _uncertainty(
     problem: LearningProblem, theta: Floats, at_bound: NDArray[np.bool_], pull: float
 ) -> _Known:
-    """Covariance of the weights, degrees of freedom, and weights that labels do not determine.
+    """Covariance of the weights, what their intervals rest on, and weights that labels leave open.
 
-    The covariance, (k, k), is the `sandwich` clustered by response. It is nan in rows and columns
-    of weights at a bound, of weights on which no label depends (third result), and of confounded
-    weights (fourth result, by group). The degrees of freedom, (k,), are those of
-    `LearnedPotentials.table`.
+    The covariance, (k, k), is clustered by response, from `_influences`. Few labels can agree with
+    the model by chance. Under the likelihood and the log loss a variance is therefore at least that
+    of labels which the model draws independently, the inverse of the curvature. The covariance is
+    nan in rows and columns of weights at a bound, of weights on which no label depends (fourth
+    result), and of confounded weights (fifth result, by group). The degrees of freedom and
+    effective numbers of responses, (k,), are those of `LearnedPotentials`.
 
     Args:
         problem: the objective.
@@ -345,9 +368,11 @@ def _uncertainty(
         pull: curvature of the penalty.
     """
     covariance = np.full((len(theta),) * 2, np.nan)
-    curvature, parts_of_responses = problem.curvature(theta)
+    curvature, of_responses = problem.curvature(theta)
     # Where a label surprises the model, its response may bend the objective the other way.
-    freedom = effective_number(np.maximum(parts_of_responses, 0.0)) - 1.0
+    shares = np.maximum(np.diagonal(of_responses, axis1=1, axis2=2), 0.0)
+    effective = effective_number(shares)
+    freedom = effective - 1.0
     scale = np.abs(curvature).max(axis=1)
     start = np.array([weight.start for weight in problem.weights])
     flat, moved = scale <= _UNTOUCHED, np.abs(theta - start) > _AT_BOUND
@@ -361,15 +386,43 @@ def _uncertainty(
     confounded: list[list[int]] = [[at] for at in np.flatnonzero(~at_bound & flat & moved).tolist()]
     confounded += [inside[part].tolist() for part in parts]
     if len(problem.graphs) > 1 and len(inside):
-        if pull:
-            bread = np.asarray(np.linalg.inv(curvature[block] + pull * np.eye(len(inside))))
-        else:
-            bread = np.asarray((vectors[:, ~unsure] / values[~unsure]) @ vectors[:, ~unsure].T)
-        covariance[block] = sandwich(bread, problem.value_and_scores(theta)[1][:, inside])
+        kept = values + pull > 0.0 if pull else ~unsure
+        root = vectors[:, kept] / np.sqrt(values[kept] + pull)
+        influences = _influences(
+            problem.value_and_scores(theta)[1][:, inside],
+            of_responses[:, inside[:, None], inside],
+            root,
+        )
+        clustered = influences.T @ influences
+        if problem.objective is not Objective.BRIER:
+            least = np.square(root).sum(axis=1)
+            clustered += np.diag(np.maximum(least - np.diag(clustered), 0.0))
+        covariance[block] = clustered
+        for at, of_weight in zip(inside, influences.T, strict=True):
+            freedom[at] = satterthwaite_freedom(of_weight, float(freedom[at]))
         if not pull:
             unknown = sorted({weight for part in confounded for weight in part})
             covariance[unknown, :] = covariance[:, unknown] = np.nan
-    return covariance, freedom, untouched.tolist(), confounded
+    return covariance, freedom, effective, untouched.tolist(), confounded
+
+
+def _influences(scores: Floats, curvatures: Floats, root: Floats) -> Floats:
+    """First-order contributions of responses to weights, (r, k), whose squares sum to a variance.
+
+    A response with a large share of the curvature pulls the weights towards its own labels, so that
+    its score is too small. With H the penalized curvature of all responses and H_i that of one, its
+    score s_i becomes H^(1/2) (I - H^(-1/2) H_i H^(-1/2))^(-1/2) H^(-1/2) s_i (CR2 of Bell and
+    McCaffrey 2002, for the working variance H_i).
+
+    Args:
+        scores: derivatives s of each response's contribution to the objective, (r, k).
+        curvatures: its second derivatives H_i, (r, k, k).
+        root: H^(-1/2), (k, m) of the m directions that labels determine.
+    """
+    leverages, directions = np.linalg.eigh(root.T @ curvatures @ root)
+    rates = 1.0 / np.sqrt(1.0 - np.clip(leverages, 0.0, MOST_LEVERAGE))
+    turned = np.einsum("rji,rj->ri", directions, scores @ root)
+    return np.asarray(np.einsum("rij,rj->ri", directions, rates * turned) @ root.T)
 
 
 def _warn(learned: LearnedPotentials) -> None:

@@ -297,17 +297,16 @@ class LearningProblem:
         return self.curvature(theta)[0]
 
     def curvature(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the `hessian`, (k, k), and what each response adds to its diagonal, (r, k)."""
+        """Return the `hessian`, (k, k), and what each response adds to it, (r, k, k)."""
         # Approximate beliefs have a larger error, which needs longer steps.
         step = 1e-3 if self.exact else 1e-2
         moves = np.eye(len(theta)) * step
-        matrix = np.empty((len(theta), len(theta)))
-        parts = np.empty((len(self.graphs), len(theta)))
+        parts = np.empty((len(self.graphs), len(theta), len(theta)))
         for at, move in enumerate(moves):
             above, below = (self.value_and_scores(each)[1] for each in (theta + move, theta - move))
-            change = (above - below) / (2.0 * step)
-            matrix[at], parts[:, at] = change.sum(axis=0), change[:, at]
-        return np.asarray((matrix + matrix.T) / 2.0), parts
+            parts[:, at] = (above - below) / (2.0 * step)
+        parts = (parts + parts.transpose(0, 2, 1)) / 2.0
+        return np.asarray(parts.sum(axis=0)), parts
 
     def _of_each(self, theta: Floats) -> Tensor:
         import torch

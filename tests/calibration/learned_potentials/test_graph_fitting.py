@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -77,28 +77,42 @@ def test_classes_and_groups_are_recovered_from_labels_of_the_model_itself() -> N
         assert error < 0.6
 
 
+def labeled(name: str, labels: Sequence[bool]) -> FactGraph:
+    """Return a response of lone claims."""
+    return FactGraph(name, tuple(Atom(f"a{i}", label=label) for i, label in enumerate(labels)))
+
+
 def test_a_fit_by_hand() -> None:
-    # Seven of ten lone atoms are true, so the prior is 7/10; clustered by response, the variance of
-    # the mean is that of responses.
-    rows = [[True] * 3, [True, False], [True, True, False], [False, True]]
-    graphs = [
-        FactGraph(f"r{n}", tuple(Atom(f"a{i}", label=label) for i, label in enumerate(row)))
-        for n, row in enumerate(rows)
-    ]
+    # Seven of ten lone atoms are true, so the prior is 7/10. The variance of the mean is that of
+    # responses, each residual divided by the root of 1 minus the share of its response (CR2).
+    rows = [[True] * 4, [True] * 3, [False] * 2, [False]]
+    graphs = [labeled(f"r{n}", row) for n, row in enumerate(rows)]
     fitted = fit(graphs, PRIOR)
     assert fitted.values == {"atom_prior": pytest.approx(0.7, abs=1e-7)}
-    sums = [sum(row) - 0.7 * len(row) for row in rows]
-    variance = 4 / 3 * sum(s**2 for s in sums) / 10**2
+    residuals = [(sum(row) - 0.7 * len(row)) / math.sqrt(1 - len(row) / 10) / 10 for row in rows]
+    variance = sum(r**2 for r in residuals)
     (value,) = fitted.table()
     # The curvature is found by differences of the gradient, right to 1e-8 of itself.
     assert value.standard_error == pytest.approx(math.sqrt(variance), rel=1e-6)
     assert fitted.value == pytest.approx(-7 * math.log(0.7) - 3 * math.log(0.3), abs=1e-9)
-    # Student's quantile: a response has a share of the curvature like its number of claims.
-    freedom = 10**2 / (3**2 + 2**2 + 3**2 + 2**2) - 1
+    # Student's quantile: a response has a share of the curvature like its number of claims. By the
+    # residuals there are more degrees of freedom.
+    effective = 10**2 / (4**2 + 3**2 + 2**2 + 1**2)
+    assert value.effective == pytest.approx(effective, rel=1e-6)
+    freedom = effective - 1
+    assert freedom < 3 * variance**2 / sum(r**4 for r in residuals) - 2
     quantile = stats.t.ppf(0.975, freedom)
     logit, reach = math.log(0.7 / 0.3), quantile * math.sqrt(fitted.covariance[0, 0])
     assert fitted.freedom[0] == pytest.approx(freedom, rel=1e-6)
     assert value.lower == pytest.approx(1 / (1 + math.exp(reach - logit)), rel=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["likelihood", "log_loss"])
+def test_labels_that_agree_by_chance_leave_the_variance_of_independent_ones(objective: str) -> None:
+    # The share of true claims is the same in every response, so that residuals are 0.
+    graphs = [labeled(f"r{n}", [True, True, False]) for n in range(6)]
+    (value,) = fit(graphs, PRIOR, objective=objective).table()
+    assert value.standard_error == pytest.approx(math.sqrt(2 / 3 * 1 / 3 / 18), rel=1e-6)
 
 
 def test_few_long_responses_leave_few_degrees_of_freedom() -> None:
@@ -108,7 +122,16 @@ def test_few_long_responses_leave_few_degrees_of_freedom() -> None:
         FactGraph(f"r{n}", tuple(Atom(f"a{i}", label=bool(rng.random() < 0.7)) for i in range(m)))
         for n, m in enumerate(sizes)
     ]
-    assert fit(graphs, PRIOR).freedom[0] == pytest.approx(40**2 / (30**2 + 10) - 1, rel=1e-6)
+    fitted = fit(graphs, PRIOR)
+    assert fitted.effective[0] == pytest.approx(40**2 / (30**2 + 10), rel=1e-6)
+    assert fitted.freedom[0] <= fitted.effective[0] - 1
+    # Equal responses of which few hold false claims: these have the variance.
+    rows = [[True] * 4] * 38 + [[False] * 4] * 2
+    even = fit([labeled(f"r{n}", row) for n, row in enumerate(rows)], PRIOR)
+    assert even.effective[0] == pytest.approx(40, rel=1e-6)
+    squares = np.array([0.05**2] * 38 + [0.95**2] * 2)
+    expected = 3 * squares.sum() ** 2 / (squares @ squares) - 2
+    assert even.freedom[0] == pytest.approx(expected, rel=1e-5)
     # Nothing but one response decides the second weight, which therefore has no interval.
     cited = FactGraph(
         "cited",

@@ -75,6 +75,16 @@ def test_priors_are_those_that_drew_the_labels() -> None:
     assert "Less than even odds of being reliable: forum.example" in sentences
 
 
+def test_intervals_from_few_responses_say_so() -> None:
+    # Of 150 equal responses 59 suffice; of 40 they do not.
+    assert not any("may be missing" in each for each in learned().sentences)
+    few = fit(drawn(40, 1), columns="domain", folds=0)
+    (sentence,) = [each for each in few.sentences if "may be missing" in each]
+    row = few["priors"].set_index("source").loc["forum.example"]
+    assert f"forum.example are worth {row['effective']:.1f} responses" in sentence
+    assert row["effective"] < 40
+
+
 def test_scores_are_of_responses_that_were_not_seen() -> None:
     rows = table("scores", "model")
     assert list(rows) == ["priors as given", "one prior", "prior by domain"]
