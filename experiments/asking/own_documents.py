@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -16,8 +16,9 @@ from experiments.settings.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.extraction.retrieval.documents import (
     Document,
+    DocumentFolder,
     documents_of_graphs,
-    read_documents,
+    read_folder,
     suffixes,
 )
 from factormodels.fact_graph import FactGraph
@@ -46,6 +47,21 @@ Scope = Annotated[
 
 OWN = "own"
 
+_MOST_REMARKS = 4
+"""Number of remarks on files of single responses that are said."""
+
+
+class OwnFolders(NamedTuple):
+    """The documents of each response.
+
+    Attributes:
+        documents: by its id.
+        remarks: sentences on files that are not among them.
+    """
+
+    documents: dict[str, tuple[Document, ...]]
+    remarks: tuple[str, ...]
+
 
 def is_own(scope: str | None, documents_of: str | None) -> bool:
     """Return whether each response is searched for among its own documents alone."""
@@ -54,8 +70,8 @@ def is_own(scope: str | None, documents_of: str | None) -> bool:
 
 def own_documents(
     source: Path | tuple[Document, ...] | None, graphs: Sequence[FactGraph]
-) -> dict[str, tuple[Document, ...]]:
-    """Documents of each response by its id.
+) -> OwnFolders:
+    """Read the documents of each response.
 
     Args:
         source: a folder that holds a folder or file for each id, a file or documents whose titles
@@ -68,17 +84,22 @@ def own_documents(
             cannot be read, or if no response has any.
     """
     if source is None:
-        documents = _named_or_passages(graphs)
+        folders = _named_or_passages(graphs)
     elif isinstance(source, Path) and source.is_dir() and not is_dataset(source):
-        documents = {graph.id: _in_folder(source, graph.id) for graph in graphs}
+        folders = {graph.id: _in_folder(source, graph.id) for graph in graphs}
     else:
-        documents = _by_name(source, graphs)
-    if not any(documents.values()):
+        folders = _by_name(source, graphs)
+    if not any(folder.documents for folder in folders.values()):
         raise InputError(
             "--scope own: no response has passages; name its documents with --documents-of COLUMN, "
             "or a folder with a folder for each response with --documents"
         )
-    return documents
+    # Responses may have a folder in common.
+    remarks = list(dict.fromkeys(each for folder in folders.values() for each in folder.remarks))
+    if len(remarks) > _MOST_REMARKS:
+        more = counted(len(remarks) - _MOST_REMARKS, "further remark")
+        remarks[_MOST_REMARKS:] = [f"{more} on files of other responses that are not searched"]
+    return OwnFolders({name: each.documents for name, each in folders.items()}, tuple(remarks))
 
 
 def own_digest(documents: Mapping[str, Iterable[Document]]) -> str:
@@ -104,21 +125,25 @@ def own_remark(documents: Mapping[str, Sequence[Document]]) -> str:
     )
 
 
-def _named_or_passages(graphs: Sequence[FactGraph]) -> dict[str, tuple[Document, ...]]:
-    by_path: dict[str, tuple[Document, ...]] = {}
-    documents = {}
+def _named_or_passages(graphs: Sequence[FactGraph]) -> dict[str, DocumentFolder]:
+    by_path: dict[str, DocumentFolder] = {}
+    folders = {}
     for graph in graphs:
         path = graph.metadata.get(DOCUMENTS_KEY)
         if not isinstance(path, str):
-            documents[graph.id] = documents_of_graphs([graph])
+            folders[graph.id] = _passages(graph)
             continue
         if path not in by_path:
             by_path[path] = _read(Path(path), graph.id)
-        documents[graph.id] = by_path[path]
-    return documents
+        folders[graph.id] = by_path[path]
+    return folders
 
 
-def _in_folder(folder: Path, name: str) -> tuple[Document, ...]:
+def _passages(graph: FactGraph) -> DocumentFolder:
+    return DocumentFolder(documents_of_graphs([graph]), ())
+
+
+def _in_folder(folder: Path, name: str) -> DocumentFolder:
     """Documents of a response in a folder: the folder of its id, or a file named after it."""
     whole = folder.resolve()
     places = [folder / name, *(folder / f"{name}{suffix}" for suffix in suffixes())]
@@ -132,26 +157,28 @@ def _in_folder(folder: Path, name: str) -> tuple[Document, ...]:
     )
 
 
-def _read(path: Path, name: str) -> tuple[Document, ...]:
+def _read(path: Path, name: str) -> DocumentFolder:
     try:
-        return read_documents(path)
+        return read_folder(path)
     except InputError as error:
         raise InputError(f"response {name!r}: {error}") from None
 
 
 def _by_name(
     source: Path | tuple[Document, ...], graphs: Sequence[FactGraph]
-) -> dict[str, tuple[Document, ...]]:
+) -> dict[str, DocumentFolder]:
     """Documents whose title is the id of a response, or passages of a dataset's response."""
-    by_name: dict[str, tuple[Document, ...]] = {}
+    by_name: dict[str, DocumentFolder] = {}
     if isinstance(source, Path) and is_dataset(source):
         where, what = str(source), "response"
-        by_name = {graph.id: documents_of_graphs([graph]) for graph in read_graphs(source)}
+        by_name = {graph.id: _passages(graph) for graph in read_graphs(source)}
     else:
         where = str(source) if isinstance(source, Path) else "documents"
         what = "document with the title"
-        for document in read_documents(source) if isinstance(source, Path) else source:
-            by_name[document.title] = (*by_name.get(document.title, ()), document)
+        read = read_folder(source) if isinstance(source, Path) else DocumentFolder(source, ())
+        for document in read.documents:
+            others = by_name[document.title].documents if document.title in by_name else ()
+            by_name[document.title] = DocumentFolder((*others, document), read.remarks)
     for graph in graphs:
         if graph.id not in by_name:
             raise InputError(

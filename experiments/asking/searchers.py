@@ -451,12 +451,12 @@ def read_documents_of(evidence: Any, graphs: Sequence[FactGraph]) -> SearchedDoc
             "--documents and --documents-of both name documents to search; leave one out"
         )
     if is_own(evidence.scope, evidence.documents_of):
-        return SearchedDocuments(None, own_documents(source, graphs))
+        own = own_documents(source, graphs)
+        return _remarked(SearchedDocuments(None, own.documents, own.remarks))
     if evidence.documents_of is not None:
-        every = own_documents(None, graphs).values()
-        return SearchedDocuments(
-            tuple(dict.fromkeys(each for documents in every for each in documents))
-        )
+        own = own_documents(None, graphs)
+        every = dict.fromkeys(each for part in own.documents.values() for each in part)
+        return _remarked(SearchedDocuments(tuple(every), remarks=own.remarks))
     # The documents of a folder, file or embedded dataset; None: the passages of responses.
     if source is None:
         return SearchedDocuments(documents_of_graphs(graphs))
@@ -465,10 +465,14 @@ def read_documents_of(evidence: Any, graphs: Sequence[FactGraph]) -> SearchedDoc
     if is_dataset(source):
         return SearchedDocuments(documents_of_graphs(read_graphs(source)))
     folder = read_folder(source)
-    # A warning before anything is asked; findings repeat it.
-    for remark in folder.remarks:
+    return _remarked(SearchedDocuments(folder.documents, remarks=folder.remarks))
+
+
+def _remarked(documents: SearchedDocuments) -> SearchedDocuments:
+    """Log the remarks as warnings before anything is asked; findings repeat them."""
+    for remark in documents.remarks:
         logger.warning("%s", remark)
-    return SearchedDocuments(folder.documents, remarks=folder.remarks)
+    return documents
 
 
 def document_digest(documents: Iterable[Document]) -> str:

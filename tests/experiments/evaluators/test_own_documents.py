@@ -65,6 +65,27 @@ def test_a_row_names_the_documents_of_its_response(rows: Path) -> None:
     assert [source.retriever for (source,) in sources] == ["local, own documents", "local"]
 
 
+def test_findings_name_the_files_of_a_response_that_are_not_searched(rows: Path) -> None:
+    Path("data/notes/ada/two.docx").write_text("Ada's bridge is blue.")
+    unread = "1 file not read as documents: two.docx"
+    scopes: tuple[Literal["own", "all"], ...] = ("own", "all")
+    for findings in (
+        *(assess(rows, documents_of="place", scope=scope) for scope in scopes),
+        assess(rows, documents=Path("data/notes"), scope="own"),
+    ):
+        assert sum(f"ada: {unread}." in each for each in findings.sentences) == 1
+    # Beyond four, only their number is said.
+    places = [f"notes/{number}" for number in range(6)]
+    for place in places:
+        (Path("data") / place).mkdir()
+        (Path("data") / place / "one.txt").write_text("A bridge.")
+        (Path("data") / place / "two.docx").write_text("")
+    responses = [{"id": place, "response": ADA, "place": f"data/{place}"} for place in places]
+    sentences = assess(responses, documents_of="place").sentences
+    assert sum(unread in each for each in sentences) == 4
+    assert any("2 further remarks on files of other responses" in each for each in sentences)
+
+
 def test_documents_are_named_after_responses(rows: Path) -> None:
     assert found(assess(rows, documents=Path("data/notes"), scope="own")) == OWN
     assert found(assess(rows, documents=PASSAGES, scope="own")) == OWN

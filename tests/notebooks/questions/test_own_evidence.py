@@ -45,7 +45,7 @@ def test_own_passages_are_those_sampled_for_the_response(file: Path) -> None:
     graphs = sampled(file)
     texts = {
         name: {each.text for each in documents}
-        for name, documents in own_documents(None, graphs).items()
+        for name, documents in own_documents(None, graphs).documents.items()
     }
     for graph in searched(graphs, "own", 3):
         assert {context.text for context in graph.contexts} <= texts[graph.id]
