@@ -10,13 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from factormodels.arrays import Booleans as Booleans
+from factormodels.arrays import Floats as Floats
+from factormodels.arrays import Integers as Integers
 from factormodels.errors import InputError
 
 Member = TypeVar("Member", bound=StrEnum)
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 _LABEL_OF: dict[Any, float] = {True: 1.0, False: 0.0, None: math.nan}
 _LABELS_WANTED = "give True or False (1 or 0), and None or nan for an unlabeled atom"

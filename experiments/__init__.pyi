@@ -80,7 +80,7 @@ def assess(
     domain: str = "people",
     backend: Any = "auto",
     backend_settings: Mapping[str, Any] = ...,
-    method: str = "automatic",
+    method: Literal["automatic", "logprobs", "verbalised", "samples"] = "automatic",
     window: int | None = None,
     openness: float = 0.05,
     relation_prompt: Literal[
@@ -348,7 +348,7 @@ def fit(
     model: Any = None,
     prompts: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
-    method: str = "automatic",
+    method: Literal["automatic", "logprobs", "verbalised", "samples"] = "automatic",
     window: int | None = None,
     openness: float = 0.05,
     relation_prompt: Literal[
@@ -479,7 +479,7 @@ def omissions(
 def probe(
     *,
     settings: ProbeSettings | None = None,
-    method: str = "automatic",
+    method: Literal["automatic", "logprobs", "verbalised", "samples"] = "automatic",
     window: int | None = None,
     openness: float = 0.05,
     relation_prompt: Literal[
@@ -648,7 +648,7 @@ def select(
     seed: int = 0,
     relations: str | None = None,
     labels: str | Sequence[str] = ...,
-    domain: str | None = None,
+    domain: str = "people",
     epsilon: float = 0.01,
     cap: str | None = None,
     graded: str | None = None,

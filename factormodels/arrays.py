@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from factormodels.errors import InputError
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
 
 def frozen(array: ArrayLike, dtype: type) -> NDArray[Any]:
     """Return `array` read-only, contiguous and of type `dtype`, copied if others may write to it.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -97,7 +97,7 @@ def relation_model(
     model: LanguageModel | None = None,
     labels: Mapping[str, str] | None = None,
     *,
-    method: str = "automatic",
+    method: Method = "automatic",
     window: int | None = None,
     openness: float = OPENNESS,
     prompt: str = RELATION.prompt,
@@ -132,7 +132,7 @@ def relation_model(
         built = build_relation_model(
             "prompted",
             model=model,
-            method=method_named(method),
+            method=method,
             window=window,
             openness=openness,
             prompt=prompt,
@@ -166,18 +166,6 @@ def refuse_unasked_prompts(prompts: Prompts, asked: str) -> None:
             f"--prompts replaces the prompt {replaced[0]!r}, and relations are asked for by "
             f"{asked!r}; give --relation-prompt {replaced[0]}, or name the file {asked}.yaml"
         )
-
-
-def method_named(method: str) -> Method:
-    """The method that an option names.
-
-    Raises:
-        InputError: for an unknown one.
-    """
-    for known in get_args(Method):
-        if method == known:
-            return known  # type: ignore[no-any-return]
-    raise InputError(unknown_name(f"--method {method!r}", method, get_args(Method)))
 
 
 def build_relation_model(

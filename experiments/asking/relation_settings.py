@@ -12,6 +12,7 @@ from experiments.settings import USUAL, Option, Settings
 from experiments.settings.limits import Openness
 from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
+from factormodels.extraction.relation_models.prompted import Method
 
 if TYPE_CHECKING:
     RelationPromptName = str
@@ -29,6 +30,17 @@ RelationPrompt = Annotated[
 ]
 """Prompt that asks for a relation, with its description."""
 
+ProbabilityMethod = Annotated[
+    Method,
+    Field(
+        description="How to get probabilities from the language model: automatic "
+        "(log-probabilities if it gives them, otherwise its stated confidence), logprobs, "
+        "verbalised, or samples."
+    ),
+    Option("NAME"),
+]
+"""Source of a relation's probability, with its description."""
+
 EntailmentJudge = Annotated[
     str | None,
     Field(
@@ -43,9 +55,7 @@ EntailmentJudge = Annotated[
 class RelationMethodSettings(Settings):
     """Relations and judgment."""
 
-    method: Annotated[str, Option("NAME")] = "automatic"
-    """How to get probabilities from the language model: automatic (whatever it allows), logprobs,
-    verbalised, or samples."""
+    method: ProbabilityMethod = "automatic"
 
     window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
     """Largest input of the language model; longer passages are read in overlapping parts."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, PlainSerializer
 
 from experiments.settings import USUAL, Option, Settings
-from experiments.settings.limits import Calls, Count, FilePath, Positive, Price, WebAddress
+from experiments.settings.limits import Calls, Count, DryRun, FilePath, Positive, Price, WebAddress
 from factormodels.extraction.http.requests import HttpSettings
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import TIMEOUT, LitellmSettings
@@ -105,8 +105,7 @@ class AskingSettings(AnswerSettings):
     prompts: Annotated[FilePath | None, Option("DIR")] = None
     """Folder of prompts that replace ours by name; `factormodels list prompts` lists them."""
 
-    dry_run: Annotated[bool, USUAL] = False
-    """Show what would be asked, by stage, without sending anything."""
+    dry_run: DryRun = False
 
 
 class WebSettings(Settings):

@@ -89,7 +89,7 @@ from experiments.settings.conventions import (
     own_prior_remarks,
 )
 from experiments.settings.inputs import relation_remarks
-from experiments.settings.limits import Encoding, Least
+from experiments.settings.limits import DaskAddress, Encoding, Least
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.retrieval.own import OwnDocuments
@@ -163,9 +163,7 @@ class JudgementSettings(RelationSettings, AlgorithmSettings):
 
     encoding: Encoding = DEFAULT_ENCODING
 
-    dask: Annotated[str | None, Option("ADDRESS")] = None
-    """Compute on the Dask cluster at this address, such as tcp://head:8786; models are still asked
-    from this machine."""
+    dask: DaskAddress = None
 
 
 class AssessSettings(

@@ -37,7 +37,7 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS
-from factormodels.extraction.relation_models.base import RelationModel, TextPair
+from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.stages.claim_relations import (
     METADATA_KEY,
     claim_pairs,
@@ -223,10 +223,7 @@ def _probed(relations: str, session: Session, settings: CoherenceSettings) -> Fi
     if relations not in names or not is_probed(settings.probe, settings.model):
         return FirstProbe()
 
-    def judging(model: LanguageModel) -> RelationModel:
-        return relation_model("model", model, openness=settings.openness)[0]
-
-    return first_probe([(names[relations], session.model)], judging)
+    return first_probe([(names[relations], session.model)], openness=settings.openness)
 
 
 def _default_relations(graphs: Sequence[FactGraph], settings: CoherenceSettings) -> str:

@@ -13,6 +13,7 @@ from experiments.asking.relation_models import relation_model
 from experiments.columns.assessed_metadata import CORE_KEY
 from experiments.evaluators.batches.threads import LocalRelations
 from experiments.settings import Option, Settings
+from experiments.settings.limits import PEOPLE, BleachedDomain
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
@@ -48,8 +49,7 @@ class CoreSettings(Settings):
     core_relations: Annotated[str, Option("NAME")] = "lexical"
     """With --core: judge of entailment: lexical, model, nli:FOLDER or recorded:FILE."""
 
-    domain: Annotated[str, Option("NAME")] = "people"
-    """With --core: domain of the bleached claims."""
+    domain: BleachedDomain = PEOPLE
 
 
 def core_stage(

@@ -19,7 +19,6 @@ from calibration.intervals import IntervalSettings
 from experiments.asking.failed_calls import with_failed_calls
 from experiments.asking.own_documents import DocumentsOf, Scope
 from experiments.asking.probe_settings import FirstProbeSettings
-from experiments.asking.relation_models import relation_model
 from experiments.asking.searchers import (
     RETRIEVERS,
     Built,
@@ -89,7 +88,6 @@ from factormodels.extraction.asking.table import (
 )
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
-from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage, stage_by_response
 from factormodels.extraction.probe.table import (
     FAILURES_OF_CLAIMS,
@@ -99,7 +97,6 @@ from factormodels.extraction.probe.table import (
     RELATIONS,
 )
 from factormodels.extraction.prompts.replaced import prompts_of
-from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.sentences import sentences_of
@@ -249,7 +246,7 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         names = _probed_stages(settings)
         if settings.dry_run:
             return _bound(loaded, settings, names)
-        probed = first_probe([(name, session.model) for name in names], _relations_of_core)
+        probed = first_probe([(name, session.model) for name in names])
         with session.responses(len(graphs)) as report:
             batch = assess_responses(
                 graphs, stages, (), facts, settings, calls=session.calls, report=report
@@ -293,10 +290,6 @@ def _probed_stages(settings: FastFactRun) -> tuple[str, ...]:
         *(failures if settings.failure_types else ()),
         *([RELATIONS] if by_model else []),
     )
-
-
-def _relations_of_core(model: LanguageModel) -> RelationModel:
-    return relation_model("model", model)[0]
 
 
 def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:

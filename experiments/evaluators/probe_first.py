@@ -20,6 +20,7 @@ from experiments.asking.relation_correction import (
     RelationCorrection,
     wanted_correction,
 )
+from experiments.asking.relation_models import relation_model
 from experiments.findings.findings import Findings
 from experiments.findings.responses import ListedResponses
 from experiments.findings.table import with_note
@@ -27,6 +28,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.probe.asking import STAGE, probe_calls
 from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS, RELEVANCES
 from factormodels.extraction.relation_models.base import RelationModel
@@ -109,23 +111,28 @@ class FirstProbe:
 
 def first_probe(
     stages: Iterable[tuple[str, LanguageModel | None]],
-    judging: Callable[[LanguageModel], RelationModel] | None = None,
+    *,
+    openness: float = OPENNESS,
 ) -> FirstProbe:
     """Probe stages whose answers are not corrected.
 
     Args:
         stages: names of probes, and who is asked.
-        judging: makes the relation model from a language model, for the probe of relations.
+        openness: how far a probability of a relation from log-probabilities may be open.
 
     Raises:
         LimitReachedError: if no more may be asked.
         UnansweredProbeError: if an outage cut it off.
     """
+
+    def judging(model: LanguageModel) -> RelationModel:
+        return relation_model("model", model, openness=openness)[0]
+
     results, unrecorded = [], []
     for name, model in stages:
         if model is None:
             continue
-        if name == RELATIONS and judging is not None:
+        if name == RELATIONS:
             result = probe_language_model_relations(model, judging)
         else:
             result = probe_model(model, name)

@@ -17,7 +17,6 @@ from experiments.asking.relation_correction import (
     RelationCorrection,
 )
 from experiments.asking.relation_models import (
-    method_named,
     name_of_relations,
     relation_model,
     relation_model_facts,
@@ -267,11 +266,10 @@ def make_plan(
     shared = model if relations == "model" else LocalRelations(model)
     relation_facts = chosen_facts
     if relations == "model":
-        method = method_named(settings.method)
         asked = prompts_of(session.model)
         relation_facts = chosen_facts | relation_model_facts(
             "prompted",
-            method=method,
+            method=settings.method,
             openness=settings.openness,
             prompt=settings.relation_prompt,
             prompts=asked,
@@ -489,8 +487,7 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
 
 def _chosen_method(settings: AssessSettings, model: LanguageModel | None) -> str:
     """Origin of the relations' probabilities, by the parameters that the model takes."""
-    method = method_named(settings.method)
-    return method if model is None else chosen_method(method, model)
+    return settings.method if model is None else chosen_method(settings.method, model)
 
 
 def _model(session: Session, option: str) -> LanguageModel:

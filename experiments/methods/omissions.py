@@ -186,13 +186,10 @@ def _probed(
     if not is_probed(settings.probe, settings.model):
         return FirstProbe()
 
-    def judging(asked: LanguageModel) -> RelationModel:
-        return relation_model("model", asked, openness=settings.openness)[0]
-
     stages = [RELATIONS] if relations == "model" else []
     if any(graph.query.strip() for graph in graphs):
         stages.append(RELEVANCES)
-    return first_probe([(name, model) for name in stages], judging)
+    return first_probe([(name, model) for name in stages], openness=settings.openness)
 
 
 def _coverage(

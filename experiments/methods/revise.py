@@ -225,10 +225,7 @@ def _probed(relations: str, model: LanguageModel, settings: ReviseSettings) -> F
     if relations != "model" or not is_probed(settings.probe, settings.model):
         return FirstProbe()
 
-    def judging(asked: LanguageModel) -> RelationModel:
-        return relation_model("model", asked, openness=settings.openness)[0]
-
-    return first_probe([(RELATIONS, model)], judging)
+    return first_probe([(RELATIONS, model)], openness=settings.openness)
 
 
 def revised_response(

@@ -18,6 +18,7 @@ from experiments.progress import watcher
 from experiments.settings import USUAL, Option, front_door, option_of
 from experiments.settings.cells import CellSettings, chosen_cells
 from experiments.settings.conventions import ConventionSettings
+from experiments.settings.limits import DaskAddress, DryRun
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.source.files import results_folder
 from factormodels.nouns import counted
@@ -64,13 +65,9 @@ class RunSettings(CellSettings, ConventionSettings):
     """Number of processes; 1 means this one only. If not given: this one at first, then one per
     processor if the run is long."""
 
-    dask: Annotated[str | None, Option("ADDRESS")] = None
-    """Address of the scheduler of a Dask cluster that runs the units."""
+    dask: DaskAddress = None
 
-    dry_run: Annotated[bool, USUAL] = False
-    """Check the study and its data and count its units (for an analysis: describe it), without
-    running it.
-    """
+    dry_run: DryRun = False
 
     every_cell: bool = False
     """Show a row for every cell, even if posteriors agree."""

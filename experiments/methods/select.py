@@ -35,14 +35,13 @@ from experiments.findings.findings import CLAIMS, Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import each_response
 from experiments.settings import USUAL, Option, Words, front_door
-from experiments.settings.limits import DrawnSettings, Openness
+from experiments.settings.limits import PEOPLE, BleachedDomain, DrawnSettings, Openness
 from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
 from factormodels.extraction.asking.table import RELEVANCE
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.probe.table import RELATIONS, RELEVANCES
-from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import sentences_of, stated_language
 from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.extraction.stages.relevance import relevances
@@ -55,10 +54,6 @@ from factormodels.selection.weights import EPSILON, uniform
 if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
     from factormodels.selection import Core, Subclaim, Weighting
-
-
-PEOPLE = "people"
-"""Default domain of the bleached claims, from Core's own data."""
 
 
 class SelectSettings(
@@ -74,8 +69,7 @@ class SelectSettings(
     labels: Annotated[Words, Option("LABEL=RELATION")] = ()
     """Meaning of a label of an NLI model, if its name does not say; repeatable."""
 
-    domain: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Domain of the bleached claims; people by default."""
+    domain: Annotated[BleachedDomain, USUAL] = PEOPLE
 
     epsilon: Annotated[float, Field(ge=0)] = EPSILON
     """Amount subtracted from each informativeness."""
@@ -122,7 +116,7 @@ class SelectSettings(
             relation_model(self.judge, model, labels, openness=self.openness)[0],
             self.weights,
             self.rule,
-            domain=self.domain or PEOPLE,
+            domain=self.domain,
             templates=self.templates,
             share=self.share,
             epsilon=self.epsilon,
@@ -255,10 +249,7 @@ def _probed(
     if is_probed(settings.probe, settings.relevance):
         stages.append((RELEVANCES, judge_of_relevance))
 
-    def judging(asked: LanguageModel) -> RelationModel:
-        return relation_model("model", asked, openness=settings.openness)[0]
-
-    return first_probe(stages, judging)
+    return first_probe(stages, openness=settings.openness)
 
 
 def _remarks(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from experiments.settings import Option, Settings
+from experiments.settings import USUAL, Option, Settings
 from factormodels.encodings import ENCODINGS
 from factormodels.texts.languages import checked_language
 from factormodels.variants import VARIANTS
@@ -120,6 +120,36 @@ Openness = Annotated[
     Option("WIDTH"),
 ]
 """Widest interval of a relation's probability from log-probabilities, with its description."""
+
+DaskAddress = Annotated[
+    str | None,
+    Field(
+        description="Compute on the Dask cluster at this address, such as tcp://head:8786; models "
+        "are still asked from this machine."
+    ),
+    Option("ADDRESS"),
+]
+"""Address of the scheduler of a cluster, with its description."""
+
+BleachedDomain = Annotated[
+    str,
+    Field(description="Domain of the bleached claims, beside which claims are informative."),
+    Option("NAME"),
+]
+"""Domain of the claims that every subject of a kind fulfils, with its description."""
+
+PEOPLE = "people"
+"""Default domain of the bleached claims, from Core's own data."""
+
+DryRun = Annotated[
+    bool,
+    Field(
+        description="Check everything and show what would be asked or run, and how much of it, "
+        "without doing so."
+    ),
+    USUAL,
+]
+"""Whether nothing is asked and nothing run, with its description."""
 
 
 class DrawnSettings(Settings):

@@ -21,7 +21,7 @@ from calibration.learned_potentials.graph_potentials import LEARNABLE, OF_RELATI
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
 from experiments.asking.relation_correction import NONE
-from experiments.asking.relation_settings import RelationPrompt
+from experiments.asking.relation_settings import ProbabilityMethod, RelationPrompt
 from experiments.asking.settings import AnswerSettings
 from experiments.columns.cell_names import NO_GRAPH, RECORDED
 from experiments.findings.venues import DEFAULT_VENUE, VENUE_MEANING, venue_named
@@ -48,7 +48,6 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
 from factormodels.extraction.asking.table import ASSESSORS, RELATION
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
-from factormodels.extraction.relation_models.prompted import Method
 from factormodels.io.json import plain_hash
 from inference.registry import entries
 
@@ -272,10 +271,7 @@ class RelationModelChoice(Asking):
     """Folder of a local model, or file of recorded judgments (JSON Lines); relative to the folder
     of the configuration that names it."""
 
-    method: Method = "automatic"
-    """Source of a prompted model's probabilities; automatic: log-probabilities if the model gives
-    them, otherwise its stated confidence.
-    """
+    method: ProbabilityMethod = "automatic"
 
     samples: Count | None = None
     """Its answers per pair, for the method samples; 5 if not given."""

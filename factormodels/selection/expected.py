@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from factormodels.arrays import Floats
 from factormodels.errors import InputError
 from factormodels.selection.entailment import Entailments
 from factormodels.selection.program import EdgeRule, checked_rule
-
-Floats = NDArray[np.float64]
 
 BRANCHES = 20_000
 """Default maximum number of branchings; a count, so that results are the same on every machine."""

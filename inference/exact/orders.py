@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.arrays import Integers
 from inference.exact.kernels.cluster_tree import Buckets, Cost, buckets_of, cost_of
 from inference.exact.kernels.ordering import order_components
 from inference.exact.kernels.sparse_ordering import minimum_degree_order
 from inference.kernels.interaction import interaction_graph
-
-Integers = NDArray[np.int64]
 
 
 def elimination_order(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.arrays import Floats
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, ZeroPartitionError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from inference.sampling.annealing import AnnealedImportance
     from inference.sampling.estimates import WeightedDraws
 
-Floats = NDArray[np.float64]
 
 _MOST_CHOICES = 80_000
 """Maximum number of choices of a table for every open pair: ten pairs of three distinct tables have

@@ -15,10 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.arrays import Floats
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.tasks.components import connected_components
-
-Floats = NDArray[np.float64]
 
 _LEAST_LOG = -1e3
 """Log entry that replaces a zero, negligible in double precision beside the largest entry."""

@@ -36,6 +36,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
+from factormodels.arrays import Floats
 from factormodels.factor_graph import FactorGraph
 from inference.backend import InferenceError, zero_partition
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -70,8 +71,6 @@ _ROUNDING = 1e-10
 
 _IMPOSSIBLE = 1e12
 """Value in place of infinity, at which a line search would not return."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

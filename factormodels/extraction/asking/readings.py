@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from factormodels.discourse import Sense, sense_named
@@ -19,11 +18,9 @@ from factormodels.extraction.language_model.answers import (
     read_stated,
 )
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
-from factormodels.extraction.prompts import PromptTemplate
+from factormodels.extraction.prompts import NO_WORDS, PromptTemplate
 
 Read = TypeVar("Read")
-
-_NO_WORDS: Mapping[str, str] = MappingProxyType({})
 
 
 def json_reading(
@@ -100,7 +97,7 @@ def choice_at(key: str, true: str, false: str) -> Reader[str]:
 
 
 def label_reading(
-    labels: Sequence[str], words: Mapping[str, str] = _NO_WORDS, openness: float = OPENNESS
+    labels: Sequence[str], words: Mapping[str, str] = NO_WORDS, openness: float = OPENNESS
 ) -> Reader[Label]:
     """Return a parser of a label, with its probability among the labels.
 

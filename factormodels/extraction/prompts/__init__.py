@@ -21,7 +21,9 @@ from factormodels.io.yaml import parse_yaml
 NOT_KNOWN = "(none)"
 """Text of a slot without a known value."""
 
-_NO_WORDS: Mapping[str, str] = MappingProxyType({})
+NO_WORDS: Mapping[str, str] = MappingProxyType({})
+"""No words that an answer may use for a label beside the label itself."""
+
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _REQUIRED = ("name", "version", "purpose", "slots", "system", "question")
 _KEYS = (*_REQUIRED, "needed", "after", "labels", "examples")
@@ -94,7 +96,7 @@ class PromptTemplate:
         self,
         answer: Completion,
         labels: Sequence[str],
-        also: Mapping[str, str] = _NO_WORDS,
+        also: Mapping[str, str] = NO_WORDS,
         openness: float = OPENNESS,
     ) -> Label | None:
         """Return the label in an answer to the template, as `answers.read_label` does.
@@ -116,7 +118,7 @@ class PromptTemplate:
         return None if label is None else replace(label, name=labels[words.index(label.name)])
 
     def label_fault(
-        self, answer: Completion, labels: Sequence[str], also: Mapping[str, str] = _NO_WORDS
+        self, answer: Completion, labels: Sequence[str], also: Mapping[str, str] = NO_WORDS
     ) -> str:
         """Return the fault of an answer to the template; empty if it gives one of the labels."""
         if self.read_label(answer, labels, also) is not None:

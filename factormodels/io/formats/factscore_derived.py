@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.claims import JUDGED_KINDS, Atom, Context, Relation
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.factscore import LABELS
@@ -36,8 +36,6 @@ _UNITS = 10_000
 
 _SOURCE = {"relation_model": "lexical", "retriever": "BM25 on Wikipedia", "top_k": 5}
 """Relation model and retriever of the evidence."""
-
-_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
 
 
 def recognize(record: Mapping[str, Any]) -> bool:
@@ -94,7 +92,7 @@ def _relations(source: str, targets: Sequence[str], row: Sequence[int]) -> Itera
         shares = (entails, contradicts, _UNITS - entails - contradicts)
         best = shares.index(max(shares))
         distribution = (entails / _UNITS, contradicts / _UNITS, 0.0, shares[2] / _UNITS)
-        yield Relation(source, target, _KINDS[best], shares[best] / _UNITS, distribution)
+        yield Relation(source, target, JUDGED_KINDS[best], shares[best] / _UNITS, distribution)
 
 
 FORMAT = Format(
