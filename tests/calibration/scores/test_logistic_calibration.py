@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from calibration.estimate import Estimate, ScoreStatus
+from calibration.intervals import student_quantile
 from calibration.scores import calibration_line
 from calibration.scores.families.logistic import restricted_cubic_spline, weighted_quantile
 from calibration.scores.logistic import fit_logistic, sigmoid
@@ -57,6 +58,32 @@ def test_agreement_with_statsmodels_on_a_spline_with_weights() -> None:
     expected = np.quantile(np.repeat(distance, weights), 0.9, method="inverted_cdf")
     # Both solve to below 1e-10.
     assert e90(p, y, weights=weights).value == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_line_is_a_gee_of_labels_on_logits_clustered_by_response() -> None:
+    import statsmodels.api as sm
+
+    generator = np.random.default_rng(7)
+    responses = np.repeat(np.arange(120), 6)
+    logit = generator.normal(size=720)
+    level = generator.normal(size=120)[responses]
+    y = generator.random(720) < sigmoid(0.3 + 0.7 * logit + level)
+    columns = np.column_stack([np.ones(720), logit])
+    gee = sm.GEE(y.astype(float), columns, responses, family=sm.families.Binomial())
+    fitted = gee.fit(cov_type="bias_reduced", ctol=1e-12)
+    names = ("calibration_intercept", "calibration_slope")
+    ours = scored(sigmoid(logit), y, responses, n_bootstrap=400, scores=names)
+    for position, name in enumerate(names):
+        # Both solve the same score equations to below 1e-8.
+        assert ours[name].value == pytest.approx(fitted.params[position], abs=1e-8)
+        # The redraws and the sandwich of Mancl and DeRouen both estimate the variance over
+        # responses; a standard deviation of 400 redraws has an error of 3.5 %.
+        half = student_quantile(0.95, 119) * fitted.bse[position]
+        ends = (fitted.params[position] - half, fitted.params[position] + half)
+        assert ours[name].interval == pytest.approx(ends, abs=0.1 * half)
+    # Claims of a response are alike: an interval that takes them as independent is too narrow.
+    lower, upper = ours["calibration_intercept"].interval
+    assert gee.fit(cov_type="naive").conf_int()[0] @ [-1, 1] < 0.8 * (upper - lower)
 
 
 def test_the_spline_is_linear_beyond_its_outer_knots() -> None:
