@@ -436,6 +436,8 @@ def _sentences(
             yield f"{label} is absent: {why}."
     for use in results.texts:
         facts = use.facts
+        if "probe" in facts:
+            yield f"{use.model.title}: {facts['probe']['remark']}"
         if "in_sample" in facts:
             yield in_sample_remark(facts["in_sample"])
         if isinstance(use.model.correction, RelationCorrection) and "judge" in facts:
@@ -565,7 +567,7 @@ def _planned(
     import numpy as np
 
     from experiments.study.predicted_inference import MOST_PREDICTED
-    from experiments.study.prepared.text_models import n_asked
+    from experiments.study.prepared.text_models import n_asked, probe_calls_of
 
     for dataset in planned.data:
         yield (
@@ -586,6 +588,8 @@ def _planned(
     requests = planned.text_requests(wanted, nothing)
     for title, (asked, what) in n_asked(requests, planned.data, planned.models).items():
         yield f"{title}: {counted(asked, what)} to be asked about, once"
+    if calls := probe_calls_of(planned.loaded.study, planned.models):
+        yield f"{counted(calls, 'call')} of the probe first; probe: false leaves them out"
     for question in planned.prior_requests:
         folds = counted(question.learned.folds, "fold")
         yield f"learned before the units: {question.title}, in {folds}"

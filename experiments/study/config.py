@@ -818,6 +818,10 @@ class Study(Keyed):
     """Folder of templates in place of ours, each by its name; relative to the folder of the
     configuration. `factormodels list prompts` lists them."""
 
+    probe: bool = True
+    """Ask each language model questions with known answers first, and say whether its answers are
+    evidence."""
+
     encodings: Several[EncodingName] = (DEFAULT_ENCODING,)
     """Encodings of relations as factors."""
 
@@ -1039,6 +1043,8 @@ def as_plain(study: Study) -> dict[str, Any]:
     plain["conventions"] = differing_from_default(study.declared)
     if not plain["conventions"]:
         del plain["conventions"]
+    # What a model is asked beforehand changes no result.
+    del plain["probe"]
     without_access(plain)
     return plain
 

@@ -48,6 +48,8 @@ from experiments.study.prepared.text_models import (
     check_texts,
     content_hashes,
     open_models,
+    probe_request,
+    probe_texts,
     text_models,
     text_request_of,
     uses,
@@ -371,6 +373,11 @@ def _ask(
     models = [model for model in planned.models if (model.key, model.title) in needed]
     if models:
         opened = open_models(planned.loaded, models, ledger)
+        unprobed = [
+            each for each in opened if not answers.has(probe_request(each.model), again=True)
+        ]
+        for request, answer in probe_texts(unprobed):
+            answers.keep(request, answer, kept)
         # Cells that share relations ask for the same answers; each is asked for once.
         with monitor(len(set(left))) as report:
             for request, answer in ask_texts(left, planned.data, opened):

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,15 @@ import numpy as np
 
 from calibration.label_bias import smoothed_mean
 from experiments.asking.failed_calls import StageCalls, calls_of_responses
-from experiments.asking.probing import resolved_correction
+from experiments.asking.probe_tables import probe_sentences
+from experiments.asking.probing import (
+    ProbeResult,
+    UnansweredProbeError,
+    probe_language_model_relations,
+    probe_model,
+    resolved_correction,
+    with_correction,
+)
 from experiments.asking.relation_correction import (
     BATCH,
     NAMED,
@@ -40,6 +49,7 @@ from experiments.study.config import (
     AssessorChoice,
     LanguageModelChoice,
     RelationModelChoice,
+    Study,
 )
 from experiments.study.data import Related, StudyData
 from experiments.study.design import StudyCell
@@ -51,6 +61,8 @@ from factormodels.errors import InputError
 from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model import LanguageModel, lacking_parameters
 from factormodels.extraction.language_model.accounting import Consumption, Ledger, total
+from factormodels.extraction.probe.asking import probe_calls
+from factormodels.extraction.probe.table import RELATIONS as RELATIONS_PROBE
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
 from factormodels.extraction.relation_models.base import RelationModel, counted_fallbacks
 from factormodels.extraction.stages.assessors import assess, verdict_fallbacks
@@ -119,6 +131,8 @@ class OpenedTextModel:
         consumption: the language model behind it; None if there is none.
         prompts: what that is asked with.
         correction: the correction of its relations; None without one.
+        probe: probes the language model as this text model asks it; None if that is not wanted, or
+            there is none. It returns None in a replay without its answers.
     """
 
     model: TextModel
@@ -126,6 +140,7 @@ class OpenedTextModel:
     consumption: Consumption | None
     prompts: Prompts
     correction: RelationCorrection | None = None
+    probe: Callable[[], ProbeResult | None] | None = None
 
 
 class TextRequest(NamedTuple):
@@ -136,7 +151,8 @@ class TextRequest(NamedTuple):
         title: the text model.
         dataset: name of the dataset.
         variant: the variant whose relations were requested; "" of an assessor.
-        response: position of the response in its dataset; `MEAN` of what all of them gave.
+        response: position of the response in its dataset; `MEAN` of what all of them gave, `PROBED`
+            of the probe of the model, which is of no dataset.
     """
 
     key: str
@@ -149,6 +165,9 @@ class TextRequest(NamedTuple):
 MEAN = -1
 """Placeholder for the response of a `TextRequest` whose answer is the mean over all."""
 
+PROBED = -2
+"""Placeholder for the response of a `TextRequest` whose answer is the probe of the model."""
+
 Answer = dict[str, Any]
 """JSON values. `found`: relations as [source, target, kind, probability, distribution] and, where
 it was corrected, the distribution before; or verdicts as [atom, label, probability, P(true), why it
@@ -156,7 +175,8 @@ is missing]; `asked`; `missing`; `reason`, the first one; `lost`, of relations t
 missing, as [source, target, reason]; `origins`, counts, and `fallbacks`, as [origin, reason,
 count]; `correction` and `judge`, what corrected whose answers; `consumption`, what the answers of a
 language model took; or `error`, why there is nothing. For `MEAN` alone `bias`, the mean answer, and
-`least`."""
+`least`. For `PROBED` `asked` and `correct`, numbers of questions, `evidence`, whether the answers
+are, and `remark`, a sentence; or `error`."""
 
 TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """(responses to ask about) -> a context whose function is called after each."""
@@ -195,7 +215,7 @@ class TextAnswers:
         by_name = {dataset.name: dataset.graphs for dataset in data}
         # All answers that are kept, even those that this run did not ask for: they do no harm.
         for request, answer in self.by_request.items():
-            if request.key != RELATIONS or request.response == MEAN:
+            if request.key != RELATIONS or request.response < 0:
                 continue
             response = (request.dataset, request.response)
             if response not in merged:
@@ -278,6 +298,7 @@ class TextUse(NamedTuple):
             tokens and US dollars; an answer from the cache costs as much as when it was new.
             `origins`: the number of relations by the origin of their probabilities. `fallbacks`:
             [origin, reason, number] of answers without a probability from log-probabilities.
+            `probe`: what the probe of a language model found.
             `in_sample`: for the lexical model the number of passages, beside labeled claims, to
             which it was fitted.
         reason: why the first answer is missing, or the first response failed.
@@ -377,7 +398,9 @@ def open_models(
             if access not in behind:
                 behind[access] = _language_model(loaded, model, access, ledger)
             consumption = Consumption(behind[access])
-        relations = correction = None
+        relations = correction = probe = None
+        if consumption is not None and judges and study.probe:
+            probe = partial(probe_model, WithPrompts(consumption, prompts), facts["assessor"])
         # Assessors need no more than the language model: their prompts come with each call.
         if isinstance(choice, RelationModelChoice):
 
@@ -402,8 +425,56 @@ def open_models(
                 raise InputError(f"{loaded.blame(model.key_path)}: {error}") from None
             if correction is not None and correction.name != BATCH:
                 relations = CorrectedRelations(relations, correction)
-        opened.append(OpenedTextModel(model, relations, consumption, prompts, correction))
+            if asked is not None and study.probe:
+                probe = partial(_probed_relations, asked, judging, model.correction)
+        opened.append(OpenedTextModel(model, relations, consumption, prompts, correction, probe))
     return tuple(opened)
+
+
+def _probed_relations(
+    model: LanguageModel,
+    judging: Callable[[LanguageModel], RelationModel],
+    correction: str | RelationCorrection,
+) -> ProbeResult | None:
+    result = probe_language_model_relations(model, judging)
+    return None if result is None else with_correction(result, correction)
+
+
+def probe_request(model: TextModel) -> TextRequest:
+    """Key of the answer that is the probe of a text model."""
+    return TextRequest(model.key, model.title, "", "", PROBED)
+
+
+def probe_texts(opened: Iterable[OpenedTextModel]) -> Iterator[tuple[TextRequest, Answer]]:
+    """Yield the probe of each text model that is probed.
+
+    An outage leaves the evidence unknown and does not end the run, as with a response.
+
+    Raises:
+        InputError: for what the user has to mend, such as a key that is missing.
+    """
+    for text_model in opened:
+        if text_model.probe is None:
+            continue
+        try:
+            result = text_model.probe()
+            answer = _without_probe("the cache has no answers to it")
+            if result is not None:
+                answer = {
+                    "asked": result.answered,
+                    "correct": result.correct,
+                    "evidence": result.usable,
+                    # The others name options of commands, which a study does not have.
+                    "remark": next(probe_sentences([result])),
+                }
+        except UnansweredProbeError as error:
+            answer = _without_probe(sentence(error))
+        yield probe_request(text_model.model), answer
+
+
+def _without_probe(reason: str) -> Answer:
+    remark = f"The probe has no answer ({reason}): whether the answers are evidence is not known."
+    return {"error": reason, "remark": remark}
 
 
 def text_request_of(cell: StudyCell) -> TextRequest | None:
@@ -442,6 +513,17 @@ def n_asked(
             asked, what = len(graph.atoms), "claim"
         counts[title] = (counts.get(title, (0, ""))[0] + asked, what)
     return counts
+
+
+def probe_calls_of(study: Study, models: Iterable[TextModel]) -> int:
+    """Number of calls of the probes of a study, at one answer per question."""
+    probed: dict[str, str] = {}
+    for model in models:
+        name = model.facts.get("assessor", RELATIONS_PROBE)
+        if name != RECORDED and model.facts.get("model", "prompted") == "prompted":
+            # The corrections of one relation model share its probe.
+            probed[model.key_path] = name
+    return sum(map(probe_calls, probed.values())) if study.probe else 0
 
 
 def ask_texts(
@@ -502,12 +584,12 @@ def uses(
         answered = {
             request: answers.by_request[request]
             for request in sorted(answers.by_request)
-            if (request.key, request.title) == (model.key, model.title) and request.response != MEAN
+            if (request.key, request.title) == (model.key, model.title) and request.response >= 0
         }
         fitted = model.key == RELATIONS and model.facts["model"] == "lexical"
-        text_uses.append(
-            _use(model, list(answered.values()), _in_sample(answered, data) if fitted else 0)
-        )
+        known = _in_sample(answered, data) if fitted else 0
+        probed = answers.by_request.get(probe_request(model))
+        text_uses.append(_use(model, list(answered.values()), known, probed))
     return tuple(text_uses)
 
 
@@ -534,7 +616,7 @@ def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]
     digests: dict[tuple[str, str, str], Any] = {}
     # In sorted order, so that the hash does not depend on when an answer came in.
     for request in sorted(answers.by_request):
-        if request.key == RELATIONS:
+        if request.key == RELATIONS and request.response != PROBED:
             digest = digests.setdefault(
                 (request.dataset, request.title, request.variant), hashlib.sha256()
             )
@@ -733,7 +815,9 @@ def _counted(answers: list[Any], asked: int, reasons: list[str]) -> Answer:
     return {"found": answers, "asked": asked, "missing": len(reasons), **missing}
 
 
-def _use(model: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
+def _use(
+    model: TextModel, answers: Sequence[Answer], in_sample: int, probed: Answer | None
+) -> TextUse:
     """The counts of one text model over all its answers."""
     failed = [answer["error"] for answer in answers if "error" in answer]
     answered = [answer for answer in answers if "error" not in answer]
@@ -773,6 +857,8 @@ def _use(model: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse
             fallbacks[origin, reason] += count
     facts |= counted_fallbacks(fallbacks.elements())
     facts |= {"in_sample": in_sample} if in_sample else {}
+    if probed is not None:
+        facts["probe"] = probed
     # A response without any answer says more than a single answer that is missing.
     reason = next(iter([*failed, *(a["reason"] for a in answered if "reason" in a)]), "")
     calls = calls_of_responses(answer.get("consumption", {}) for answer in answers)

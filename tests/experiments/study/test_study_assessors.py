@@ -126,6 +126,37 @@ def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
     assert server.url not in (keyed / "out" / "manifest.json").read_text()
 
 
+def test_each_language_model_is_probed_once_before_its_answers(keyed: Path) -> None:
+    with ScriptedServer(provider) as server:
+        path = study(keyed, server.url)
+        planned = invoke("run", path, "--out", "out", "--dry-run")
+        unprobed = invoke("run", path, "--out", "without", "probe=false", "--workers", "1")
+        n_unprobed = len(server.requests)
+        probed = invoke("run", path, "--out", "out", "--workers", "1")
+        n_probed = len(server.requests)
+        invoke("run", path, "--out", "out", "--resume")
+        assert len(server.requests) == n_probed
+    # 42 for the relations and 39 for each assessor, and what could not be read once more.
+    assert "120 calls of the probe first" in planned.stdout
+    assert n_probed - n_unprobed >= 120
+    manifest = json.loads((keyed / "out" / "manifest.json").read_text())["models"]
+    for kind, title, about in (
+        ("relation_models", "asked", "relations"),
+        ("assessors", "factscore", "verdicts of factscore"),
+        ("assessors", "verify", "verdicts of factverify"),
+    ):
+        probe = manifest[kind][title]["probe"]
+        # Answers that depend on the length of a claim are those of chance.
+        assert probe["evidence"] is False
+        assert 0 <= probe["correct"] < probe["asked"] <= 36
+        remark = f"{title}: Probe: openai/scripted finds {probe['correct']} of {probe['asked']}"
+        assert f"{remark} {about}" in " ".join(probed.stdout.split())
+    assert "Probe:" not in unprobed.stdout
+    # The probe changes no answer.
+    p, other = (read_rows(keyed / name / "rows.parquet")["p"] for name in ("out", "without"))
+    pd.testing.assert_series_equal(p, other)
+
+
 def test_assessors_stand_in_tests_and_figures(keyed: Path) -> None:
     with ScriptedServer(provider) as server:
         figures = "outputs=[csv, latex, markdown, reliability]"
@@ -195,7 +226,8 @@ def run_apart(path: Path, *options: str) -> subprocess.Popen[str]:
 def test_after_a_kill_nothing_is_asked_twice(keyed: Path) -> None:
     text = STUDY.replace("concurrency: 8", "concurrency: 1").replace(", reliability]", "]")
     process: list[subprocess.Popen[str]] = []
-    at = 60
+    # Past the three probes.
+    at = 180
 
     def killing(request: dict[str, Any], number: int) -> Reply:
         if number == at:
