@@ -138,7 +138,7 @@ def pairs_of(dataset: str, texts: Path, passages: Path | None = None) -> list[Pa
     return pairs
 
 
-def passage_ranks(passages: Path) -> dict[tuple[str, str, str], int]:
+def passage_ranks(passages: Path) -> dict[tuple[str, str, str | None], int]:
     """Return the rank of each passage among the distinct ones of a claim, from 1.
 
     Args:
@@ -150,7 +150,7 @@ def passage_ranks(passages: Path) -> dict[tuple[str, str, str], int]:
     Raises:
         InputError: if the file cannot be read, or a line is malformed.
     """
-    keys: dict[tuple[str, str], dict[str, None]] = {}
+    keys: dict[tuple[str, str], dict[str | None, None]] = {}
     for line, value in read_json_lines(passages):
         claim = read_passages(value, passages, line)
         of_claim = keys.setdefault((claim.topic, claim.atom), {})
