@@ -150,7 +150,7 @@ class Findings(Previewed):
         if CLAIMS not in (*self.tables, *self.frames):
             raise InputError(
                 f"{self.command} {self.source}: these findings have no claims; give one of their "
-                "tables, such as found['NAME'], or findings of assess, apply or run"
+                "tables, such as result['NAME'], or findings of assess, apply or run"
             )
         return self[CLAIMS]
 

@@ -59,8 +59,8 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
     """Run every combination of datasets, variants, encodings, backends and seeds, and every judge.
 
     from experiments import grid
-    found = grid("demonstration", variants=["FR1", "FR2"], backends=["exact", "lbp"])
-    found["rows"].groupby(["variant", "backend"])["p"].mean()
+    result = grid("demonstration", variants=["FR1", "FR2"], backends=["exact", "lbp"])
+    result["rows"].groupby(["variant", "backend"])["p"].mean()
 
     Units that were computed before are not computed again: the same grid in the same folder gives
     the same findings at once, and an interrupted one continues.
