@@ -16,7 +16,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Result, zero_partition
 from inference.exact.conditioning import FEWEST_FACTORS
 from inference.exact.kernels.cluster_tree import ClusterTree, Cost
-from inference.exact.kernels.joins import worth_joining
+from inference.exact.kernels.joins import LOG2_REARRANGED, worth_joining
 from inference.exact.kernels.log_walk import propagate_log
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import (
@@ -63,6 +63,9 @@ _LOG_SAFE_RANGE = 650.0
 """Log range of a product from which on the scaled walk gives up (`propagation.would_underflow`)."""
 
 _ARITHMETIC = {True: "scaled", False: "log"}
+
+# Looking up members of an enumeration counts in batches of a posterior every few microseconds.
+_KIND, _STATUS = LogZKind.EXACT, Status.EXACT
 
 _COMPARED_FIRST = 16
 """Number of scope entries that are compared before all arrays of structures."""
@@ -115,7 +118,8 @@ class Plan:
             *planted,
             graph.cardinalities,
             graph.table_starts,
-            int(graph.cardinalities.sum()),
+            # The method `sum` takes twice as long.
+            int(np.add.reduce(graph.cardinalities)),
         )
 
     @property
@@ -272,7 +276,8 @@ class Plan:
         marginals = np.empty(self.n_states)
         table_starts = self.table_starts
         log_values = read_only(log_values)
-        work = work._replace(stop=stop)
+        if stop is not NEVER:
+            work = work._replace(stop=stop)
         code, log_z = propagate(program, table_starts, log_values, work, marginals)
         scaled = code != UNDERFLOW
         if not scaled:
@@ -296,7 +301,9 @@ def _planted(
     arrays = graph.cardinalities, graph.scope_starts, graph.scope_variables, graph.table_starts
     fits, tree, program, cost = plant_program(*arrays, order, max_entries)
     prediction = Prediction.of(Cost(*cost))
-    if fits and worth_joining(graph.cardinalities, prediction.log2_largest_table):
+    largest = prediction.log2_largest_table
+    # Small tables are not rearranged, and a call of a kernel counts in graphs of microseconds.
+    if fits and largest > LOG2_REARRANGED and worth_joining(graph.cardinalities, largest):
         tree, program = join_program(*arrays, ClusterTree(*tree))
     program = TreeProgram(*program)
     if fits and max(prediction.operations, 100.0 * len(program.steps)) >= FEWEST_OPERATIONS:
@@ -346,33 +353,32 @@ def runs_of(
     ]
 
 
-def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Run) -> Posterior:
+def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Fields) -> Posterior:
     """Return the posterior from a run, with the `stats` of its plan.
 
     Raises:
         ZeroPartitionError: if no assignment has positive potential.
     """
-    (result,) = results_of([graph], stats, [run])
-    if isinstance(result, Posterior):
-        return result
-    raise result
+    code, log_z, marginals, scaled = run
+    if code == ZERO:
+        raise zero_partition()
+    return Posterior(
+        Marginals.of(graph, marginals),
+        log_z,
+        _KIND,
+        _STATUS,
+        {**stats, "arithmetic": _ARITHMETIC[scaled]},
+        "exact",
+    )
 
 
 def results_of(
     graphs: Iterable[FactorGraph], stats: Mapping[str, Any], runs: Iterable[Fields]
 ) -> list[Result]:
     """Return posteriors from runs, with the `stats` of their plan, or errors."""
-    # A batch creates one every few microseconds; looking up members of an enumeration and merging
-    # dictionaries would take a tenth of that.
-    kind, status = LogZKind.EXACT, Status.EXACT
-    stats_of = {scaled: {**stats, "arithmetic": name} for scaled, name in _ARITHMETIC.items()}
     return [
-        zero_partition()
-        if code == ZERO
-        else Posterior(
-            Marginals.of(graph, marginals), log_z, kind, status, stats_of[scaled].copy(), "exact"
-        )
-        for graph, (code, log_z, marginals, scaled) in zip(graphs, runs, strict=True)
+        zero_partition() if run[0] == ZERO else posterior_of(graph, stats, run)
+        for graph, run in zip(graphs, runs, strict=True)
     ]
 
 

@@ -24,6 +24,9 @@ LOG2_SMALLEST_JOINED = 12.0
 
 _SMALLEST_TABLE = 2.0**LOG2_SMALLEST_JOINED
 
+LOG2_REARRANGED = math.log2(SMALLEST_PRODUCT - 0.5)
+"""Log2 of the entries of a table, from which on `worth_joining` may be true."""
+
 _LOG2_SAVING = 5.0
 """A join has at most 2**-5 of the entries of its cluster, so it costs next to nothing."""
 
@@ -41,7 +44,7 @@ def worth_joining(cardinalities, log2_largest):
     # A table of that many entries, by rounding too.
     if log2_largest > LOG2_SMALLEST_JOINED - 1e-6:
         return True
-    if 2.0**log2_largest > SMALLEST_PRODUCT - 0.5:
+    if log2_largest > LOG2_REARRANGED:
         for count in cardinalities:
             if count >= FEWEST_STATES:
                 return True
