@@ -11,8 +11,8 @@ from itertools import accumulate, chain
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Result
-from inference.exact.planner import Planner, Refused
-from inference.exact.plans import MOST_KEPT, Plan, by_structure, results_of, runs_of
+from inference.exact.planner import Planner
+from inference.exact.plans import MOST_KEPT, by_structure, results_of, runs_of
 from inference.exact.small import ALLOWANCE
 from inference.exact.ways import Way
 from inference.stacked_graphs import end_of_range
@@ -96,7 +96,7 @@ class _Batch:
             return first + 1
         last = end_of_range(self._ordered, first, last)
         way = self.groups[at].way
-        if isinstance(way, Plan):
+        if way is not None and not isinstance(way, FactormodelsError):
             seconds = way.cost.seconds
             if seconds * (last - first) > SECONDS_AT_MOST:
                 last = first + max(1, int(SECONDS_AT_MOST / seconds))
@@ -114,12 +114,9 @@ class _Batch:
         for group, numbers in self._between(first, last):
             if group.way is None:
                 group.way = self._way_of(group, len(numbers))
-            way = group.way
-            if way is None:
+            if group.way is None:
                 new.append((group, numbers))
-            elif isinstance(way, Plan) and self._side_by_side(way):
-                self._alike(numbers, way)
-            else:
+            elif not (self._shared(group.way) and self._alike(numbers, group.way)):
                 self.one_by_one(group, numbers, share=True)
         if new:
             self._different(new)
@@ -204,20 +201,21 @@ class _Batch:
             if left:
                 self.one_by_one(group, left, share=True)
 
-    def _alike(self, numbers: Sequence[int], plan: Plan) -> None:
+    def _alike(self, numbers: Sequence[int], way: Way | FactormodelsError) -> bool:
+        """Solve graphs of one structure in one call, if their way can; return whether it did."""
+        if isinstance(way, FactormodelsError):
+            return False
         start = time.perf_counter()
         graphs = [self._graphs[number] for number in numbers]
-        runs = plan.run_each([graph.log_values for graph in graphs])
-        stats = plan.cost.stats(self._exact.seed)
+        runs = way.run_each([graph.log_values for graph in graphs])
+        if runs is None:
+            return False
+        stats = way.cost.stats(self._exact.seed)
         stats["seconds"] = (time.perf_counter() - start) / len(numbers)
         for number, result in zip(numbers, results_of(graphs, stats, runs), strict=True):
             self.results[number] = result
+        return True
 
     def _shared(self, way: Way | FactormodelsError) -> bool:
-        """Return whether several graphs share memory and threads."""
-        if isinstance(way, Plan):
-            return self._side_by_side(way)
-        return not isinstance(way, Refused)
-
-    def _side_by_side(self, plan: Plan) -> bool:
-        return plan.small and plan.cost.bytes * self._workers <= self._bytes
+        """Return whether several graphs share memory and threads; errors need neither."""
+        return isinstance(way, FactormodelsError) or way.runs_beside(self._bytes / self._workers)

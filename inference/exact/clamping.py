@@ -19,7 +19,7 @@ from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.orders import plan
 from inference.exact.plans import Plan
 from inference.exact.prediction import Prediction
-from inference.exact.ways import Flag, Run, Solved, Threads
+from inference.exact.ways import Flag, OneByOne, Run, Solved, Threads
 from inference.posterior import Marginals
 from inference.stop import NEVER
 
@@ -29,7 +29,7 @@ _MOST_STATES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Clamped:
+class Clamped(OneByOne):
     """Elimination of the other variables for each assignment of a few clamped ones.
 
     Attributes:

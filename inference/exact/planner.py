@@ -26,7 +26,15 @@ from inference.exact.small import (
     SECONDS_AT_ONCE,
     planning_seconds,
 )
-from inference.exact.ways import Conditioned, Flag, Restricted, Solved, Threads, Way
+from inference.exact.ways import (
+    Conditioned,
+    Flag,
+    OneByOne,
+    Restricted,
+    Solved,
+    Threads,
+    Way,
+)
 from inference.kernels.compiled import interpreted
 from inference.memory import MemoryAllowance, allowance, memory_size
 from inference.possible_states import possible_states
@@ -90,8 +98,7 @@ class Planner:
             TooLargeError: if no way fits the limits of memory and time.
             ZeroPartitionError: if a variable has no possible state.
         """
-        way = self.way(graph)
-        return way.narrower(graph) if isinstance(way, Refused) else way
+        return self.way(graph).settled(graph)
 
     def _small_plan(self, graph: FactorGraph) -> Plan | None:
         """Return the cached plan of a graph that is small enough to run without machine code.
@@ -212,18 +219,21 @@ class Planner:
         prediction = prediction.with_work(Work(states=plan.seconds), "conditioning")
         return Conditioned(prediction, plan, self.cluster_plan)
 
-    def narrower(self, graph: FactorGraph, refused: Refused) -> Way | None:
+    def narrower(
+        self, graph: FactorGraph, refused: Refused, *, removed: bool = False
+    ) -> Way | None:
         """Return the way of solution of a graph whose elimination is refused; None if it is refused
         too.
 
         Args:
             graph: the graph, without evidence.
             refused: the way of its structure.
+            removed: whether its impossible states were removed before.
 
         Raises:
             ZeroPartitionError: if a variable has no possible state.
         """
-        restricted = self._restricted(graph)
+        restricted = None if removed else self._restricted(graph)
         if restricted is not None:
             return restricted
         if not refused.clamped:
@@ -241,13 +251,9 @@ class Planner:
         if likely.bytes > _MOST_AN_ORDER_SAVES * self.allowed_bytes():
             return None
         try:
-            way = self.way(support.graph)
+            way = self.way(support.graph).settled(support.graph, removed=True)
         except TooLargeError:
             return None
-        if isinstance(way, Refused):
-            # No further states can be removed.
-            clamped = self._clamped(support.graph, way.cost)
-            return None if clamped is None else Restricted(support, clamped)
         return Restricted(support, way)
 
     def _clamped(self, graph: FactorGraph, whole: Prediction) -> Clamped | None:
@@ -299,7 +305,7 @@ class Planner:
 
 
 @dataclass(frozen=True, eq=False)
-class Refused:
+class Refused(OneByOne):
     """A structure whose elimination does not fit; single graphs may still be solved.
 
     Attributes:
@@ -319,20 +325,20 @@ class Refused:
 
     def solve(self, graph: FactorGraph, threads: Threads, stop: Flag = NEVER) -> Solved:
         """Solve a graph by its possible states, or by clamping a few variables."""
-        return self.narrower(graph).solve(graph, threads, stop)
+        return self.settled(graph).solve(graph, threads, stop)
 
     def cost_of(self, graph: FactorGraph) -> Prediction:
         """Return the predicted cost of one graph."""
-        return self.narrower(graph).cost_of(graph)
+        return self.settled(graph).cost_of(graph)
 
-    def narrower(self, graph: FactorGraph) -> Way:
-        """Return the way of solution of a graph of this structure.
+    def settled(self, graph: FactorGraph, *, removed: bool = False) -> Way:
+        """Return the sum over the possible states of a graph, or over a few clamped variables.
 
         Raises:
-            TooLargeError: if there is none.
+            TooLargeError: if neither fits.
             ZeroPartitionError: if a variable has no possible state.
         """
-        narrower = self.exact.narrower(graph, self)
+        narrower = self.exact.narrower(graph, self, removed=removed)
         if narrower is None:
             raise self.exact.refusal(self.cost)
         return narrower

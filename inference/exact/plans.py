@@ -40,7 +40,7 @@ from inference.exact.orders import planned_order
 from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
 from inference.exact.prediction import FEWEST_OPERATIONS, Prediction, log_work, scaled_work
 from inference.exact.small import ALLOWANCE, PLANTING, planting_seconds, running_seconds
-from inference.exact.ways import Flag, Run, Solved, Threads
+from inference.exact.ways import Fields, Flag, OneByOne, Run, Solved, Threads
 from inference.exact.workspaces import SPARE, large_workspace
 from inference.kernels.compiled import interpreted
 from inference.kernels.views import read_only
@@ -76,12 +76,8 @@ Key = tuple[Structure, int, int, float, int | None]
 """Key of a plan: structure, and the seed, restarts, search seconds and memory limit of `exact`."""
 
 
-Fields = tuple[int, float, NDArray[np.float64], bool]
-"""The fields of a `Run`."""
-
-
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(OneByOne):
     """Plan of elimination for graphs of one structure.
 
     Attributes:
@@ -231,6 +227,10 @@ class Plan:
         )
         marginals.flags.writeable = False
         return zip(codes.tolist(), log_zs.tolist(), marginals, scaled.tolist(), strict=True)
+
+    def runs_beside(self, share: float) -> bool:
+        """Return whether the tables are small, and fit the share."""
+        return self.small and self.cost.bytes <= share
 
     def calibrate(
         self, log_values: NDArray[np.float64], threads: Threads

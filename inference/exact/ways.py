@@ -1,12 +1,13 @@
 """Ways of solution of `exact` for graphs of one structure, with their costs and reasons.
 
 `Plan` eliminates, `Conditioned` sums over a cover, `Clamped` over a few variables, and `Restricted`
-over the possible states; `Refused` tries the last two for each graph. `Planner.way` chooses.
+over the possible states; `Refused` tries the last two for each graph. `Planner.way` chooses. Who
+uses a `Way` asks it, and does not look which of the five it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -36,6 +37,9 @@ class Run(NamedTuple):
     scaled: bool
 
 
+Fields = tuple[int, float, NDArray[np.float64], bool]
+"""The fields of a `Run`."""
+
 Solved = tuple[Prediction, Run]
 """Predicted cost of the way that was used in the end, and the result."""
 
@@ -63,9 +67,46 @@ class Way(Protocol):
             UnfinishedError: if the flag `stop` was raised.
         """
 
+    def settled(self, graph: FactorGraph, *, removed: bool = False) -> Way:
+        """Return the way of one graph, which its zeros may decide.
+
+        Args:
+            graph: a graph without evidence.
+            removed: whether its impossible states were removed before.
+
+        Raises:
+            TooLargeError: if no way fits the limits.
+            ZeroPartitionError: if a variable has no possible state.
+        """
+
+    def run_each(self, rows: Sequence[NDArray[np.float64]]) -> Iterator[Fields] | None:
+        """Return the results for each of many log tables, in one call of compiled code.
+
+        Return None if graphs are solved one by one.
+        """
+
+    def runs_beside(self, share: float) -> bool:
+        """Return whether graphs may be solved side by side, each in a share of the memory."""
+
+
+class OneByOne:
+    """Defaults of a way that solves one graph at a time, with all memory and threads."""
+
+    def settled(self: Way, graph: FactorGraph, *, removed: bool = False) -> Way:  # noqa: ARG002
+        """Return the way itself, which is that of every graph."""
+        return self
+
+    def run_each(self, rows: Sequence[NDArray[np.float64]]) -> Iterator[Fields] | None:  # noqa: ARG002
+        """Return None."""
+        return None
+
+    def runs_beside(self, share: float) -> bool:  # noqa: ARG002
+        """Return false."""
+        return False
+
 
 @dataclass(frozen=True, eq=False)
-class Conditioned:
+class Conditioned(OneByOne):
     """Conditioning, if elimination costs more.
 
     Attributes:
@@ -95,9 +136,13 @@ class Conditioned:
         code = ZERO if sums[0] == -np.inf else DONE
         return self.cost, Run(code, *sums, scaled=True)
 
+    def runs_beside(self, share: float) -> bool:  # noqa: ARG002 - it takes almost no memory
+        """Return true."""
+        return True
+
 
 @dataclass(frozen=True, eq=False)
-class Restricted:
+class Restricted(OneByOne):
     """Sum over the possible states of one graph.
 
     Attributes:
