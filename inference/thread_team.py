@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from _thread import start_new_thread
 from collections.abc import Callable
@@ -71,6 +72,11 @@ def run_in_ranges(
     while not at_once and ranges.are_short():
         _run_next(run, ranges, _SECONDS_ALONE / 4)
     _in_threads(work, min(workers, ranges.left), ranges)
+
+
+def thread_count(threads: int | None = None) -> int:
+    """Return a setting of the number of threads; by default, the number of processors."""
+    return threads if threads is not None else os.cpu_count() or 1
 
 
 def map_in_threads(function: Callable[[int], Result], numbers: range, workers: int) -> list[Result]:

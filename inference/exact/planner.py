@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -40,6 +39,7 @@ from inference.memory import MemoryAllowance, allowance, memory_size
 from inference.possible_states import possible_states
 from inference.settings import setting
 from inference.stop import NEVER
+from inference.thread_team import thread_count
 
 _WORTH_A_SEARCH = 0.1
 
@@ -284,7 +284,7 @@ class Planner:
 
     def thread_count(self) -> int:
         """Return the number of threads that may share a large table."""
-        return self.threads if self.threads is not None else os.cpu_count() or 1
+        return thread_count(self.threads)
 
     def refusal(self, prediction: Prediction) -> TooLargeError:
         """Return the error for a prediction beyond a limit, which names the limit and the fix."""

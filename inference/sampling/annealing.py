@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -23,7 +22,7 @@ from inference.sampling.kernels.annealing import next_inverse_temperature
 from inference.sampling.path import AnnealingPath, Particles, annealing_path, forest_draws
 from inference.settings import setting
 from inference.stop import Stop
-from inference.thread_team import map_in_threads
+from inference.thread_team import map_in_threads, thread_count
 
 _LAST_STEPS = 8
 """Steps to the end of a schedule that would have too many."""
@@ -266,11 +265,8 @@ class AnnealedImportance(JudgedSampler):
         status = Status.CONVERGED if enough else Status.NOT_CONVERGED
         return shares, effective, agreeing, status
 
-    def _threads(self) -> int:
-        return self.threads if self.threads is not None else os.cpu_count() or 1
-
     def _require_memory(self, graph: FactorGraph, draws: int = 0) -> None:
-        threads = min(self.groups, self._threads())
+        threads = min(self.groups, thread_count(self.threads))
         states = float(graph.n_variables * self.particles)
         bytes_ = 8.0 * (
             threads * (2.0 * states + 2.0 * len(graph.log_values))
@@ -312,7 +308,7 @@ class AnnealedImportance(JudgedSampler):
             seconds = part.elapsed / max(walked, 1) / size
             moves = (len(steps) - 1) * self.sweeps + self.draws
             room = _SHARE_OF_TIME * stop.remaining / max(seconds * moves, 1e-12)
-            threads = self._threads()
+            threads = thread_count(self.threads)
             for most, fewest in _PLANS:
                 groups = int(min(self.groups, most))
                 particles = int(room / math.ceil(groups / threads))
@@ -346,7 +342,7 @@ class AnnealedImportance(JudgedSampler):
                 states = np.tile(population.states, (self.draws, 1))
             return _Group(population.log_z(), population.shares(), sums, states)
 
-        workers = self._threads()
+        workers = thread_count(self.threads)
         groups: list[_Group] = []
         with stop.within():
             first = 0

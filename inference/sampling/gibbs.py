@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -37,7 +36,7 @@ from inference.sampling.kernels.blocks import Blocks, choose_blocks, root_blocks
 from inference.sampling.kernels.chain import BlockedGraph
 from inference.sampling.kernels.tempering import ChainDraws, run_chain
 from inference.settings import setting
-from inference.thread_team import map_in_threads
+from inference.thread_team import map_in_threads, thread_count
 
 _MOST_TEMPERATURES = 100
 
@@ -189,7 +188,7 @@ class BlockGibbs(JudgedSampler):
             if tempering is not None:
                 tempering.round_trips[number] = round_trips
 
-        map_in_threads(run_one, range(self.chains), os.cpu_count() or 1)
+        map_in_threads(run_one, range(self.chains), thread_count())
         return _Run(blocks, states, sums, connected, tempering)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,7 +38,7 @@ from inference.sampling.judge import (
 )
 from inference.settings import setting
 from inference.stop import Stop
-from inference.thread_team import map_in_threads
+from inference.thread_team import map_in_threads, thread_count
 from inference.variational.cavi import CoordinateAscent
 
 _PART = 256
@@ -276,7 +275,7 @@ class MiniBucketSampling(Backend):
             # No weight exceeds the bound, but for rounding.
             return _Part(np.minimum(log_weights, tightened.bound), sums)
 
-        workers = self.threads if self.threads is not None else os.cpu_count() or 1
+        workers = thread_count(self.threads)
         parts: list[_Part] = []
         wanted = -(-self.samples // _PART)
         with stop.within():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +22,7 @@ from inference.posterior import Status
 from inference.tasks.kernels.log_messages import log_messages
 from inference.tasks.kernels.removal import Removals, posteriors_without
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
-from inference.thread_team import map_in_threads
+from inference.thread_team import map_in_threads, thread_count
 
 if TYPE_CHECKING:
     from inference.sampling.annealing import AnnealedImportance
@@ -273,7 +272,7 @@ def _estimated(
     heaviest = int(draws.weights.sum(axis=1).argmax())
     add(heaviest)  # which sets the units
     others = [group for group in range(len(sums)) if group != heaviest]
-    map_in_threads(lambda number: add(others[number]), range(len(others)), os.cpu_count() or 1)
+    map_in_threads(lambda number: add(others[number]), range(len(others)), thread_count())
 
     def ratios(total: NDArray[np.float64]) -> NDArray[np.float64]:
         present, rarer, without, _, weight = total.T

@@ -10,7 +10,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.endurance import Row, algorithms, assessments, marginals, predictions, studies
+from tests.endurance import Row, algorithms, assessments, marginals, predictions, studies, walks
 
 Scenario = Callable[..., Iterator[Row]]
 CHECKS: tuple[Scenario, ...] = (studies.kills, studies.sizes, assessments.hostile_day)
@@ -19,6 +19,7 @@ MEASUREMENTS: tuple[Scenario, ...] = (
     algorithms.coverage,
     marginals.marginals,
     predictions.predictions,
+    walks.walks,
 )
 SCENARIOS = {scenario.__name__: scenario for scenario in (*CHECKS, *MEASUREMENTS)}
 

@@ -1,0 +1,33 @@
+"""The walks over a cluster tree beside the general one: a small run of `tests.endurance.walks`."""
+
+from __future__ import annotations
+
+import pytest
+
+from factormodels.synthetic import chain, fr2, grid
+from tests.endurance import walks
+
+
+def test_each_walk_gives_what_the_general_walk_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = {
+        "response": lambda: fr2(4, 2, density=0.3, seed=1),
+        "chain": lambda: chain(6, coupling=1.0, field=1.0, cardinality=3, seed=1),
+    }
+    monkeypatch.setattr(walks, "GRAPHS", graphs)
+    # Answers are compared within.
+    rows = list(walks.walks(seconds=0.0, large=False))
+    both = {
+        "scaled sums",
+        "chunks, one thread",
+        "division",
+        "assignments",
+        "rows: pairs",
+        "removal",
+    }
+    assert {row["walk"] for row in rows if row["graph"] == "chain"} == both
+    assert {row["walk"] for row in rows if row["graph"] == "response"} == both | {"rows: counts"}
+
+
+def test_the_stack_of_rows_holds_less_than_all_rows() -> None:
+    held, all_rows = walks.memory_of_rows(grid(4, 4, coupling=1.0, field=1.0, seed=0))
+    assert held < all_rows
