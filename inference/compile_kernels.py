@@ -45,7 +45,9 @@ def compile_kernels(
 ) -> float:
     """Compile the kernels of backends in several processes; return the elapsed seconds.
 
-    The machine code is stored on disk beside the kernels and used by every later process.
+    The machine code is stored on disk beside the kernels and used by every later process. A first
+    use that finds none compiles in its own process: a call of a library that started others would
+    run the main module of a script again.
 
     Args:
         backends: names of backends whose kernels for small graphs are compiled; if empty, all

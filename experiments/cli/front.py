@@ -353,7 +353,7 @@ def command_of(
         # Before anything is computed.
         venue_named(settings.venue)
         _check_destinations(settings, asked, _gathered(places, arguments))
-        with announced(messages()), watcher.shown(), watched(watcher):
+        with announced(messages(), watcher.step), watcher.shown(), watched(watcher):
             findings = found_by(function, asked, *_gathered(places, arguments))
         if settings.rename or settings.show:
             findings = _presented(findings, settings)

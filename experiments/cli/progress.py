@@ -203,13 +203,17 @@ def _answers(ledger: Ledger) -> Callable[[], str]:
 
 
 @contextmanager
-def announced(console: Console) -> Iterator[None]:
+def announced(console: Console, step: Callable[[str], None] | None = None) -> Iterator[None]:
     """Say in a terminal that kernels are compiled, if it takes long, and then how long it took.
 
     Outside a terminal it prints nothing, so that logs do not depend on earlier compilation.
+
+    Args:
+        console: where to.
+        step: called with how far the compilation is, once it was announced.
     """
     library = logging.getLogger(KERNELS)
-    heard = _Compilations(console)
+    heard = _Compilations(console, step)
     level, propagates = library.level, library.propagate
     library.addHandler(heard)
     library.setLevel(logging.INFO)
@@ -237,9 +241,12 @@ class _Compilations(logging.Handler):
         seconds: so far; the compilation of what another kernel calls is part of the latter's.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, step: Callable[[str], None] | None) -> None:
         super().__init__()
         self._console = console
+        self._step = step
+        self._is_announced = False
+        self._kernels = 0
         self._done: list[tuple[float, float]] = []
 
     @property
@@ -248,6 +255,7 @@ class _Compilations(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
+            self._is_announced = True
             if self._console.is_terminal:
                 self._console.print(record.getMessage())
             return
@@ -255,3 +263,7 @@ class _Compilations(logging.Handler):
         start = record.created - taken
         self._done = [step for step in self._done if step[0] < start]
         self._done.append((start, taken))
+        self._kernels += 1
+        if self._is_announced and self._step is not None:
+            compiled = counted(self._kernels, "kernel")
+            self._step(f"compiled {compiled} in {duration(self.seconds)} so far")

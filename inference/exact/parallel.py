@@ -1,4 +1,11 @@
-"""Exact elimination with large tables split into chunks, which threads share."""
+"""Exact elimination with large tables split into chunks, which threads share.
+
+The number of threads is a property of the walk of `inference.exact.kernels.propagation`: its
+kernels `ascend` and `descend` take ranges of a table, and `ascend_all` and `descend_all` runs of
+small clusters. What is added here is the order of the ranges, and the sum of what they give. Graphs
+whose tables are all small are one call of `propagate`, since passing from one kernel to the next in
+Python would take as long as the walk of a response.
+"""
 
 from __future__ import annotations
 

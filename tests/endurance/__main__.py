@@ -10,7 +10,16 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.endurance import Row, algorithms, assessments, marginals, predictions, studies, walks
+from tests.endurance import (
+    Row,
+    algorithms,
+    assessments,
+    entered,
+    marginals,
+    predictions,
+    studies,
+    walks,
+)
 
 Scenario = Callable[..., Iterator[Row]]
 CHECKS: tuple[Scenario, ...] = (studies.kills, studies.sizes, assessments.hostile_day)
@@ -20,6 +29,7 @@ MEASUREMENTS: tuple[Scenario, ...] = (
     marginals.marginals,
     predictions.predictions,
     walks.walks,
+    entered.entered,
 )
 SCENARIOS = {scenario.__name__: scenario for scenario in (*CHECKS, *MEASUREMENTS)}
 

@@ -376,6 +376,19 @@ def test_callees_of_a_kernel_count_in_its_time() -> None:
     assert "9.50" in stream.getvalue()
 
 
+def test_steps_of_a_compilation_are_shown_once_it_was_announced() -> None:
+    logger = logging.getLogger("inference.kernels.compiling")
+    steps: list[str] = []
+    with announced(Console(file=io.StringIO(), force_terminal=True), steps.append):
+        (heard,) = logger.handlers
+        for created, seconds in ((10.0, 2.0), (16.0, 4.0)):
+            record = logger.makeRecord(logger.name, logging.INFO, "", 0, "compiled", (), None)
+            record.created, record.seconds = created, seconds
+            heard.handle(record)
+            logger.warning("compiling kernels: once")
+    assert steps == ["compiled 2 kernels in 6.00 s so far"]
+
+
 def test_expected_wait_is_reported_before_it_and_only_then() -> None:
     stream = io.StringIO()
     kernels = logging.getLogger(inference.kernels.compiling.__name__)

@@ -1,11 +1,11 @@
-"""The walks over a cluster tree beside the general one: a small run of `tests.endurance.walks`."""
+"""Small runs of `tests.endurance.walks` and of `tests.endurance.entered`."""
 
 from __future__ import annotations
 
 import pytest
 
 from factormodels.synthetic import chain, fr2, grid
-from tests.endurance import walks
+from tests.endurance import entered, walks
 
 
 def test_each_walk_gives_what_the_general_walk_gives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +31,9 @@ def test_each_walk_gives_what_the_general_walk_gives(monkeypatch: pytest.MonkeyP
 def test_the_stack_of_rows_holds_less_than_all_rows() -> None:
     held, all_rows = walks.memory_of_rows(grid(4, 4, coupling=1.0, field=1.0, seed=0))
     assert held < all_rows
+
+
+def test_few_files_are_entered_for_an_answer() -> None:
+    files = {row["step"]: row["files"] for row in entered.entered()}
+    # Those of docs/development/architecture.md: another one is another file for a newcomer to read.
+    assert files == {"reading": 13, "compiling": 4, "solving": 20, "again": 14}

@@ -86,7 +86,12 @@ class Cost(NamedTuple):
 
 @kernel
 def buckets_of(cardinalities, scope_starts, scope_variables, order):
-    """`Buckets` of an elimination order, found by eliminating symbolically."""
+    """`Buckets` of an elimination order, found by eliminating symbolically.
+
+    Args:
+        cardinalities, scope_starts, scope_variables: int64, of `GraphArrays`.
+        order: int64 (n,), variables, the first one eliminated first.
+    """
     n = len(cardinalities)
     position = np.empty(n, dtype=np.int64)
     for i in range(n):
@@ -184,6 +189,11 @@ def build_tree(cardinalities, order, buckets, merge_limit):
 
     A parent bucket that adds nothing to a child's separator is merged into that child while the
     table stays within `merge_limit` entries: small clusters cost more in steps than in entries.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        order: int64 (n,), the elimination order.
+        buckets: its `Buckets`.
     """
     owner, starts, places, parent = buckets
     n = len(order)

@@ -53,7 +53,15 @@ def worth_joining(cardinalities, log2_largest):
 
 @kernel
 def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks):
-    """Write the axes of each input of cluster `c` as bits: factors, then children."""
+    """Write the axes of each input of cluster `c` as bits: factors, then children.
+
+    Args:
+        axis_of: int64 (n_variables,), scratch.
+        masks: int64 (n_inputs,), out: bit j of an input says whether it has axis j.
+
+    Returns:
+        number of inputs.
+    """
     tree = lent(tree)
     for axis in range(tree.starts[c + 1] - tree.starts[c]):
         axis_of[tree.variables[tree.starts[c] + axis]] = axis
@@ -86,7 +94,15 @@ def _log2_size(mask, log2_axes):
 
 @kernel
 def _fill_joins(masks, log2_axes, limit, joins, join_masks):
-    """Write the join of each input to `joins`, -1 for none; return the number of joins."""
+    """Write the join of each input to `joins`, -1 for none; return the number of joins.
+
+    Args:
+        masks: int64 (n_inputs,), the axes of each input as bits.
+        log2_axes: float64 (n_axes,), log2 of the states of each axis.
+        limit: log2 of the most entries of a join.
+        joins: int64 (n_inputs,), out.
+        join_masks: int64, out: the axes of each join as bits.
+    """
     n_inputs = len(masks)
     axes = np.zeros(n_inputs, dtype=np.int64)
     for k in range(n_inputs):
@@ -234,6 +250,8 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
     """Tree with joins before its large clusters; the same tree if there are none.
 
     Args:
+        cardinalities, scope_starts, scope_variables: int64, of `GraphArrays`.
+        tree: the `ClusterTree`.
         halve: whether products of matrices are wanted, of two halves each.
     """
     n_clusters = len(tree.parents)

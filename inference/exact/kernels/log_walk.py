@@ -11,8 +11,8 @@ algorithm for probabilistic expert systems").
 One walk up serves three: sums for marginals (`propagate_log`), maxima for the most probable states
 (`inference.tasks.maximum`), and the messages of `inference.tasks.kernels.log_messages`. On the way
 down `propagate_log` divides what a cluster sent out of its table; messages that have to be right
-where the receiver's side is impossible are sent with nothing divided out, which takes 1.2 to 2
-times as long.
+where the receiver's side is impossible are sent with nothing divided out. `inference.exact.kernels`
+lists the other walks, with what each saves.
 """
 
 from __future__ import annotations
@@ -91,7 +91,13 @@ def ascend_log(program, table_starts, constant_factors, log_values, operations, 
 
 @inner_kernel
 def _send_log(program, c, operation, keep, first_message, walk):
-    """Write the message of cluster `c`, in log space, and with MAXIMUM its choices."""
+    """Write the message of cluster `c`, in log space, and with MAXIMUM its choices.
+
+    Args:
+        operation, keep: as of `ascend_log`, of this cluster.
+        first_message: where the messages begin among the values.
+        walk: the `LogWalk`, written.
+    """
     program, walk = lent((program, walk))
     values, tables, choices, stop = walk
     steps, inputs, offsets = program.steps, program.inputs, program.offsets
@@ -165,6 +171,10 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
     """Write all marginals and cluster beliefs as `propagate`, for any range of potentials.
 
     The walk is in log space; the tables have probabilities at its end.
+
+    Args:
+        program, table_starts, log_values, work, marginals: as of `propagate`.
+        constant_factors: int64, factors over single-state variables only.
 
     Returns:
         code: DONE, ZERO or STOPPED.

@@ -32,7 +32,12 @@ _LARGEST_MATRIX = 16_384
 
 @inlined_kernel
 def _members(rows, vertex, out):
-    """Write the neighbors of `vertex` to `out`, ascending; return how many there are."""
+    """Write the neighbors of `vertex` to `out`, ascending; return how many there are.
+
+    Args:
+        rows: uint64 (n_vertices, n_words), bit j of row i says whether i and j are joined.
+        out: int64, long enough for all vertices.
+    """
     count = 0
     for w in range(rows.shape[1]):
         word = rows[vertex, w]
@@ -66,6 +71,11 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
 
     Stops early, with an infinite total, when the total passes `bound`. Once the effort is spent,
     the cheaper criterion goes on.
+
+    Args:
+        given_rows: uint64 (n_vertices, n_words), bit j of row i says whether i and j are joined.
+        log2_card: float64 (n_vertices,), log2 of the numbers of states.
+        effort: steps of about a nanosecond that may still be taken.
     """
     n = len(log2_card)
     rows = given_rows.copy()
@@ -169,7 +179,13 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
 
 @kernel
 def _order_component(vertices, starts, neighbors, local, cardinalities, seed, restarts, effort):
-    """Return the best order found, as indices of `vertices`, and the effort spent."""
+    """Return the best order found, as indices of `vertices`, and the effort spent.
+
+    Args:
+        vertices: int64, the variables of a component.
+        local: int64 (n_variables,), the place of each variable among them.
+        starts, neighbors, cardinalities, seed, restarts, effort: as of `order_components`.
+    """
     n = len(vertices)
     words = (n + _WORD - 1) // _WORD
     rows = np.zeros((n, words), dtype=np.uint64)

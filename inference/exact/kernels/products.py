@@ -12,7 +12,10 @@ takes. The equations are those of `propagation.py`, for two inputs:
     to two[b, e, r]    = two[b, e, r] sum_l a[b, l, r] one[b, l, e]
     marginal[e]        = sum_(b, r) of what the second input is answered
 
-with a = answer / message the factors that scale the groups of the table.
+with a = answer / message the factors that scale the groups of the table. Of the loops, the inner
+one adds multiples of rows, or takes products of two rows, so that both operands are read in the
+order in which they lie (gaxpy and dot product of Golub & Van Loan 2013, "Matrix computations",
+section 1.1).
 """
 
 from __future__ import annotations
@@ -51,7 +54,13 @@ def _dot(first, second):
 
 @reassociating_kernel
 def _add_up(weights, first, step, lines, begin, stride, count, sums):
-    """Write the sum of `count` lines, each times its weight; line k begins at begin + k stride."""
+    """Write the sum of `count` lines, each times its weight.
+
+    Args:
+        weights: float64; the weight of line k is at first + k step.
+        lines: float64; line k begins at begin + k stride, and is as long as `sums`.
+        sums: float64, out.
+    """
     sums[:] = 0.0
     length = len(sums)
     k = 0
@@ -86,6 +95,11 @@ def multiply_up(program, values, first_message, c, begin, end):
     """Write rows `begin` to `end` of cluster `c`'s message, before it is divided.
 
     A row has all r of one b and one l.
+
+    Args:
+        program: the `TreeProgram`.
+        values: float64, of a `Workspace`: the inputs are read, the message is written.
+        first_message: where the messages begin among the values.
     """
     row = program.products[program.steps[c, PRODUCT]]
     states = program.steps[c, GROUP]
@@ -122,7 +136,9 @@ def multiply_down(program, values, answers, marginals, c, begin, end):
     one[b, l, e] * sum over r of a[b, l, r] two[b, e, r], and the second likewise.
 
     Args:
+        program, values: as of `multiply_up`.
         answers: float64, the factors where the message lies; what is answered is zero before.
+        marginals: float64 (n_states,), of which those of e are written.
         begin, end: a range of states e.
     """
     row = program.products[program.steps[c, PRODUCT]]

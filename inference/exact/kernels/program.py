@@ -1,8 +1,10 @@
 """A cluster tree as a flat program: where every input of every table lies (compiled).
 
-A table is walked in blocks of its fastest axes. Where an input lies is a sum of two offsets, one
-for the block and one for the entry within it; so a step knows nothing of variables any more, and a
-run neither allocates nor looks anything up. Where the two fastest axes have two states, offsets are
+A table is walked in blocks of its fastest axes. An entry lies in an input at the sum over the axes
+of state times stride, with stride 0 along the axes that the input lacks (row-major order: Knuth
+1997, "The art of computer programming", section 2.2.6). That sum is kept as two offsets, one for
+the block and one for the entry within it; so a step knows nothing of variables any more, and a run
+neither allocates nor looks anything up. Where the two fastest axes have two states, offsets are
 kept for four entries at a time: within these, an input has two strides, and what is done to them
 fits a vector register. Nothing is computed here; `propagation.py` and `log_walk.py` have the
 equations that a program runs.
@@ -120,7 +122,17 @@ def room_for_rows(program):
 
 @kernel
 def _write_product(states, first_strides, second_strides, row):
-    """Write a row of `products`, if inputs with these strides make a product of matrices."""
+    """Write a row of `products`, if inputs with these strides make a product of matrices.
+
+    Args:
+        states: int64 (n_axes,), numbers of states of the cluster's axes, the eliminated one last.
+        first_strides, second_strides: int64 (n_axes,), strides of both inputs, 0 along an axis that
+            one lacks.
+        row: int64 (10,), out.
+
+    Returns:
+        whether they do, and the product repays.
+    """
     last = len(states) - 1
     row[BATCH] = row[ROWS] = row[COLUMNS] = 1
     row[ONE_BATCH] = row[ONE_ROW] = row[TWO_BATCH] = 0
@@ -175,6 +187,11 @@ def _write_strides(cardinalities, scope, axis_of, strides):
 def _write_offsets(cardinalities, variables, strides, offsets):
     """Write the offsets in an input of the entries over some axes, the last one fastest.
 
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        variables, strides: int64 (n_axes,), the variable and the stride of each axis.
+        offsets: int32, out.
+
     Returns:
         number of entries.
     """
@@ -192,7 +209,12 @@ def _write_offsets(cardinalities, variables, strides, offsets):
 
 @kernel
 def write_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
-    """Return the `TreeProgram` of a cluster tree."""
+    """Return the `TreeProgram` of a cluster tree.
+
+    Args:
+        cardinalities, scope_starts, scope_variables, table_starts: int64, of `GraphArrays`.
+        tree: the `ClusterTree`.
+    """
     cardinalities, scope_starts, scope_variables, table_starts, tree = lent(
         (cardinalities, scope_starts, scope_variables, table_starts, tree)
     )

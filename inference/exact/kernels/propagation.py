@@ -12,10 +12,8 @@ messages of children), the passes are
 
 so that tables end as joint distributions (Jensen, Lauritzen & Olesen 1990, with division).
 
-The walk of `log_walk.py` answers every graph too, in log space. This one stays beside it since that
-takes 2.6 times as long for a response of 31 claims and 93 passages, 5 times for a chain of 500
-variables of 8 states, 10 times for a grid of 5 x 5 of 4 and 44 times for one of 10 x 10 of 2 (one
-thread, the best of 15 runs in turn).
+The walk of `log_walk.py` answers every graph too, in log space; `inference.exact.kernels` says why
+this one stays beside it.
 """
 
 from __future__ import annotations
@@ -124,7 +122,14 @@ def new_workspace(program, table_starts):
 def scale_potentials(table_starts, log_values, values, spans):
     """Write potentials, each factor divided by its largest, and ranges; return log of divisors.
 
-    It is -inf if a factor is zero everywhere.
+    Args:
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+        log_values: float64 (n_entries,), natural logarithms of the potentials.
+        values: float64, out: the potentials, in [0, 1], laid out as their logarithms.
+        spans: float64, out: the first n_factors entries of a `Workspace`'s.
+
+    Returns:
+        sum of the logarithms of the divisors; -inf if a factor is zero everywhere.
     """
     log_scale = 0.0
     for factor in range(len(table_starts) - 1):
@@ -176,7 +181,12 @@ def _finite_range(logs):
 
 @inlined_kernel
 def would_underflow(steps, inputs, spans, c):
-    """Return whether a product of cluster `c`'s inputs may be too small for a double."""
+    """Return whether a product of cluster `c`'s inputs may be too small for a double.
+
+    Args:
+        steps, inputs: int64, of a `TreeProgram`.
+        spans: float64, of a `Workspace`.
+    """
     # Each input is at most 1 and at least 1 / span: so is the product, with the product of the
     # spans.
     total = 1.0
@@ -188,6 +198,9 @@ def would_underflow(steps, inputs, spans, c):
 @inlined_kernel
 def _multiply_quartets(program, work, k, at, base, block, fresh):
     """Multiply input `k` of a block into it, four consecutive entries at a time.
+
+    An entry of the table lies in the input at source + inner * (its last bit) + outer * (the bit
+    before).
 
     Args:
         at: where the input of the block begins in `work.values`.
@@ -219,8 +232,9 @@ def _multiply_quartets(program, work, k, at, base, block, fresh):
 def ascend(program, work, message, c, begin, end):
     """Multiply the inputs of entries `begin` to `end` of cluster `c`, and sum them to its message.
 
-    This is the innermost loop of `exact`, written out where it is used, and each branch is one loop
-    over consecutive entries that a compiler has in vectors.
+    table(s, r) = prod_k f_k(s, r) and message(s) = sum_r table(s, r), block by block. This is the
+    innermost loop of `exact`, written out where it is used, and each branch is one loop over
+    consecutive entries that a compiler has in vectors.
 
     Args:
         work: the `Workspace`, of which values and tables are written.
@@ -279,7 +293,15 @@ def ascend(program, work, message, c, begin, end):
 
 @inlined_kernel
 def finish_message(steps, values, spans, n_factors, first_message, c):
-    """Divide cluster `c`'s message by its largest entry; return that, 0 if there is none."""
+    """Divide cluster `c`'s message by its largest entry; return that, 0 if there is none.
+
+    Args:
+        steps: int64, of a `TreeProgram`.
+        values, spans: float64, of a `Workspace`: the message is divided, and its range and its
+            divisor are written.
+        n_factors: number of factors, whose ranges come first.
+        first_message: where the messages begin among the values.
+    """
     begin, end = (
         np.uintp(first_message + steps[c, MESSAGE]),
         np.uintp(first_message + steps[c + 1, MESSAGE]),
@@ -301,7 +323,17 @@ def finish_message(steps, values, spans, n_factors, first_message, c):
 
 @kernel
 def ascend_all(program, table_starts, work, first, last):
-    """Send the messages of clusters `first` to `last` - 1; return (code, log of the divisors)."""
+    """Send the messages of clusters `first` to `last` - 1, children before parents.
+
+    Args:
+        program: the `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+        work: the `Workspace`, with the scaled potentials; tables, messages and spans are written.
+
+    Returns:
+        code: DONE, ZERO, UNDERFLOW or STOPPED.
+        log_scale: sum of the logarithms of what the messages were divided by, in nats.
+    """
     program, work = lent((program, work))
     steps, inputs = program.steps, program.inputs
     values, tables, spans = work.values, work.tables, work.spans
@@ -367,7 +399,11 @@ def ascend_all(program, table_starts, work, first, last):
 
 @inlined_kernel
 def take_answer(steps, values, answers, spans, n_factors, first_message, c):
-    """Turn the parent's answer into factors that scale the groups of cluster `c`'s table."""
+    """Turn the parent's answer into factors that scale the groups of cluster `c`'s table.
+
+    factor(s) = answer(s) / message(s), and 0 where the answer is. Arguments are those of
+    `finish_message`, and `answers`, float64, of the `Workspace`.
+    """
     begin, end = np.uintp(steps[c, MESSAGE]), np.uintp(steps[c + 1, MESSAGE])
     # The table was not divided with its message: message(s) = sent * divisor.
     divisor = spans[n_factors + len(steps) - 1 + c]
@@ -507,7 +543,12 @@ def descend(program, work, targets, marginals, c, begin, end, scale):
 
 @inlined_kernel
 def _add_states(tables, base, inner, count, marginals, out):
-    """Add to `count` marginals the sums of as many runs of `inner` entries from `base` on."""
+    """Add to `count` marginals the sums of as many runs of `inner` consecutive entries.
+
+    Args:
+        tables: float64, beliefs; the first run begins at `base`.
+        marginals: float64, those of the variable begin at `out`.
+    """
     for state in range(count):
         for j in range(base + state * inner, base + (state + 1) * inner):
             marginals[out + state] += tables[j]
@@ -518,6 +559,12 @@ def finish_marginals(steps, residues, tables, marginals, c, summed):
     """Sum the marginals of the variables eliminated in cluster `c`, unless one alone is `summed`.
 
     They are divided by their sums, which rounding keeps from one.
+
+    Args:
+        steps, residues: int64, of a `TreeProgram`.
+        tables: float64, beliefs of the clusters.
+        marginals: float64 (n_states,), probabilities afterwards.
+        summed: whether the marginal of a variable that is eliminated alone was summed before.
     """
     first, stop = steps[c, RESIDUES], steps[c + 1, RESIDUES]
     # From the last axis to the first; `inner` is the stride of the axis.
@@ -539,7 +586,11 @@ def finish_marginals(steps, residues, tables, marginals, c, summed):
 def descend_all(program, table_starts, work, marginals, first, last):
     """Turn the tables of clusters `last` - 1 down to `first` into beliefs, and read marginals.
 
-    `marginals` and `work.answers` are zero before.
+    Args:
+        program, table_starts: as of `ascend_all`.
+        work: the `Workspace` after `ascend_all`, with answers of zero; answers and tables are
+            written.
+        marginals: float64 (n_states,), zero before; probabilities afterwards.
 
     Returns:
         DONE or STOPPED.
@@ -619,7 +670,19 @@ def descend_all(program, table_starts, work, marginals, first, last):
 
 @kernel
 def propagate(program, table_starts, log_values, work, marginals):
-    """Write all marginals (and cluster beliefs to the tables); return (code, log Z)."""
+    """Write all marginals, and the beliefs of the clusters to the tables of the workspace.
+
+    Args:
+        program: the `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+        log_values: float64 (n_entries,), natural logarithms of the potentials.
+        work: the `Workspace`, written.
+        marginals: float64 (n_states,), out: one variable after another.
+
+    Returns:
+        code: DONE, ZERO, UNDERFLOW (neither is valid then) or STOPPED.
+        log_z: natural logarithm of the partition function.
+    """
     n_clusters = len(program.steps) - 1
     log_scale = scale_potentials(table_starts, log_values, work.values, work.spans)
     if log_scale == -np.inf:

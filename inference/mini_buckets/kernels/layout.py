@@ -3,7 +3,8 @@
 A table is walked in blocks of its fastest axes that stay in the first-level cache. Within
 a block, an input is found by a small table of offsets; between blocks, by strides. Nothing is
 computed here: an entry of the table lies in an input at the sum, over the axes, of state times
-stride, with stride 0 along the axes that the input lacks.
+stride, with stride 0 along the axes that the input lacks (row-major order: Knuth 1997, "The art of
+computer programming", section 2.2.6).
 """
 
 from __future__ import annotations
@@ -33,7 +34,14 @@ def block_axes(cardinalities, variables):
 
 @inlined_kernel
 def block_offsets(cardinalities, variables, outer, strides, offsets):
-    """Write the offsets of one input within a block."""
+    """Write the offsets of one input within a block.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        variables: int64, of the mini-bucket's axes, of which the first `outer` are outside a block.
+        strides: int64 (n_axes,), of the input.
+        offsets: int32 (entries of a block,), out.
+    """
     filled = 1
     offsets[0] = 0
     for axis in range(len(variables) - 1, outer - 1, -1):
@@ -59,7 +67,14 @@ def factor_strides(cardinalities, scope, axis_of, strides):
 
 @inner_kernel
 def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):
-    """Step the outer axes to the next block and move every input's position along."""
+    """Step the outer axes to the next block and move every input's position along.
+
+    Args:
+        digits: int64 (outer,), the states of the outer axes.
+        cardinalities: int64 (n_variables,); variables: int64, of the mini-bucket's axes.
+        strides: int64 (n_inputs, n_axes); positions: int64 (n_inputs,), where each input's block
+            begins among the values.
+    """
     cardinalities, strides, positions = lent((cardinalities, strides, positions))
     # A number in mixed radix counts the blocks, its last digit fastest; where a digit starts again
     # at 0, positions move back by all its steps.

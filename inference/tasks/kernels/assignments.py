@@ -16,7 +16,9 @@ def assign(cardinalities, tree, tables, uniforms, choices, states):
     """Assign states to the variables of each cluster, roots first, for each row of `states`.
 
     Args:
-        tables: to draw, the beliefs of the clusters, as `propagate` leaves them.
+        cardinalities: int64 (n_variables,), numbers of states.
+        tree: the `ClusterTree`.
+        tables: float64, to draw: the beliefs of the clusters, as `propagate` leaves them.
         uniforms: float64 (n, n_clusters), to draw: independent and uniform on [0, 1).
         choices: int32, what `ascend_log` writes; -1 for clusters that sum, whose variables get no
             state. Its length is 0 to draw.

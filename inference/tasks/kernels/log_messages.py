@@ -2,7 +2,8 @@
 
 Each message to a child is the product of all other inputs, summed: the scheme without division of
 Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation", which is right also
-where the child's own message is zero.
+where the child's own message is zero. On the way up nothing has to be left out, so that it is the
+walk of `inference.exact.kernels.log_walk`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ def log_messages(program, table_starts, log_values, room):
     separator, also at states that the receiver's side gives potential zero.
 
     Args:
+        program: the `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+        log_values: float64 (n_entries,), natural logarithms of the potentials.
         room: how many more values the array gets at its end, unset.
     """
     program = lent(program)

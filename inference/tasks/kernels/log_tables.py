@@ -107,7 +107,12 @@ def _offset(program, axis, c, slot, h, j):
 
 @inner_kernel
 def multiply(program, c, n_slots, values, work):
-    """Write the product of the used slots of cluster `c` to `work.sums` and `work.zeros`."""
+    """Write the product of the used slots of cluster `c` to `work.sums` and `work.zeros`.
+
+    Args:
+        n_slots: number of slots that are looked at.
+        values: float64, natural logarithms: log tables, messages to parents, and from parents.
+    """
     program, work = lent((program, work))
     steps, sums, zeros = program.steps, work.sums, work.zeros
     block = steps[c, BLOCK]
@@ -138,6 +143,7 @@ def send(program, c, slot, shift, length, values, work):
     Args:
         shift: distance among the values from the slot's content to the output.
         length: number of values in the slot.
+        values: float64, natural logarithms, as of `multiply`; the sum is written there.
     """
     program, work = lent((program, work))
     steps, peaks, totals = program.steps, work.peaks, work.totals

@@ -23,7 +23,7 @@ from inference.tasks.kernels.log_tables import load, multiply, send, workspace
 
 @inlined_kernel
 def _normalize(values, start, stop):
-    """Turn logarithms into probabilities."""
+    """Turn the logarithms at `start` to `stop` of `values` into probabilities."""
     largest = -np.inf
     for at in range(start, stop):
         largest = max(largest, values[at])
@@ -112,11 +112,12 @@ def posteriors_without(cardinalities, table_starts, values, tree, program, remov
     """Write the probabilities of a state of targets under removal of groups of factors.
 
     Args:
-        values: what `log_messages` returns, with as much room as it has values, and room for
-            the longest message or distribution.
+        cardinalities, table_starts: int64, of `GraphArrays`.
+        values: float64, what `log_messages` returns, with as much room as it has values, and room
+            for the longest message or distribution.
         tree, program: the clusters, and where their inputs lie.
         removals: the `Removals`.
-        result: float64 (n_near,), written.
+        result: float64 (n_near,), out: probabilities.
     """
     tree, program, removals = lent((tree, program, removals))
     group_starts, groups, near_starts, near, state = removals

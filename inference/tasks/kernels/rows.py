@@ -234,7 +234,13 @@ def _set_side_by_side(walk, c, entry, belief, rows, stack, row, result):
 
 @kernel
 def _convolve(first, length, values, begin, width, sums):
-    """Write the distribution of the sum of two numbers, whose own are given."""
+    """Write the distribution of the sum of two independent numbers, whose own are given.
+
+    Args:
+        first: float64, of which `length` entries are the first's.
+        values: float64, of which `width` entries from `begin` on are the other's.
+        sums: float64, out.
+    """
     sums[: length + width - 1] = 0.0
     for x in range(length):
         for y in range(width):

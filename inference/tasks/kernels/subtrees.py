@@ -1,7 +1,9 @@
 """Targets below each cluster, and the places of its rows while they are needed (compiled).
 
 In depth-first post-order the rows of a cluster's children are the last that were made, so that a
-stack holds them, and no more than the rows on one path and beside it are in memory.
+stack holds them, and no more than the rows on one path and beside it are in memory (the stack of
+Liu 1992, "The multifrontal method for sparse matrix solution"). No number is computed here: this is
+the order of the walk of `rows.py`.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ def subtrees(tree, weights, extra):
     """Find the subtrees of `tree` that have targets.
 
     Args:
+        tree: the `ClusterTree`.
         weights: int64 (n_variables,), numbers that a target adds to a row; 0 for other variables.
         extra: numbers that a row holds besides.
     """
