@@ -38,12 +38,15 @@ from calibration.estimation.registry import (
 )
 from calibration.estimation.regression import logistic, mean, ols
 from calibration.estimation.sampling import (
+    CALIBRATED,
     Balance,
+    ResidualLaw,
     Unit,
     balance,
     batch_weights,
     draw,
     inclusion_probabilities,
+    observed_residuals,
     planned_error,
     planned_freedom,
     spread,
@@ -51,6 +54,7 @@ from calibration.estimation.sampling import (
 )
 
 __all__ = [
+    "CALIBRATED",
     "OF_LABELS",
     "OF_NUMBERS",
     "QUANTITIES",
@@ -61,6 +65,7 @@ __all__ = [
     "FoldJudges",
     "PoweredEstimate",
     "Quantity",
+    "ResidualLaw",
     "Unit",
     "accuracy",
     "auroc",
@@ -79,6 +84,7 @@ __all__ = [
     "mean",
     "mean_share",
     "minus",
+    "observed_residuals",
     "ols",
     "planned_error",
     "planned_freedom",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,9 @@ from calibration.grouping import Grouping
 from calibration.intervals import (
     RARE_KIND_OF_ERRORS,
     DeviationScores,
+    expanded_tail,
     inverted_intervals,
+    redraw_noise,
     response_weights,
 )
 from calibration.scores.binning import equal_width_numbers
@@ -33,7 +35,7 @@ _REPLICATES = 1000
 
 
 def ece(
-    p: ArrayLike, y: Any, responses: Any, *, n_bins: int = 10, **given: Any
+    p: ArrayLike, y: Any, responses: Any, *, n_bins: int = 10, taught: bool = False, **given: Any
 ) -> CalibrationError:
     """Expected calibration error over bins of equal width; other arguments as in `share`.
 
@@ -42,11 +44,20 @@ def ece(
     labels, the error is unknown, and the upper end of the interval assumes the largest possible
     error.
 
+    Args:
+        p, y, responses: as in `share`.
+        n_bins: number of bins.
+        taught: whether the same labels taught the probabilities, in folds. If they are true too
+            often by chance, the level of all judges is too high, and the mean of label minus
+            probability does not show it. The upper end then adds an error of the level to the
+            deviations of all bins, as large as the labels leave open.
+        given: as in `share`.
+
     Raises:
         InputError: for bad arrays, different lengths, or a bad number of bins.
     """
     claims = given_claims(p, y, responses, **given)
-    return CalibrationError(claims, claims.grouping, whole_number(n_bins, "n_bins", 1))
+    return CalibrationError(claims, claims.grouping, whole_number(n_bins, "n_bins", 1), taught)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +68,14 @@ class CalibrationError(Inverted):
         claims: the claims.
         grouping: grouping of the claims by response.
         n_bins: number of bins.
+        taught: whether the same labels taught the probabilities, as in `ece`.
         title: name of the quantity.
     """
 
     claims: GivenClaims
     grouping: Grouping
     n_bins: int
+    taught: bool = False
     title: str = "ECE"
 
     @property
@@ -103,6 +116,7 @@ class CalibrationError(Inverted):
             highest=1.0,
             level=level,
             rare_kind=RARE_KIND_OF_ERRORS,
+            saves_labels=False,
         )
 
     def _intervals(self, level: float) -> Iterator[EstimateInterval]:
@@ -134,8 +148,10 @@ class CalibrationError(Inverted):
             if points.n_responses < 2:
                 yield EstimateInterval(value, np.nan, np.nan, np.nan, 0.0, np.empty(0), np.nan)
                 continue
-            draws = response_weights(points.n_responses, _REPLICATES, seed=0)
+            draws = [*response_weights(points.n_responses, _REPLICATES, seed=0)]
             lower, upper, error = inverted_intervals(scores, draws, level)
+            if self.taught:
+                upper = max(upper, _end_with_level(scores, draws, of_labeled * factor, level))
             if error <= NO_VARIATION * value:
                 # All responses have the same error, which shows nothing about other responses.
                 lower = upper = error = np.nan
@@ -146,3 +162,20 @@ class CalibrationError(Inverted):
 
 def _error(deviation: Floats) -> Floats:
     return np.asarray(np.abs(deviation).sum(axis=-1))
+
+
+def _end_with_level(
+    scores: DeviationScores, draws: Iterable[Floats], shares: Floats, level: float
+) -> float:
+    """Upper end of an error whose deviations have an unseen error of the level in common.
+
+    Args:
+        scores: the error, of the deviations in bins.
+        draws: numbers of draws of each response, as in `inverted_intervals`.
+        shares: share of the claims in each bin, (n_bins,).
+        level: nominal coverage.
+    """
+    unseen = redraw_noise(scores, draws).sum(axis=1)
+    tail = float(expanded_tail(np.asarray(scores.effective), level))
+    errors = scores.population(scores.deviation + np.outer(unseen, shares))
+    return float(np.quantile(errors, 1 - tail))

@@ -126,6 +126,8 @@ class PoweredEstimate:
         level: nominal coverage.
         rare_kind: share of a kind of response which the labels must not lack for the interval to
             have its nominal coverage.
+        saves_labels: whether predictions take the place of labels. In a calibration error they
+            only count the claims of bins.
     """
 
     title: str
@@ -142,6 +144,7 @@ class PoweredEstimate:
     highest: float
     level: float
     rare_kind: float = RARE_KIND
+    saves_labels: bool = True
 
     @property
     def value(self) -> float:
@@ -195,10 +198,12 @@ class PoweredEstimate:
 
     @property
     def labels_saved(self) -> float:
-        """Factor by which labels alone would need more labels for the same interval."""
-        return (
-            (self.alone.width / self.interval.width) ** 2 if self.interval.width > 0 else math.nan
-        )
+        """Factor by which labels alone would need more labels for the same interval; nan if
+        predictions do not take the place of labels.
+        """
+        if not (self.saves_labels and self.interval.width > 0):
+            return math.nan
+        return (self.alone.width / self.interval.width) ** 2
 
 
 def estimate(

@@ -61,7 +61,7 @@ def quantity_by_judges(
 
     Judges of different folds have different levels. `cross_predicted` separates levels from
     residuals of claims, and the AUROC uses a common scale. The ECE, and the claims that a threshold
-    keeps, depend on the levels.
+    keeps, depend on the levels; the interval of the ECE allows for their error.
 
     Args:
         name: name of the quantity.
@@ -74,4 +74,6 @@ def quantity_by_judges(
         ratio = RATIOS[name]
         return cross_predicted(lambda p: ratio(p, labels, responses, **options), judges, responses)
     p = judges.on_one_scale() if name == "auroc" else judges.unseen()
+    if name == "ece":
+        options |= {"taught": True}
     return QUANTITIES[name](p, labels, responses, **options)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping
+from calibration.intervals import MOST_LEVERAGE
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
 
@@ -56,6 +57,60 @@ def spread(p: Floats, grouping: Grouping, unit: Unit, alike: float = ALIKE) -> F
     together = grouping.sums(np.sqrt(each)) ** 2
     mixed: Floats = (1 - alike) * independent + alike * together
     return mixed
+
+
+class ResidualLaw(NamedTuple):
+    """How labels differ from weighted probabilities.
+
+    Attributes:
+        scale: factor on the squared residuals that `spread` expects.
+        alike: correlation of the residuals of two claims of a response.
+        power: weight of the probabilities in the estimate.
+    """
+
+    scale: float = 1.0
+    alike: float = ALIKE
+    power: float = 1.0
+
+
+CALIBRATED = ResidualLaw()
+"""Law of the residuals of calibrated probabilities."""
+
+
+LEAST_ALIKE = 0.05
+"""Least correlation of observed residuals, since few responses often show none by chance."""
+
+
+def observed_residuals(
+    p: Floats, y: Floats, weights: Floats, grouping: Grouping, power: float
+) -> ResidualLaw:
+    """Law of the residuals y - power * p of labeled claims, less their mean.
+
+    A residual is divided by the square root of 1 minus its response's share of the labels, since a
+    response pulls the mean towards itself.
+
+    Args:
+        p: probabilities (n,) that claims are true.
+        y: labels (n,), nan for claims without one that counts.
+        weights: float64 (n,), number of claims that each labeled claim represents.
+        grouping: grouping of the claims by response.
+        power: weight of the probabilities, as `estimate` chose it.
+    """
+    known = ~np.isnan(y)
+    expected = spread(p, grouping, Unit.CLAIM)[known]
+    stands, part = weights[known], grouping.of(known)
+    residuals = y[known] - power * p[known]
+    residuals -= (stands @ residuals) / stands.sum()
+    shares = np.minimum(part.sums(stands) / stands.sum(), MOST_LEVERAGE)
+    residuals /= np.sqrt(1 - shares)[part.index]
+    scale = float(stands @ residuals**2 / (stands @ expected))
+    by_response = part.means(stands)
+    together = part.sums(residuals) ** 2 - part.sums(residuals**2)
+    most = part.sums(np.sqrt(expected)) ** 2 - part.sums(expected)
+    alike = ALIKE
+    if scale > 0 and by_response @ most > 0:
+        alike = float(by_response @ together / (scale * (by_response @ most)))
+    return ResidualLaw(scale, min(max(alike, LEAST_ALIKE), 1.0), power)
 
 
 def inclusion_probabilities(
@@ -100,14 +155,15 @@ def planned_error(
     probabilities: Floats,
     p: Floats,
     grouping: Grouping,
-    alike: float = ALIKE,
+    law: ResidualLaw = CALIBRATED,
     *,
     at_hand: NDArray[np.bool_] | None = None,
 ) -> float:
     """Expected standard error of a share of true claims from labels drawn with given probabilities.
 
-    Probabilities are assumed to be calibrated, and responses to be a sample of responses like them.
-    If all claims are labeled, the result is the same for draws of claims and of responses.
+    Responses are assumed to be a sample of responses like them, and probabilities to be calibrated
+    unless `law` tells how labels differ from them. If all claims are labeled, the result is the
+    same for draws of claims and of responses.
 
     With m existing labels, the estimate is the mean of two batches weighted by their sizes m and n,
     as in `batch_weights`. The first batch is assumed to be m units drawn in proportion to the
@@ -118,9 +174,10 @@ def planned_error(
         probabilities: inclusion probability of every unit, above 0 for units without a label.
         p: probabilities (n,) that claims are true.
         grouping: grouping of the claims by response.
-        alike: correlation of the residuals of two claims of a response, as in `spread`.
+        law: law of the residuals, whose `alike` is that of `spread`.
         at_hand: mask of the units that have a label and are not drawn again, (n_units,).
     """
+    expected = law.scale * expected
     if at_hand is None or not at_hand.any():
         labels = float((expected / probabilities).sum())
     else:
@@ -138,13 +195,16 @@ def planned_error(
     if expected.size == p.size:
         # For draws of claims, add the covariances of residuals within responses.
         together = grouping.sums(np.sqrt(expected)) ** 2
-        labels += alike * float((together - grouping.sums(expected)).sum())
-    predictions = float((grouping.sums(p - p.mean()) ** 2).sum())
+        labels += law.alike * float((together - grouping.sums(expected)).sum())
+    predictions = law.power**2 * float((grouping.sums(p - p.mean()) ** 2).sum())
     return math.sqrt(labels + predictions) / p.size
 
 
 def planned_freedom(probabilities: Floats, grouping: Grouping) -> float:
     """Expected degrees of freedom of an interval: the number of labeled responses minus two.
+
+    Responses of unequal size count as fewer (Kish 1965): n of N responses of sizes s, drawn with
+    probabilities π, count as (Σ s)²/Σ s²/π, which is n if sizes and probabilities are equal.
 
     Args:
         probabilities: inclusion probability of every claim, (n,), or of every response.
@@ -154,7 +214,8 @@ def planned_freedom(probabilities: Floats, grouping: Grouping) -> float:
     if probabilities.size == grouping.index.size:
         missed = grouping.sums(np.log1p(-np.minimum(probabilities, 1 - 1e-12)))
         responses = -np.expm1(missed)
-    return float(responses.sum()) - 2.0
+    sizes = grouping.sizes.astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes**2 / responses).sum()) - 2.0
 
 
 def draw(probabilities: Floats, seed: int, order: Integers | None = None) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from calibration.estimation import (
+    CALIBRATED,
     OF_LABELS,
     OF_NUMBERS,
     QUANTITIES,
@@ -26,9 +27,11 @@ from calibration.estimation import (
     draw,
     inclusion_probabilities,
     minus,
+    observed_residuals,
     planned_error,
     planned_freedom,
     quantity_by_judges,
+    share,
     spread,
     stratified_order,
 )
@@ -100,13 +103,16 @@ _MEAN = "mean"
 
 _LEVEL_UNSEEN = (
     "{of}: most of the ECE is an error in the overall level of the learned judge, which its own "
-    "training labels do not reveal. Its interval covers less often than its nominal level; "
-    "labels of other responses are more informative."
+    "training labels do not reveal. The upper end of its interval allows for that error; labels of "
+    "other responses give a narrower interval."
 )
 """Caution about the ECE of a judge that was trained on the same labels."""
 
 _NOT_ALIKE = 0.01
 """p-value below which the command reports that labeled responses differ from all responses."""
+
+_SEEN = 10
+"""Number of labeled responses from which on their residuals determine a plan."""
 
 _PLANNED = (10, 20, 40, 80, 160, 320, 640)
 """Numbers of units in a plan."""
@@ -810,6 +816,8 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
     level = 100 * rows[0]["level"]
     about = "these responses" if settings.finite else "responses like these"
     looks = f", {settings.looks} looks shared out" if settings.looks > 1 else ""
+    no_factor = any(row["quantity"] == "ece" for row in rows)
+    counted_only = " (none for the ECE, whose probabilities only count the claims of bins)"
     return Table(
         data_frame(rows),
         (
@@ -820,8 +828,9 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
         "Estimates of the values from labels of all claims.",
         group="of" if len({row["of"] for row in rows}) > 1 else "",
         note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: factor by "
-        "which labels alone would have to increase for the same interval. Responses: number "
-        "of equal-sized responses with as much information as the labeled ones.",
+        "which labels alone would have to increase for the same interval"
+        f"{counted_only if no_factor else ''}. Responses: number of equal-sized responses with as "
+        "much information as the labeled ones.",
     )
 
 
@@ -875,10 +884,15 @@ def _few_effective(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if not few:
         return []
     least = min(few, key=lambda row: row["effective"])
-    titles = some_of(list(dict.fromkeys(row["title"] for row in few)))
-    which = "The intervals suppose" if len(few) == len(rows) else f"Intervals ({titles}) suppose"
+    titles = list(dict.fromkeys(row["title"] for row in few))
+    which = f"Intervals ({some_of(titles)}) suppose"
+    if len(few) == len(rows):
+        which = "The intervals suppose"
+    # Each quantity weighs responses in its own way: a threshold keeps claims of some alone.
+    alike = max(row["effective"] for row in few) < 1.001 * least["effective"]
+    whose = "" if alike else f" for the {least['title']}"
     return [
-        f"{which} that no kind of response is missing from the labels, which are worth "
+        f"{which} that no kind of response is missing from the labels, which{whose} are worth "
         f"{least['effective']:.1f} responses of equal size: a kind with a share of up to "
         f"{least['unseen_share']:.0%} may be missing. Label more; --choose N --stratified "
         "spreads labels over sizes and probabilities."
@@ -999,20 +1013,30 @@ def _sheet_rows(claims: _Claims, chosen: Any, chances: Floats, batch: int) -> li
 
 
 def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, Table]:
-    """Expected intervals by number of further labels, if the probabilities are calibrated.
+    """Expected intervals by number of further labels.
 
-    Empty if fewer claims are unlabeled than the smallest planned number.
+    Residuals are as large as those of the labels at hand, or of calibrated probabilities if the
+    labels are of few responses. Empty if fewer claims are unlabeled than the smallest planned
+    number.
     """
     grouping = claims.grouping
+    law, seen = CALIBRATED, int((grouping.sums(claims.counting) > 0).sum())
+    if seen >= _SEEN:
+        y = np.array([math.nan if value is None else float(value) for value in claims.y])
+        y[~claims.counting] = math.nan
+        by_labels = share(
+            p, y, grouping.index, irrelevant=claims.irrelevant, weights=claims.weights
+        )
+        law = observed_residuals(p, y, claims.weights, grouping, estimated(by_labels).power)
     rows = []
     at_hand: dict[str, int] = {}
     for unit in Unit:
-        expected = spread(p, grouping, unit)
+        expected = spread(p, grouping, unit, law.alike)
         minutes = _minutes(unit, grouping, settings.minutes)
         labeled = claims.labeled if unit is Unit.CLAIM else grouping.sums(claims.labeled) > 0
         at_hand[unit.value] = int(labeled.sum())
         for n in [n for n in _PLANNED if n <= (~labeled).sum()]:
-            chances = inclusion_probabilities(expected, minutes, n, ~labeled)
+            chances = inclusion_probabilities(spread(p, grouping, unit), minutes, n, ~labeled)
             freedom = planned_freedom(np.where(labeled, 1.0, chances), grouping)
             # Labels of two responses or fewer give no interval.
             reach = math.nan
@@ -1024,7 +1048,7 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, T
                     "n": n,
                     "hours": float(chances @ minutes) / 60,
                     "half_width": reach
-                    * planned_error(expected, chances, p, grouping, at_hand=labeled),
+                    * planned_error(expected, chances, p, grouping, law, at_hand=labeled),
                 }
             )
     if not rows:
@@ -1041,7 +1065,9 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, T
         ),
         caption,
         group="unit",
-        note="If the probabilities are calibrated; worse ones widen the intervals.",
+        note="If the probabilities are calibrated; worse ones widen the intervals."
+        if seen < _SEEN
+        else f"By the residuals of labels of {counted(seen, 'response')}.",
     )
     return {"plan": plan}
 

@@ -356,11 +356,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
             draw = estimates.draw
     tables |= {"columns": _columns_table(judge), "causes": _causes_table(judge)}
     if votes is None and judge.families != settings.columns:
-        silent = sum(not records_texts([graph]) for graph in graphs)
-        sentences.append(
-            f"{silent:,} of {counted(len(graphs), 'response')} lack texts of claims or "
-            "passages: columns of texts are left out."
-        )
+        sentences.append(f"{_without_texts(graphs)}: columns of texts are left out.")
     sentences += _unread_samples(graphs, judge.families)
     if not judge.field.converged:
         sentences.append("The search did not converge; give --penalty, or fewer columns.")
@@ -693,11 +689,10 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
         )
     sentences += _unjoined(known, graphs, table)
     if known is not whole:
-        silent = sum(not records_texts([graph]) for graph in graphs)
+        which = "all" if moves else "their"
         sentences.append(
-            f"{silent:,} of {counted(len(graphs), 'response')} lack texts of claims or "
-            f"passages: {'all' if moves else 'their'} posteriors, and the check of shift, are what "
-            "the same labels teach without columns of texts."
+            f"{_without_texts(graphs)}: {which} posteriors, and the check of shift, are what the "
+            "same labels teach without columns of texts."
         )
     if strange:
         sentences.append(f"Note: {strange}.")
@@ -717,6 +712,18 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
         draw=lambda: _figures(known, table, shift),
         graphs=judged(graphs, p, marks),
         tidy=lambda: _claims(graphs, p, marks),
+    )
+
+
+def _without_texts(graphs: Sequence[FactGraph]) -> str:
+    """Clause on the responses that lack texts, among those with claims."""
+    of_claims = [graph for graph in graphs if graph.atoms]
+    silent = sum(not records_texts([graph]) for graph in of_claims)
+    if silent == len(of_claims):
+        return f"{counted(silent, 'response')} with claims lack texts of claims or passages"
+    return (
+        f"{silent:,} of {counted(len(of_claims), 'response')} with claims lack texts of claims or "
+        "passages"
     )
 
 

@@ -59,7 +59,7 @@ def labels_once(
     ),
     folds: int = 5,
     penalty: float = 30.0,
-    draws: int = 100,
+    draws: int = 400,
     seed: int = 0,
 ) -> Artifacts:
     """Return coverage and width by quantity, number of labels and judge.
@@ -166,8 +166,10 @@ def outcomes_of(
 
 def _means(outcomes: Floats) -> dict[str, float]:
     names = ("covers", "bias", "width", "labels_cover", "labels_width", "saved", "warned")
-    means = dict(zip(names, np.nanmean(outcomes, axis=0).tolist(), strict=True))
-    lower, upper = np.nanquantile(outcomes[:, names.index("saved")], [0.025, 0.975])
+    means = dict(zip(names, outcomes.mean(axis=0).tolist(), strict=True))
+    # Probabilities tell the bins of claims and save no labels of an ECE, whose factors are nan.
+    saved = outcomes[:, names.index("saved")]
+    lower, upper = np.quantile(saved, [0.025, 0.975])
     return {**means, "saved_lower": float(lower), "saved_upper": float(upper)}
 
 

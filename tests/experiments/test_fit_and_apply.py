@@ -205,9 +205,9 @@ def test_responses_without_texts_are_judged_without_their_columns(tmp_path: Path
     assert not any("lack texts" in each for each in fitted.sentences)
     lone = fit([*graphs, *silent], penalty=30.0, folds=0)
     assert "names found" not in set(lone["columns"]["column"])
-    assert any("10 of 30 responses lack texts" in each for each in lone.sentences)
+    assert any("10 of 30 responses with claims lack texts" in each for each in lone.sentences)
     applied = apply(judge, silent, n_bootstrap=20)
-    assert any("10 of 10 responses lack texts" in each for each in applied.sentences)
+    assert any("10 responses with claims lack texts" in each for each in applied.sentences)
     plain = tmp_path / "plain.json"
     fit(graphs, penalty=30.0, folds=0, columns=("evidence", "position"), save=plain)
     wanted = apply(plain, silent, n_bootstrap=20)["responses"]["mean"]
@@ -229,7 +229,7 @@ def test_texts_missing_elsewhere_in_a_file_do_not_change_a_response(judge: Path)
     apart = [apply(judge, each, n_bootstrap=20)["responses"] for each in ([silent], others)]
     wanted = [mean for table in apart for mean in table["mean"]]
     assert mixed["responses"]["mean"].tolist() == pytest.approx(wanted, abs=1e-12)
-    assert any("1 of 10 responses lack texts" in each for each in mixed.sentences)
+    assert any("1 of 10 responses with claims lack texts" in each for each in mixed.sentences)
     # One without claims has nothing to judge, by this judge or the other.
     empty = replace(lone, id="empty", atoms=(), relations=(), contexts=())
     silent_all = [replace(each, metadata={}) for each in others]

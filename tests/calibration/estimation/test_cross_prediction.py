@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from calibration.estimation import FoldJudges, auroc, brier, cross_predicted, estimate, share
+from calibration.estimation import (
+    FoldJudges,
+    auroc,
+    brier,
+    cross_predicted,
+    ece,
+    estimate,
+    quantity_by_judges,
+    share,
+)
 from calibration.learned_potentials.columns import ClaimTable
 from calibration.learned_potentials.methods import Predict, fold_judges, labeled_folds, of_each
-from tests.chance import assert_share
+from tests.chance import assert_share, least_held
 
 N_RESPONSES, SIZE, N_COLUMNS, N_LABELED, N_FOLDS = 157, 6, 8, 12, 4
 RESPONSES = np.repeat(np.arange(N_RESPONSES), SIZE)
@@ -74,6 +84,30 @@ def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> Non
     # A judge that saw the labels is too sure of them: some .75 of its Brier scores hold.
     with pytest.raises(AssertionError):
         assert_share(covered["seen brier"], draws, 0.95)
+
+
+@of_each
+def base_rate(table: ClaimTable, part: Any) -> Predict:
+    """The share of true claims among the labels, whose error is one of the level alone."""
+    return lambda asked: np.full(len(asked.values), table.labels[part].mean())
+
+
+def test_the_interval_of_an_ece_allows_for_the_level_that_the_labels_taught() -> None:
+    draws, held, plain = 150, 0, 0
+    for seed in range(draws):
+        table, truth = drawn(seed)
+        judges = fold_judges(base_rate, table, labeled_folds(table, N_FOLDS, seed))
+        p = judges.unseen()
+        value = abs((truth - p).mean())
+        by_judges = estimate(quantity_by_judges("ece", judges, table.labels, RESPONSES, n_bins=1))
+        given = estimate(ece(p, table.labels, RESPONSES, n_bins=1))
+        assert (by_judges.value, by_judges.lower) == (given.value, given.lower)
+        assert math.isnan(by_judges.labels_saved)
+        held += by_judges.lower <= value <= by_judges.upper
+        plain += given.lower <= value <= given.upper
+    # Labels that are true too often raise every judge, so that their residuals sum to 0.
+    assert plain < 0.5 * draws
+    assert held >= least_held(draws)
 
 
 def test_levels_of_judges_change_no_estimate() -> None:

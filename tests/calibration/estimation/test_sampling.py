@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from calibration.estimation import (
+    CALIBRATED,
+    ResidualLaw,
     Unit,
     balance,
     batch_weights,
     draw,
     estimate,
     inclusion_probabilities,
+    observed_residuals,
     planned_error,
     planned_freedom,
     share,
@@ -220,14 +223,13 @@ def test_a_response_varies_as_the_sum_of_alike_residuals() -> None:
     assert expected == pytest.approx(together, rel=1e-12)
     predictions = sum((p[grouping.index == each] - p.mean()).sum() ** 2 for each in range(6))
     chances = generator.uniform(0.2, 1.0, 6)
-    planned = planned_error(expected, chances, p, grouping, alike)
+    law = ResidualLaw(alike=alike)
+    planned = planned_error(expected, chances, p, grouping, law)
     assert planned == pytest.approx(
         math.sqrt((together / chances).sum() + predictions) / p.size, rel=1e-12
     )
     # Labels of all claims, drawn one by one, leave what those of all responses do.
-    sure = planned_error(
-        spread(p, grouping, Unit.CLAIM, alike), np.ones(p.size), p, grouping, alike
-    )
+    sure = planned_error(spread(p, grouping, Unit.CLAIM, alike), np.ones(p.size), p, grouping, law)
     assert sure == pytest.approx(math.sqrt(together.sum() + predictions) / p.size, rel=1e-12)
 
 
@@ -242,4 +244,49 @@ def test_plans_of_all_claims_and_of_all_responses_are_the_same() -> None:
         errors.append(planned_error(expected, sure, p, grouping))
         freedoms.append(planned_freedom(sure, grouping))
     assert errors[0] == pytest.approx(errors[1], rel=1e-12)
-    assert freedoms == pytest.approx([6.0, 6.0])
+    evenness = grouping.sizes.sum() ** 2 / (8 * (grouping.sizes @ grouping.sizes))
+    assert freedoms == pytest.approx([8 * evenness - 2] * 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", Unit)
+def test_a_plan_from_labels_at_hand_has_the_width_of_their_intervals(unit: Unit) -> None:
+    """Over-sharp probabilities, and errors that responses have in common."""
+    widths: list[float] = []
+    plans: list[float] = []
+    calibrated: list[float] = []
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        responses = np.repeat(np.arange(120), generator.integers(3, 10, 120))
+        grouping = group_by_response(responses)
+        odds = generator.normal(0.5, 1.0, responses.size)
+        error = generator.normal(0.0, 1.2, 120)[responses]
+        y = (generator.random(responses.size) < 1 / (1 + np.exp(-odds - error))).astype(float)
+        p = 1 / (1 + np.exp(-3 * odds))
+        sizes = grouping.sizes if unit is Unit.RESPONSE else np.ones(p.size)
+        first = generator.permutation(120)[:20]
+        known = np.isin(responses, first)
+        labels, weights = np.where(known, y, np.nan), np.ones(p.size)
+        power = estimate(share(p, labels, responses)).power
+        law = observed_residuals(p, labels, weights, grouping, power)
+        at_hand = np.isin(np.arange(120), first) if unit is Unit.RESPONSE else known
+        chances = inclusion_probabilities(
+            spread(p, grouping, unit), np.ones(sizes.size), 40 if unit is Unit.RESPONSE else 240,
+            ~at_hand,
+        )  # fmt: skip
+        for each, made in ((law, plans), (CALIBRATED, calibrated)):
+            expected = spread(p, grouping, unit, each.alike)
+            made.append(planned_error(expected, chances, p, grouping, each, at_hand=at_hand))
+        drawn = draw(chances, seed)
+        first_chance = 20 / 120 if unit is Unit.RESPONSE else known.mean()
+        batch = np.where(at_hand, 0, np.where(drawn, 1, -1))
+        chosen, of_unit = batch >= 0, np.ones(batch.size)
+        of_unit[chosen] = batch_weights(
+            np.where(at_hand, first_chance, chances)[chosen], batch[chosen]
+        )
+        if unit is Unit.RESPONSE:
+            chosen, of_unit = chosen[responses], of_unit[responses]
+        both = share(p, np.where(chosen, y, np.nan), responses, weights=of_unit)
+        widths.append(estimate(both).error)
+    assert np.median(plans) == pytest.approx(np.median(widths), rel=0.15)
+    # Residuals of calibrated probabilities would be too small.
+    assert np.median(calibrated) < 0.8 * np.median(widths)

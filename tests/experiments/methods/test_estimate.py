@@ -246,6 +246,13 @@ def test_intervals_that_may_not_hold_are_named_with_what_labels_may_lack() -> No
             least = min(row_of(estimated, name)["effective"] for name in ("share", "brier"))
             assert f"worth {least:.1f} responses" in cautions[0]
             assert f"share of up to {1 - 0.05 ** (1 / least):.0%} may" in cautions[0]
+            assert "the labels, which are worth" in cautions[0]
+    # A threshold keeps claims of some responses alone, so that its precision rests on fewer.
+    rows["label"] = table["label"].where(rows["response"].isin([f"r{k}" for k in range(12)]))
+    high = float(rows.groupby("response")["p"].max().sort_values().iloc[-60])
+    both = estimate(rows, quantities="share,kept-precision", threshold=high)
+    (caution,) = [each for each in both.sentences if "may be missing" in each]
+    assert "the labels, which for the precision" in caution
 
 
 def test_labeled_responses_that_are_not_like_all_are_reported(tmp_path: Path) -> None:
