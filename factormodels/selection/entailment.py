@@ -60,8 +60,12 @@ class CachedRelations:
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """Return one answer per pair, in order."""
-        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        failed: dict[TextPair, Judgement | Missing] = {}
+        # One look-up a pair: hashing texts takes longer than anything else where most are known.
+        known = [self._known.get(pair) for pair in pairs]
+        fresh = list(
+            dict.fromkeys(pair for pair, answer in zip(pairs, known, strict=True) if answer is None)
+        )
+        asked: dict[TextPair, Judgement | Missing] = {}
         step = self.batch or max(len(fresh), 1)
         for start in range(0, len(fresh), step):
             group = fresh[start : start + step]
@@ -70,9 +74,13 @@ class CachedRelations:
             for pair, answer in zip(group, self.model.judge(group), strict=True):
                 is_missing = isinstance(answer, Missing)
                 self.missing += is_missing
-                known = failed if is_missing and not self.keep_missing else self._known
-                known[pair] = answer
-        return [failed[pair] if pair in failed else self._known[pair] for pair in pairs]
+                asked[pair] = answer
+                if self.keep_missing or not is_missing:
+                    self._known[pair] = answer
+        return [
+            asked[pair] if answer is None else answer
+            for pair, answer in zip(pairs, known, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
