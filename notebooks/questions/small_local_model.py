@@ -100,10 +100,11 @@ TABLES = {
     ),
     "claims": (
         "model | relations | graph | claims:0 | brier:3± Brier | less:3± less base rate | "
-        "auroc:3± AUROC",
+        "less_lexical:3± less lexical | auroc:3± AUROC",
         "Claims by source of relations and by what judges them",
         "data",
-        "Intervals: 95 % over responses, paired for the difference; AUROC within folds. Every "
+        "Intervals: 95 % over responses, paired for the differences of the Brier score, from the "
+        "base rate and from the same judge with lexical relations; AUROC within folds. Every "
         "source has the claim's own passages alone, so that FR3 differs from FR2 nowhere, and FR2 "
         "from FR1 where claims share a passage.",
     ),
@@ -147,20 +148,20 @@ def small_local_model(
     tasks: dict[tuple[str, str, str], CrossFitTask] = {}
     for source in sources:
         probabilities = source.probabilities(sources, folds, seed)
-        rows["costs"].append(cost_row(source))
+        costs = cost_row(source)
+        rows["costs"].append(costs)
         rows["relations"] += relation_rows(source, probabilities, seed)
         graphs = {name: source.graphs(shares) for name, shares in probabilities.items()}
-        complete = len(graphs[RAW])
         remarks.append(
-            f"{source.name}: {counted(complete, 'whole response')} of {len(source.all_graphs)} "
-            "recorded."
+            f"{source.name}: {counted(costs['responses'], 'response')} of "
+            f"{len(source.all_graphs)} recorded, with {costs['passages']} passages of each claim."
         )
-        for name, made in graphs.items():
-            if complete:
-                scored, task = claim_rows(source, name, made, folds, seed)
-                rows["claims"] += scored
-                if task is not None:
-                    tasks[source.model, name, source.dataset] = task
+        judged = {name: judged_claims(source, made, folds, seed) for name, made in graphs.items()}
+        for name, claims in judged.items():
+            if claims is not None:
+                rows["claims"] += claim_rows(source, name, claims, judged.get(LEXICAL), seed)
+                if claims.task is not None:
+                    tasks[source.model, name, source.dataset] = claims.task
     rows["across"] = list(across_rows(tasks, seed))
     frames = {name: data_frame(made) for name, made in rows.items() if made}
     figures = {}
@@ -323,43 +324,82 @@ def relation_rows(
         yield row | named("less", difference)
 
 
-def claim_rows(
-    source: RecordedSource, name: str, graphs: list[FactGraph], folds: int, seed: int
-) -> tuple[list[dict[str, Any]], CrossFitTask | None]:
-    """A row for each judge of claims, and the task that judges are learned in.
+@dataclass(frozen=True, eq=False)
+class JudgedClaims:
+    """Labeled claims of responses, judged in each way from relations of one source.
 
-    Judges that labels teach are left out, and there is no task, where few responses are recorded.
+    Attributes:
+        atoms: the n claims.
+        fold: fold of each, (n,).
+        p: probability of each by judge, the share of true claims in other folds last, (n,) each.
+        task: the task that judges are learned in; None where few responses are recorded.
+    """
+
+    atoms: LabeledAtoms
+    fold: Any
+    p: Mapping[str, Floats]
+    task: CrossFitTask | None
+
+
+def judged_claims(
+    source: RecordedSource, graphs: list[FactGraph], folds: int, seed: int
+) -> JudgedClaims | None:
+    """Judge the claims of responses; None where too few responses are recorded.
 
     Args:
         source: where the relations are from.
-        name: the source of the relations.
         graphs: responses with relations of that source.
         folds: folds of responses.
-        seed: seed of the folds and of the bootstrap.
+        seed: seed of the folds.
     """
     kept = [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
+    if len(kept) < _FEWEST_SCORED:
+        return None
     atoms = labeled_atoms(kept, source.name)
     n = len(atoms.grouping.responses)
-    head = {"data": source.dataset, "model": source.model, "relations": name}
-    if n < _FEWEST_SCORED:
-        return [], None
     task = cross_fit_task(kept, min(folds, n), seed) if n >= _FEWEST else None
     fold = folds_of(atoms.grouping, min(folds, n), seed)
-    rates = base_rates(atoms, fold)
-    judged = {
+    p = {
         view: claim_posteriors([variant(graph, view) for graph in kept])[atoms.kept]
         for view in VIEWS
     }
     if task is not None:
-        judged |= {title: METHODS[method](task)[atoms.kept] for title, method in LEARNERS.items()}
-    rows = []
-    for graph, p in {**judged, BASE_RATE: rates}.items():
-        row: dict[str, Any] = {**head, "graph": graph, "claims": len(p), "n_responses": n}
-        learned = fold if graph in (*LEARNERS, BASE_RATE) else None
-        row |= scores_with_intervals(p, atoms, ("brier", "auroc"), seed, learned)
-        less = score_change("brier", p, rates, atoms, seed) if graph != BASE_RATE else (np.nan,) * 3
-        rows.append(row | named("less", less))
-    return rows, task
+        p |= {title: METHODS[method](task)[atoms.kept] for title, method in LEARNERS.items()}
+    return JudgedClaims(atoms, fold, p | {BASE_RATE: base_rates(atoms, fold)}, task)
+
+
+def claim_rows(
+    source: RecordedSource,
+    name: str,
+    judged: JudgedClaims,
+    lexical: JudgedClaims | None,
+    seed: int,
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each judge of claims.
+
+    Args:
+        source: where the relations are from.
+        name: the source of the relations.
+        judged: the claims, judged from these relations.
+        lexical: the same claims, judged from lexical relations; None if there are none.
+        seed: seed of the bootstrap.
+    """
+    n = len(judged.atoms.grouping.responses)
+    head = {"data": source.dataset, "model": source.model, "relations": name, "n_responses": n}
+    for graph, p in judged.p.items():
+        row: dict[str, Any] = {**head, "graph": graph, "claims": len(p)}
+        learned = judged.fold if graph in (*LEARNERS, BASE_RATE) else None
+        row |= scores_with_intervals(p, judged.atoms, ("brier", "auroc"), seed, learned)
+        rivals = {"less": judged.p[BASE_RATE] if graph != BASE_RATE else None}
+        if lexical is not None and name != LEXICAL and graph != BASE_RATE:
+            rivals["less_lexical"] = lexical.p[graph]
+        for column in ("less", "less_lexical"):
+            rival = rivals.get(column)
+            change = (np.nan,) * 3
+            if rival is not None:
+                change = score_change("brier", p, rival, judged.atoms, seed)
+            row |= named(column, change)
+        yield row
 
 
 def base_rates(atoms: LabeledAtoms, fold: Any) -> Floats:
