@@ -7,6 +7,12 @@ a source. A temperature b changes the probability p of a relation to sigmoid(b l
 probability replaces the probabilities of a class of relations. Graphs of FR1 are forests of stars,
 for which this amounts to recalibration (docs/explanation/learning.md); only shared contexts make
 claims depend on each other.
+
+Three files learn them. This one says which weights a graph has and applies them; `graph_loss` is
+the loss of labels as a differentiable function of the weights, from the beliefs of any backend;
+`graph_fitting` searches, cross-fits and estimates errors. Half of it is errors, since simpler ones
+do not hold: with the usual standard error over responses, intervals of a source's prior cover it in
+.790 of draws with 20 responses, in place of .953 (docs/results/prior-intervals).
 """
 
 from __future__ import annotations

@@ -2,6 +2,13 @@
 
 from calibration.significance import score_difference
 score_difference("brier", p, q, y, responses).interval
+
+A test has one engine, whatever the score: `paired.swap_test` for permutations of responses,
+`intervals.replicates` for redrawn responses, and SciPy's `ttest_rel`. What differs is the statistic
+that they are given: a ratio of sums over responses (`paired`), which a matrix product computes for
+all swaps at once, or any function of weighted forecasts (`sample_tests`), such as AUROC. P-values
+of redrawn ratios match the expanded percentile interval beside them. Other scores have
+an interval of another method, and their redrawn differences are centered at 0.
 """
 
 from __future__ import annotations

@@ -2,8 +2,11 @@
 
 Relations are found in the process that runs the study, so that its workers need no model; they
 receive the graphs. The evaluators' stages `with_relations` and `assess` ask the models, and a
-language model's answers are in its own cache. A run also keeps answers that are in no cache: those
-of local models, and failures, which count as results until `--retry-failed`.
+language model's answers are in its own cache. The rest is a study's own: several models on several
+variants of the same responses, of which the widest is asked and the others read its answers;
+corrections by the mean of all answers, which is known only at the end; the facts and hashes of the
+manifest; and the answers that no cache has. Those are of local models, and failures, which count as
+results until `--retry-failed`.
 """
 
 from __future__ import annotations
