@@ -52,6 +52,9 @@ Answer: TypeAlias = "tuple[LoadedModel, Posterior | SearchedAssignment]"
 _STATES_IN_COLUMNS = 6
 _SEARCH_SECONDS = 60.0
 
+_DOUBTFUL = 0.1
+"""Root mean square error of marginals from which on a sentence has the reason of their choice."""
+
 _FEW = 16
 """Number of models that are read before the first is answered: they may need nothing loaded."""
 
@@ -449,6 +452,8 @@ def _facts(posterior: Posterior) -> list[str]:
     if "marginals_by" in stats and not exact:
         error = stats.get("marginals_error")
         about = "of unknown error" if error is None else f"root mean square error about {error:.2g}"
+        if error is None or error >= _DOUBTFUL:
+            about += f" ({stats['marginals_reason']})"
         parts.append(f"marginals by {stats['marginals_by']}, {about}")
     return [*parts, duration(stats.get("seconds", math.nan))]
 

@@ -2,7 +2,7 @@
 
 log Z is at least the logarithm of the sum, over some assignments of a few variables, of what exact
 elimination makes of the rest. The few are those without which every table fits; their assignments
-are sought from one of positive potential on, best first.
+are sought from some of positive potential on, best first.
 
 Source: cutset conditioning with bounded tables, Bidyuk & Dechter 2007, "Cutset sampling for
 Bayesian networks"; the sum over part of the assignments as a bound, Bidyuk, Dechter & Rollon 2010,
@@ -12,7 +12,7 @@ Bayesian networks"; the sum over part of the assignments as a bound, Bidyuk, Dec
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -43,12 +43,15 @@ class ClampedBound:
             assignments holds.
         clamped: how many variables were clamped.
         assignments: how many of their assignments were summed over.
+        late_share: share of the sum that the later half of them has; what is left out is little if
+            that is little.
     """
 
     log_z: float
     marginals: NDArray[np.float64]
     clamped: int
     assignments: int
+    late_share: float
 
 
 def clamped_bound(
@@ -57,7 +60,7 @@ def clamped_bound(
     assignments: int,
     seed: int,
     stop: Stop,
-    start: NDArray[np.int64] | None = None,
+    starts: Sequence[NDArray[np.int64]] = (),
 ) -> ClampedBound:
     """Return a lower bound of a graph without evidence, finite unless Z is zero.
 
@@ -67,7 +70,8 @@ def clamped_bound(
         assignments: most assignments of the clamped variables to sum over; one is always tried.
         seed: seed of the first assignment and of the order in which others are tried.
         stop: the search ends when it is over.
-        start: an assignment of positive potential to begin with; None: one is sought.
+        starts: assignments of positive potential to begin with, in different modes, since the
+            search hardly leaves one; empty: one is sought.
 
     Raises:
         ZeroPartitionError: if no assignment has positive potential.
@@ -77,17 +81,18 @@ def clamped_bound(
     inner = support.graph
     for_start, for_turns = np.random.SeedSequence(seed).spawn(2)
     chosen = clamped_variables(inner, table_limit, stop)
-    if start is None:
-        start = assignment(inner, for_start, entries_within(stop))
-    else:
-        start = support.shrink_states(start)
+    begun = [support.shrink_states(start)[chosen] for start in starts]
+    if not begun:
+        begun = [assignment(inner, for_start, entries_within(stop))[chosen]]
     evaluate = _evaluation(inner, chosen)
     turns = np.random.default_rng(for_turns)
     log_total, mean, number = -np.inf, np.zeros(0), 0
-    for log_z, marginals in _best_first(inner, chosen, start[chosen], evaluate, turns):
+    totals: list[float] = []
+    for log_z, marginals in _best_first(inner, chosen, begun, evaluate, turns):
         larger = np.logaddexp(log_total, log_z)
         mean = marginals if number == 0 else mean + np.exp(log_z - larger) * (marginals - mean)
         log_total, number = larger, number + 1
+        totals.append(larger)
         if number >= assignments or stop.over:
             break
     return ClampedBound(
@@ -95,6 +100,10 @@ def clamped_bound(
         marginals=support.expand(mean),
         clamped=len(chosen),
         assignments=number,
+        # A single one tells nothing of the others, unless there are none.
+        late_share=-float(np.expm1(totals[(number - 1) // 2] - log_total))
+        if number > 1
+        else float(len(chosen) > 0),
     )
 
 
@@ -164,23 +173,24 @@ def _evaluation(
 def _best_first(
     graph: FactorGraph,
     chosen: NDArray[np.int64],
-    start: NDArray[np.int64],
+    starts: Sequence[NDArray[np.int64]],
     evaluate: Callable[[NDArray[np.int64]], tuple[float, NDArray[np.float64]] | None],
     turns: np.random.Generator,
 ) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """Yield what different assignments give, neighbors of the best one known in turn."""
-    seen = {start.tobytes()}
+    """Yield what different assignments give, the starts first, then neighbors of the best known."""
+    seen: set[bytes] = set()
     number = count()
-    first = evaluate(start)
-    if first is None:
-        return
-    yield first
-    waiting = [(-first[0], next(number), _neighbors(graph, chosen, start, turns))]
-    while waiting:
-        states = next(waiting[0][2], None)
+    waiting: list[tuple[float, int, Iterator[NDArray[np.int64]]]] = []
+    first = iter(starts)
+    while True:
+        states = next(first, None)
         if states is None:
-            heapq.heappop(waiting)
-            continue
+            if not waiting:
+                return
+            states = next(waiting[0][2], None)
+            if states is None:
+                heapq.heappop(waiting)
+                continue
         if states.tobytes() in seen:
             continue
         seen.add(states.tobytes())

@@ -28,6 +28,7 @@ MEASUREMENTS: tuple[Scenario, ...] = (
     algorithms.coverage,
     marginals.marginals,
     predictions.predictions,
+    predictions.near_misses,
     walks.walks,
     entered.entered,
 )

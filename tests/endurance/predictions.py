@@ -1,4 +1,5 @@
-"""Predicted seconds of exact inference beside the time of the processor."""
+"""Predicted seconds of exact inference beside the time of the processor, and what `auto` makes of
+them."""
 
 from __future__ import annotations
 
@@ -6,13 +7,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from factormodels import FactorGraph
 from factormodels.io.networks.uai_results import read_evidence
 from factormodels.synthetic import chain, fr2, grid
-from inference import InferenceError
+from inference import InferenceError, Status, infer
 from inference.exact.backend import Exact
 from inference.exact.speed import speed_for
+from inference.kernels.preparation import PREPARATION
 from tests.endurance import Row
+from tests.endurance.marginals import Tables, pedigree
 from tests.factormodels.graphs import read_network
 
 _MOST_SECONDS = 30.0
@@ -40,6 +45,62 @@ DRAWN: Mapping[str, Callable[[], FactorGraph]] = {
 }
 
 
+def detections(seed: int, *, variables: int, width: int, states: int) -> FactorGraph:
+    """Random pairs of variables with many states, as in object detection, of known width.
+
+    Each variable joins a clique of `width` earlier ones, and nine in ten of these pairs have a
+    table.
+    """
+    rng = np.random.default_rng(seed)
+    pairs = [(i, j) for j in range(width + 1) for i in range(j)]
+    cliques = [list(range(width + 1))]
+    for new in range(width + 1, variables):
+        clique = cliques[int(rng.integers(len(cliques)))]
+        kept = sorted(rng.choice(clique, width, replace=False).tolist())
+        pairs += [(old, new) for old in kept]
+        cliques.append([*kept, new])
+    factors: Tables = [((v,), rng.uniform(-5.0, 0.0, states)) for v in range(variables)]
+    factors += [
+        (pair, rng.uniform(-5.0, 0.0, (states, states))) for pair in pairs if rng.random() < 0.9
+    ]
+    return FactorGraph.from_factors([states] * variables, factors, log=True)
+
+
+NEAR_MISSES: Mapping[str, Callable[[], FactorGraph]] = {
+    "object detection, 60 variables of 11 states, width 5": lambda: detections(
+        0, variables=60, width=5, states=11
+    ),
+    "object detection, 60 variables of 16 states, width 4": lambda: detections(
+        0, variables=60, width=4, states=16
+    ),
+    "object detection, 60 variables of 16 states, width 5": lambda: detections(
+        0, variables=60, width=5, states=16
+    ),
+    "object detection, 60 variables of 21 states, width 5": lambda: detections(
+        0, variables=60, width=5, states=21
+    ),
+    "object detection, 60 variables of 11 states, width 7": lambda: detections(
+        0, variables=60, width=7, states=11
+    ),
+    "pedigree of 60 at 2 loci, parents among 5": lambda: pedigree(
+        0, people=60, loci=2, rare=0.01, near=5
+    ),
+    "pedigree of 60 at 2 loci, parents among 5, another draw": lambda: pedigree(
+        1, people=60, loci=2, rare=0.01, near=5
+    ),
+    "pedigree of 100 at 1 locus, parents among 16": lambda: pedigree(
+        0, people=100, loci=1, rare=0.01, near=16
+    ),
+    "pedigree of 60 at 2 loci, parents among 6": lambda: pedigree(
+        0, people=60, loci=2, rare=0.01, near=6
+    ),
+    "pedigree of 60 at 3 loci, parents among 4": lambda: pedigree(
+        0, people=60, loci=3, rare=0.01, near=4
+    ),
+}
+"""Networks like those of linkage analysis and object detection, on both sides of what fits."""
+
+
 def predictions(data: str = "", memory_limit: int = 10**9) -> Iterator[Row]:
     """Prediction, and the time of a run in memory that an earlier one used, for drawn networks.
 
@@ -47,12 +108,7 @@ def predictions(data: str = "", memory_limit: int = 10**9) -> Iterator[Row]:
         data: a folder of networks in UAI, with evidence in `NAME.uai.evid`; measured as well.
         memory_limit: bytes that tables may take.
     """
-    networks = dict(DRAWN)
-    for path in sorted(Path(data).glob("*.uai")) if data else ():
-        networks[path.stem] = lambda path=path: read_network(path).with_evidence(  # type: ignore[misc]
-            read_evidence(f"{path}.evid")
-        )
-    for name, make in networks.items():
+    for name, make in {**DRAWN, **NEAR_MISSES, **_files(data)}.items():
         graph = make().absorb_evidence()
         try:
             way = Exact(memory_limit=memory_limit).ready(graph)
@@ -75,3 +131,43 @@ def predictions(data: str = "", memory_limit: int = 10**9) -> Iterator[Row]:
             "processor seconds": seconds,
             "ratio": predicted / seconds,
         }
+
+
+def near_misses(
+    data: str = "", seconds: float = 60.0, memory_limit: int = 2 * 10**9
+) -> Iterator[Row]:
+    """What `auto` makes of networks that nearly take too much: exact wherever the prediction fits.
+
+    A row is right if exact inference answered, or the reason names a method that does not fit the
+    memory or is predicted to take too long.
+
+    Args:
+        data: a folder of networks, as of `predictions`.
+        seconds: limit of time.
+        memory_limit: bytes that tables may take.
+    """
+    for name, make in {**NEAR_MISSES, **_files(data)}.items():
+        graph = make()
+        begun, start = time.perf_counter() - PREPARATION.seconds, PREPARATION.process_clock()
+        posterior = infer(graph, "auto", seconds=seconds, memory_limit=memory_limit)
+        took = time.perf_counter() - PREPARATION.seconds - begun
+        spent = PREPARATION.process_clock() - start
+        exact, reason = posterior.status is Status.EXACT, posterior.stats["reason"]
+        yield {
+            "network": name,
+            "status": str(posterior.status),
+            "reason": reason,
+            "processor seconds": spent,
+            "wall seconds": took,
+            "right": exact or "is predicted to take" in reason or "are allowed" in reason,
+        }
+
+
+def _files(data: str) -> dict[str, Callable[[], FactorGraph]]:
+    """Return the networks of a folder by name, each with its evidence."""
+    return {
+        path.stem: lambda path=path: read_network(path).with_evidence(  # type: ignore[misc]
+            read_evidence(f"{path}.evid")
+        )
+        for path in (sorted(Path(data).glob("*.uai")) if data else ())
+    }

@@ -366,6 +366,18 @@ def test_json_holds_no_nan_and_no_numpy(graph_file: Path) -> None:
         }
 
 
+def test_marginals_that_may_be_far_off_are_shown_with_the_reason_of_their_choice() -> None:
+    graph = grid(2, 2, coupling=1.0, field=0.0, seed=0)
+    marginals = Marginals.of(graph, np.full(8, 0.5))
+    reason = "no two algorithms agree"
+    for error, shown in ((0.02, False), (0.3, True), (None, True)):
+        stats = {"marginals_by": "lbp", "marginals_error": error, "marginals_reason": reason}
+        posterior = Posterior(marginals, 1.0, LogZKind.UPPER, Status.NOT_CONVERGED, stats, "auto")
+        (sentence, *_) = findings_of("x", [(LoadedModel(graph, None), posterior)]).sentences
+        assert "marginals by lbp" in sentence
+        assert (reason in sentence) is shown
+
+
 def test_files_of_the_release_and_networks_with_evidence(shared_data: Path) -> None:
     graph = infer_json(shared_data / "factreasoner" / "fact_graph.json")
     assert list(graph["marginals"]) == ["a1", "c11", "c12"]
