@@ -35,6 +35,7 @@ from inference.tasks.pairs import pairwise_joints
 from inference.tasks.removals import without_variables
 from inference.warm_up import warm_up
 from tests.endurance import Row
+from tests.inference.answers import given
 
 GRAPHS: Mapping[str, Callable[[], FactorGraph]] = {
     "31 claims, 93 passages": lambda: fr2(31, 3, density=0.02, seed=0),
@@ -236,7 +237,7 @@ def _pairs_by_evidence(model: Model) -> Side:
         for i, variable in enumerate(wanted):
             for state in range(counts[variable]):
                 posterior = next(answers)
-                share = np.exp(posterior.log_z - model.log_z)
+                share = np.exp(given(posterior) - model.log_z)
                 for j, other in enumerate(wanted):
                     flat = posterior.marginals.flat
                     joints[i, j, state, : counts[other]] = (
