@@ -72,7 +72,9 @@ def corp_diagram(
         terms = [methods[name].decomposition for name in names]
         miscalibration = span([each.miscalibration for each in terms])
         discrimination = span([each.discrimination for each in terms])
-        return f"{' = '.join(names)} (MCB {miscalibration}, DSC {discrimination})"
+        # Spaces at which no line ends.
+        numbers = f"(MCB {miscalibration}, DSC {discrimination})".replace(" ", "\N{NO-BREAK SPACE}")
+        return f"{' = '.join(names)} {numbers}"
 
     shown = [
         {entry(names): names[0] for names in panel}

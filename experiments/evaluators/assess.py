@@ -79,7 +79,7 @@ from experiments.evaluators.setup import (
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, with_note
 from experiments.findings.text import some_of
-from experiments.settings import Option, Settings, Words, front_door
+from experiments.settings import USUAL, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.conventions import (
     ConventionSettings,
@@ -124,7 +124,7 @@ class ClaimSettings(Settings):
 class SampledAnswerSettings(Settings):
     """Evidence."""
 
-    samples: Annotated[int | None, Field(ge=1), Option("N", usual=True)] = None
+    samples: Annotated[int | None, Field(ge=1), Option("N")] = None
     """Answers to each response's question to have as evidence. The language model is asked for
     those that the input lacks. Sampled answers in the input are evidence without this option
     too."""
@@ -161,7 +161,7 @@ class JudgementSettings(RelationSettings, AlgorithmSettings):
     evidence-and-knowledge, own-knowledge or fastfact; or safe, which rewrites claims to stand alone
     and searches in steps; repeatable."""
 
-    encoding: Encoding = DEFAULT_ENCODING
+    encoding: Annotated[Encoding, USUAL] = DEFAULT_ENCODING
 
     dask: DaskAddress = None
 
@@ -210,7 +210,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
 
     Examples::
 
-        assess("demonstration", response="demo-01-marie-curie", retriever="local")
+        assess("demonstration", retriever="local")
         assess("answer.txt", query="Who was she?", documents="notes")
         assess("answers.jsonl", documents="notes", out="assessed")
         assess("answers.csv", text_column="answer", question_column="prompt",
@@ -333,8 +333,8 @@ def _findings(
         tables = {
             "claims": claim_table(batch.graphs),
             "evidence": evidence_table(batch.graphs, deciding=alone),
-            "responses": response_table(batch, settings.names, conventions),
             **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
+            "responses": response_table(batch, settings.names, conventions),
             "summary": summary_table(compared, _with_core(batch, compared, settings), how),
             "origins": origin_table(batch.responses),
             "cost": ledger_table(session.ledger),

@@ -2,8 +2,10 @@ r"""Tables and figures as LaTeX floats: ``\input{scores.tex}`` with `PACKAGES` i
 
 A table is a plain ``tabular`` with the rules of booktabs, to be edited by hand. It takes the first
 layout that fits: a column of the page, all columns (``table*``), smaller letters, several tables
-with some of the columns each. Long texts are wrapped, and a table longer than a page is continued
-in further tables. The widths are those of Computer Modern, which few fonts of papers exceed.
+with some of the columns each. A table of few models and many scores has a row per score where that
+saves columns of the page or a second table. Long texts are wrapped, and a table longer than a page
+is continued in further tables. The widths are those of Computer Modern, which few fonts of papers
+exceed.
 
 `pandas.io.formats.style.Styler` writes one tabular and knows no width of a page. The 45 tables of
 docs/results in the class ``article``, each compiled by pdflatex: with Styler (rules of booktabs,
@@ -15,9 +17,13 @@ and marks of significance no columns of their own, whose numbers would then be a
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
+
+import numpy as np
 
 from experiments.findings.markup import Latex, escape_latex, latex_comments
 from experiments.findings.table import Block, Cell, Column, Table, blocks, is_right
@@ -116,8 +122,7 @@ def latex(
         comments: plain texts for the head of the file, such as its origin.
         venue: where it is printed.
     """
-    shown = list(blocks(table))
-    layout = _layout(table, shown, venue)
+    table, shown, layout = _arranged(table, list(blocks(table)), venue)
     texts = [
         Latex("\n".join(_tabular(table, part, columns, layout, venue)))
         for columns in layout.parts
@@ -202,6 +207,34 @@ def _float(
 # --- Layout ----------------------------------------------------------------------------------
 
 
+def _arranged(table: Table, shown: list[Block], venue: Venue) -> tuple[Table, list[Block], _Layout]:
+    """Return a table with its cells and layout, its rows as columns where that takes less room."""
+    layout = _layout(table, shown, venue)
+    transposed = _transposed(table, shown)
+    if transposed is not None:
+        other = _layout(*transposed, venue)
+        if (len(other.parts) > 1, other.wide) < (len(layout.parts) > 1, layout.wide):
+            return *transposed, other
+    return table, shown, layout
+
+
+def _transposed(table: Table, shown: Sequence[Block]) -> tuple[Table, list[Block]] | None:
+    """Return a table whose columns are the rows of another; None unless these are few numbers.
+
+    Its rows have the titles of the columns, and its columns the names in the first column.
+    """
+    named, *numbers = table.columns
+    rows = [row for _, block in shown for row in block]
+    plain = not table.group and not is_right(named) and all(map(is_right, numbers))
+    if not plain or not len(rows) < len(numbers) or any(column.latex for column in numbers):
+        return None
+    heads = tuple(Column("", row[0].text, digits=0) for row in rows)
+    cells = [
+        [Cell(column.title), *(row[at] for row in rows)] for at, column in enumerate(numbers, 1)
+    ]
+    return replace(table, columns=(Column("", ""), *heads), note=table.notes), [("", cells)]
+
+
 def _layout(table: Table, shown: Sequence[Block], venue: Venue) -> _Layout:
     """Return the first layout that fits: column, page, smaller letters, several tables.
 
@@ -232,6 +265,8 @@ def _widths(table: Table, shown: Sequence[Block], letters: _Letters) -> list[flo
         max(
             [
                 _points(column.title, letters.points),
+                # Its own heading may have capitals, and commands, which take no room.
+                _points(re.sub(r"\\[A-Za-z]+|[${}]", "", column.latex), letters.points),
                 _number_width([row[at] for row in rows], letters),
             ]
         )
@@ -399,25 +434,33 @@ def _cut(
 _WIDTHS = {
     character: width
     for width, characters in (
-        (0.34, "fijl.,:;!'|`[]- "),
-        (0.4, 'Irst()_"*'),
-        (0.5, "0123456789acegoz/$^"),
-        (0.56, "bdhknpquvxyS?"),
-        (0.84, "wmABCDEFGHJKLNOPQRTUVXYZ&%#@+=<>~−±×≤≥≈≠→∞"),
-        (1.04, "MW—"),
+        (0.278, "!',.:;[]`il|"),
+        (0.306, "fj"),
+        (0.333, "- "),
+        (0.361, "I_"),
+        (0.389, "()t"),
+        (0.394, "rs"),
+        (0.444, "cez"),
+        (0.5, '"$*/0123456789?ago^~{}\\'),
+        (0.528, "kqvxyJ"),
+        (0.556, "bdhnpuS"),
+        (0.625, "LZ"),
+        (0.681, "EFP"),
+        (0.736, "BCRTw"),
+        (0.785, "ADGHKNOQUVXY&+=@<>−±×≤≥≈≠"),
+        (0.833, "#%m"),
+        (0.917, "M"),
+        (1.03, "W—→∞"),
     )
     for character in characters
 }
-"""Widths of characters of Computer Modern Roman in ems, rounded up (cmr10.tfm)."""
+"""Widths of characters of Computer Modern Roman in ems (cmr10.tfm, cmsy10.tfm)."""
 
 _OTHER = 0.84
 """Width of other characters that LaTeX sets by itself, in ems."""
 
-_NARROW_AT = 10.0
-"""Size in points below which letters are wider than in proportion (cmr9, cmr8, cmr7)."""
-
-_WIDER = 0.045
-"""Share by which letters are wider for every point below `_NARROW_AT`."""
+_SIZES, _WIDER = (7.0, 8.0, 9.0, 10.0), (1.165, 1.063, 1.029, 1.0)
+"""Sizes of letters in points, and widths relative to the size (cmr7, cmr8, cmr9, cmr10)."""
 
 _BOLD = 1.18
 """Width of bold letters relative to others."""
@@ -425,8 +468,12 @@ _BOLD = 1.18
 
 def _points(text: str, size: float) -> float:
     """Return the width of a text in letters of a size, both in points."""
-    wider = 1 + _WIDER * max(0.0, _NARROW_AT - size)
-    return size * wider * sum(map(_ems, text))
+    return _em(size) * sum(map(_ems, text))
+
+
+@cache
+def _em(size: float) -> float:
+    return size * float(np.interp(size, _SIZES, _WIDER))
 
 
 def _ems(character: str) -> float:
@@ -470,7 +517,7 @@ def _tabular(
         if title:
             room = layout.width - 2 * _SEPARATION
             long = _points(title, layout.letters.points) > room
-            kind = rf"p{{{room:.0f}pt}}" if long else "l"
+            kind = rf"p{{{int(room)}pt}}" if long else "l"
             text = _breakable(title, room if long else None, layout.letters)
             n_columns = sum(1 + sum(more) for more in behind)
             yield rf"\multicolumn{{{n_columns}}}{{{kind}}}{{\textit{{{text}}}}} \\"
@@ -496,7 +543,7 @@ class _Behind(NamedTuple):
 def _alignment(column: Column, cap: float | None, behind: _Behind) -> str:
     if cap is not None:
         ragged = "raggedleft" if is_right(column) else "raggedright"
-        kind = rf">{{\{ragged}\arraybackslash}}p{{{cap:.0f}pt}}"
+        kind = rf">{{\{ragged}\arraybackslash}}p{{{int(cap)}pt}}"
     else:
         kind = "r" if is_right(column) else "l"
     return kind + "@{}l" * behind.marks + r"@{\ }l" * behind.interval

@@ -40,6 +40,7 @@ class Column:
             difference is significant, and of nothing else.
         stars: the frame's column of marks of significance, shown behind the numbers.
         right: whether texts are aligned to the right, like numbers.
+        prose: whether texts are sentences to read, which are wrapped in a pipe too.
         note: note below a table that shows the column; equal notes of several columns appear once.
     """
 
@@ -53,6 +54,7 @@ class Column:
     bold: str = ""
     stars: str = ""
     right: bool = False
+    prose: bool = False
     note: str = ""
 
     @property
@@ -169,6 +171,7 @@ class Table:
         note: note below the table: the meaning of intervals, bold and stars.
         beside: columns that files contain beside the numbers and `numbers` leaves out, since
             another table has a row for each.
+        n_printed: about how many of its rows a terminal prints.
     """
 
     data: Data
@@ -177,6 +180,7 @@ class Table:
     group: str = ""
     note: str = ""
     beside: tuple[str, ...] = ()
+    n_printed: int = 60
 
     def __len__(self) -> int:
         return len(self.data)
@@ -280,8 +284,16 @@ def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str]
             return True
         return prose and article.match(match.string, match.start()) is not None
 
+    def replacement(match: re.Match[str]) -> str:
+        if keeps(match):
+            return match[0]
+        name = names[match[0]]
+        # A sentence that ends with a name that ends with a point has one point.
+        ends = prose and name.endswith(".") and match.string.startswith(".", match.end())
+        return name.removesuffix(".") if ends else name
+
     def renamed(text: str) -> str:
-        return words.sub(lambda match: match[0] if keeps(match) else names[match[0]], text)
+        return words.sub(replacement, text)
 
     return renamed
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from experiments.findings.findings import Findings
 
-MOST_ROWS = 60
-"""About how many rows of a table are printed."""
+_PROSE = 72
+"""Characters of a line of a column of sentences."""
 
 _FOLDED = 16
 """The width that a text is given at least before a table is parted."""
@@ -27,7 +27,7 @@ _FOLDED = 16
 def show_findings(console: Console, findings: Findings) -> None:
     """Print the tables to show, or texts if there are none; then the sentences."""
     for table in findings.shown().values():
-        show(console, table, MOST_ROWS)
+        show(console, table, table.n_printed)
     if not findings.tables:
         for text in findings.texts.values():
             # Unchanged, for the program that reads it.
@@ -78,7 +78,8 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
                     width = max(heading.cell_len, *(row[index].cell_len for row in texts))
                     shown.add_column(heading, justify="right", no_wrap=True, min_width=width)
                 else:
-                    shown.add_column(heading, overflow="fold")
+                    most_wide = _PROSE if column.prose else None
+                    shown.add_column(heading, overflow="fold", max_width=most_wide)
             for row in texts:
                 shown.add_row(*(row[index] for index in places))
             console.print(shown)

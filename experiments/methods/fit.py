@@ -625,6 +625,7 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
 
         apply("judge.json", "new.jsonl").save("new.judged.jsonl")
         apply("judge.json", "new.jsonl", adapt=True).report("new.html")
+        apply("judge.json", "votes.csv", numbers=["gpt", "llama"])
 
     Args:
         judge: The file of the judge.

@@ -291,12 +291,12 @@ def _applied(
         "claims": Table(
             claims.drop(columns="answer"),
             columns_as(f"group | {shown}" if calibrator.by else shown),
-            "Claims.",
+            f"{counted(int(kept.sum()), 'kept claim')} of {len(claims):,}.",
         ),
         "responses": Table(
             by_response.agg(claims=("kept", "size"), kept=("kept", "sum")).reset_index(),
             columns_as("response | claims:0 | kept:0"),
-            "Responses.",
+            f"Kept claims of {counted(len(by_response), 'response')}.",
         ),
     }
     if calibrator.by:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -73,7 +74,13 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
         raise InputError(unknown_name(f"the list {what!r}", what, _KINDS))
     if settings.prompts is not None and what != "prompts":
         raise InputError(f"--prompts is for prompts, and this lists {what}; leave it out")
-    return _KINDS[what][1](name, settings)
+    listed = _KINDS[what][1](name, settings)
+    return replace(listed, tables={each: _of_prose(table) for each, table in listed.tables.items()})
+
+
+def _of_prose(table: Table) -> Table:
+    """Return a table whose texts are wrapped, since they are read and not searched."""
+    return replace(table, columns=tuple(replace(each, prose=True) for each in table.columns))
 
 
 # --- Backends ------------------------------------------------------------------------------------

@@ -117,6 +117,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
 
         omissions("assessed/graphs.jsonl", model="openai/NAME").save("omissions")
         omissions("demonstration")
+        omissions("assessed/graphs.jsonl", relations="nli:FOLDER")
 
     Args:
         responses: Responses with their texts and passages: the graphs of `assess`, fact graphs or

@@ -60,7 +60,7 @@ from factormodels.io.source.opening import exists
 from factormodels.io.tables.data_table import DataTable
 from factormodels.metadata.recorded_verdicts import SECONDS_KEY, recorded_verdicts
 from factormodels.metadata.stage_keys import CONSUMPTION_KEY
-from factormodels.nouns import counted, is_or_are
+from factormodels.nouns import counted, counted_range, is_or_are
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -663,11 +663,18 @@ def _scores(blocks: Sequence[_Block]) -> Table:
     return Table(
         data_frame(rows),
         columns,
-        "Scores.",
+        f"Scores of {_sizes(blocks)}.",
         group="data" if len(blocks) > 1 else "",
         note=" ".join(dict.fromkeys(notes)),
         beside=_beside(rows, blocks[0].scored.scores, "data" if len(blocks) > 1 else ""),
     )
+
+
+def _sizes(blocks: Sequence[_Block]) -> str:
+    """Numbers of claims and responses behind a row of scores, in words."""
+    models = [model for block in blocks for model in block.scored.models]
+    claims = counted_range([model.n_claims for model in models], "claim")
+    return f"{claims} of {counted_range([model.n_responses for model in models], 'response')}"
 
 
 _COVERS = " Covers: coverage in simulations with as many responses, where it is not the level."
@@ -683,7 +690,9 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
             "lower": estimate.lower,
             "upper": estimate.upper,
             "coverage": estimate.coverage,
-            "reason": f"no interval: {why}" if (why := estimate.no_interval) else estimate.reason,
+            "reason": f"no interval, since {why}"
+            if (why := estimate.no_interval)
+            else estimate.reason,
         }
         for block in blocks
         for model in block.scored.models
@@ -693,16 +702,39 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
     columns = (
         *columns_as("title score | value:3[]"),
         *(columns_as("coverage:2 covers") if measured else ()),
-        *_reasons(rows),
     )
     level = 100 * blocks[0].scored.level
     note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
-    return Table(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
+    return Table(
+        data_frame(rows),
+        columns,
+        f"Scores of {_sizes(blocks)}, with intervals.",
+        group="of",
+        note=note + _reasons(rows),
+    )
 
 
-def _reasons(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
-    """The column of reasons, where there are any."""
-    return columns_as('reason ""') if any(row["reason"] for row in rows) else ()
+def _reasons(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Sentences for a note: what scores lack or how they were computed, and why.
+
+    A reason that holds for a score in every block of rows is stated without the blocks.
+    """
+    every: dict[str, list[str]] = {}
+    having: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        every.setdefault(row["title"], []).append(row["of"])
+        if row["reason"]:
+            having.setdefault(row["reason"], {}).setdefault(row["title"], []).append(row["of"])
+    return "".join(
+        f" {', '.join(_of_some(title, of, every[title]) for title, of in titles.items())}: "
+        f"{reason}."
+        for reason, titles in having.items()
+    )
+
+
+def _of_some(title: str, of: Sequence[str], every: Sequence[str]) -> str:
+    """The title of a score and, unless they are all, the blocks of rows that have it."""
+    return title if len(of) == len(every) else f"{title} ({_some(of, '; ')})"
 
 
 def _tests(blocks: Sequence[_Block]) -> Table | None:
@@ -719,6 +751,7 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
             "coverage": model.scores[name].coverage,
             **named("difference", (difference.value, *difference.interval)),
             "difference_coverage": difference.coverage,
+            "n_responses": difference.n,
             "p_value": difference.p_value,
             "corrected": difference.corrected,
             "better": difference.better,
@@ -739,16 +772,28 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
         *(title, replace(difference, stars="stars")),
         *(columns_as("difference_coverage:2 covers") if measured else ()),
         *columns_as("p_value> p | corrected>", p_value=p_value, corrected=p_value),
-        *_reasons(rows),
+    )
+    responses = counted_range([row["n_responses"] for row in rows], "response")
+    starred = any(
+        row["stars"] and row["difference_lower"] <= 0.0 <= row["difference_upper"] for row in rows
     )
     return Table(
         data_frame(rows),
         columns,
-        "Tests paired by response, on the claims that all models have.",
+        f"Tests paired by response on the claims that all models have, of {responses}.",
         group="of",
         note="Permutation tests, corrected by Holm over all scores and models of the same data. "
-        "In brackets: intervals of the difference." + (_COVERS if measured else ""),
+        "In brackets: intervals of the difference."
+        + (_COVERS if measured else "")
+        + (_STARRED * starred)
+        + _reasons(rows),
     )
+
+
+_STARRED = (
+    " Stars are of the permutation test, which can be significant where the interval, which is "
+    "from resampled responses, contains 0."
+)
 
 
 def _check_recalibrations(asked: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ from experiments.evaluators.probe_first import FirstProbe, first_probe, is_probe
 from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import CLAIMS, Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.text import some_of
 from experiments.progress import each_response
 from experiments.settings import USUAL, Option, Words, front_door
 from experiments.settings.limits import PEOPLE, BleachedDomain, DrawnSettings, Openness
@@ -189,6 +190,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     unjudged = 0
     irrelevant: set[tuple[str, str]] = set()
     selections: list[tuple[FactGraph, Selection]] = []
+    unselected: list[str] = []
     for graph in each_response(graphs):
         whole = graph
         if not graph.atoms and graph.response.strip():
@@ -203,20 +205,32 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
                 unjudged += unknown
             if settings.dry_run:
                 core = replace(core, weighting=_weighting_without_answers(core.weighting))
-            selections.append(
-                (whole, select_claims(claims_with_sources(whole, settings.share), core))
-            )
-    if not selections:
+            try:
+                selection = select_claims(claims_with_sources(whole, settings.share), core)
+            except UnjudgedClaimError:
+                unselected.append(whole.id)
+            else:
+                selections.append((whole, selection))
+    if not selections and not unselected:
         raise InputError(f"{source}: no response has a claim or a text; name other data")
+    empty = len(graphs) - len(selections) - len(unselected)
     sentences = [
-        _summary(selections),
+        *([_summary(selections)] if selections else []),
         *remarks,
-        *_remarks(selections, settings, len(graphs) - len(selections), len(split), unjudged),
+        *_remarks(selections, settings, empty, len(split), unjudged),
     ]
+    if unselected:
+        sentences.append(
+            f"It is not known which claims of {counted(len(unselected), 'response')} count, since "
+            f"no answer on how informative a claim is could be read: {some_of(unselected)}."
+        )
+    if not selections:
+        findings = Findings(source, tuple(sentences), incomplete=True)
+        return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
     tables = {"responses": _responses(selections), "selection": _claims(selections, irrelevant)}
     counting = tuple(_counting(graph, selection) for graph, selection in selections)
     draw = no_figures
-    if labeled:
+    if any(atom.label is not None for graph, _ in selections for atom in graph.atoms):
         kept = _kept(selections, settings.seed)
         tables["sentences"] = kept
         if len(kept.frame) > 1:
@@ -231,6 +245,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         settings={"relations": settings.judge, "domain": choices.domain},
         draw=draw,
         unshown=("selection",),
+        incomplete=bool(unselected),
         graphs=counting,
         frames={CLAIMS: lambda: judged_frame(counting)},
     )

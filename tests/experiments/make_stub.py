@@ -125,7 +125,9 @@ def _function(name: str, function: Callable[..., Any], imports: dict[str, set[st
         default = "" if each.default is each.empty else f" = {_written(each.default)}"
         lines.append(f"    {each.name}: {hint}{default},")
     lines += ["    *,", f"    settings: {kind.__name__} | None = None,"]
-    for field, info in kind.model_fields.items():
+    # In the order of the function's own signature.
+    for field in filter(kind.model_fields.__contains__, inspect.signature(function).parameters):
+        info = kind.model_fields[field]
         default = info.get_default(call_default_factory=True)
         hint = option_of(kind, field).python or taken(info.annotation)
         lines.append(f"    {field}: {hint} = {_written(default)},")

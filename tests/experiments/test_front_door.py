@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -147,7 +148,13 @@ def test_the_name_of_a_dataset_is_its_responses() -> None:
 
 
 def test_the_types_of_the_front_door_are_those_of_its_settings() -> None:
-    assert STUB.read_text(encoding="utf-8") == stub(), "run `python -m tests.experiments.make_stub`"
+    text = STUB.read_text(encoding="utf-8")
+    assert text == stub(), "run `python -m tests.experiments.make_stub`"
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            keywords = [each.arg for each in node.args.kwonlyargs if each.arg != "settings"]
+            signature = inspect.signature(getattr(experiments, node.name)).parameters
+            assert keywords == [name for name in signature if name in keywords], node.name
 
 
 CALLS = """

@@ -107,7 +107,9 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
         Column("text", "text", show=shortened),
     )
     # Also of a single variant: whose probabilities they are is nowhere else beside them.
-    return Table(frame, columns, "Claims.", group="variant")
+    n_claims = counted(len(frame.drop_duplicates(["response", "claim"])), "claim")
+    caption = f"{n_claims} of {counted(len(graphs), 'response')}."
+    return Table(frame, columns, caption, group="variant")
 
 
 def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -160,7 +162,8 @@ def doubtful_table(graphs: Sequence[FactGraph]) -> Table:
     names = ["response", "claim", "p", "variant", "text"]
     frame = data_frame([{name: row[name] for name in names} for row in rows], names)
     several = len({*frame["variant"]}) > 1
-    caption = "The claims." if known == len(rows) else f"The {len(rows)} most doubtful claims."
+    claims = counted(known, "claim")
+    caption = f"{claims}." if known == len(rows) else f"The {len(rows)} most doubtful of {claims}."
     return Table(
         frame.astype({"p": float}),
         (
@@ -305,7 +308,18 @@ def response_table(batch: Batch, names: Sequence[str], conventions: Conventions 
     ranged = any(
         response.missing or response.unjudged or response.unasked for response in batch.responses
     )
-    return Table(frame, columns, "Responses.", note=note if ranged else "")
+    n_claims = counted(sum(len(response.labels) for response in batch.responses), "claim")
+    return Table(
+        frame,
+        columns,
+        f"{counted(len(rows), 'response')} with {n_claims}.",
+        note=note if ranged else "",
+        n_printed=_MOST_RESPONSES,
+    )
+
+
+_MOST_RESPONSES = 10
+"""About how many responses a terminal shows, below the most doubtful claims."""
 
 
 def origin_table(responses: Iterable[AssessedResponse]) -> Table:

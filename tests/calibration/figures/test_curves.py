@@ -122,7 +122,8 @@ def test_names_stand_above_their_panel() -> None:
 def test_names_come_with_their_numbers_and_the_note_says_what_bands_are() -> None:
     curve = corp_of(0)
     terms = curve.decomposition
-    numbers = f"(MCB {terms.miscalibration:.4f}, DSC {terms.discrimination:.4f})"
+    # On one line, however long the name.
+    numbers = f"(MCB\xa0{terms.miscalibration:.4f},\xa0DSC\xa0{terms.discrimination:.4f})"
     figure = corp_diagram({"exact": curve})
     assert legend_of(figure.axes[0]) == [f"exact {numbers}"]
     assert figure.caption == "120 claims. 95% confidence bands, 20 responses."
@@ -148,8 +149,8 @@ def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
     both = {"exact": corp_curve(p, y, **how), "lbp": corp_curve(near, y, **how)}
     (name,) = legend_of(corp_diagram(both).axes[0])
     low, high = sorted(each.decomposition.miscalibration for each in both.values())
-    range_text = f"{low:.4f} to {high:.4f}" if f"{low:.4f}" != f"{high:.4f}" else f"{low:.4f}"
-    assert name.startswith(f"exact = lbp (MCB {range_text}, DSC")
+    range_text = "\xa0to\xa0".join(dict.fromkeys((f"{low:.4f}", f"{high:.4f}")))
+    assert name.startswith(f"exact = lbp (MCB\xa0{range_text},\xa0DSC")
     risks = {"exact": risk_curve(p, y, **how), "lbp": risk_curve(near, y, **how)}
     (name,) = names_of(risk_coverage_figure(risks))
     assert name.startswith("exact = lbp AURC")

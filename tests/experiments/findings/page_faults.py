@@ -30,6 +30,9 @@ Ink = NDArray[np.bool_]
 
 _DPI = 150
 
+_AT_ONCE = 10
+"""Pages that are drawn at once; each takes some 30 MB until it is read."""
+
 _MARGIN = 36
 """Points around a page that are drawn too, to see what lies outside of it."""
 
@@ -39,8 +42,8 @@ _FAINT, _TWICE = 245, 112
 _COVERED = 4
 """Pixels of ink over ink from which on texts overlap; kerned letters share fewer."""
 
-_RULE = 20
-"""Points from which on a line of ink is a rule: no letter is as wide."""
+_RULE = 30
+"""Points from which on a line of ink is a rule: no letter is as wide, nor serifs in a row."""
 
 _BESIDE_RULE = 1.5
 """Points above and below a rule that hold no ink."""
@@ -234,13 +237,15 @@ def _drawn(path: Path) -> Iterator[NDArray[np.uint8]]:
         page[NameObject("/MediaBox")] = RectangleObject(sides)
     drawn = path.with_suffix(".half.pdf")
     writer.write(drawn)
-    images = (f'#image("{drawn.name}", page: {at})' for at in range(1, len(writer.pages) + 1))
-    source = "#set page(width: auto, height: auto, margin: 0pt)\n" + "\n#pagebreak()\n".join(images)
+    images = [f'#image("{drawn.name}", page: {at})' for at in range(1, len(writer.pages) + 1)]
     images_of = path.with_suffix(".typ")
-    images_of.write_text(source, encoding="utf-8")
-    pages: Any = typst.compile(images_of, root=path.parent, format="png", ppi=_DPI)
-    for page_image in [pages] if isinstance(pages, bytes) else pages:
-        yield np.asarray(Image.open(io.BytesIO(page_image)).convert("L"))
+    for first in range(0, len(images), _AT_ONCE):
+        pages_here = "\n#pagebreak()\n".join(images[first : first + _AT_ONCE])
+        set_page = "#set page(width: auto, height: auto, margin: 0pt)\n"
+        images_of.write_text(set_page + pages_here, encoding="utf-8")
+        pages: Any = typst.compile(images_of, root=path.parent, format="png", ppi=_DPI)
+        for page_image in [pages] if isinstance(pages, bytes) else pages:
+            yield np.asarray(Image.open(io.BytesIO(page_image)).convert("L"))
 
 
 _DEPTH, _HEIGHT = 0.25, 0.75

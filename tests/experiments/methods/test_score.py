@@ -296,10 +296,13 @@ def test_perfectly_separated_claims_have_no_interval_and_the_table_says_why(
     path = folder / "separated.csv"
     path.write_text("\n".join(["response,claim,p,label", *rows]) + "\n", encoding="utf-8")
     shown = invoke("score", path).stdout
+    (note,) = [line for line in shown.splitlines() if "In brackets" in line]
+    before, _, why = note.partition(": no interval, since ")
+    assert why.startswith("its method finds no variation among these responses.")
     for title in ("Brier", "Discrimination (Brier)", "ECE", "AUROC", "AURC"):
         line = next(line for line in shown.splitlines() if line.startswith(f"{title}   "))
-        assert "no interval: its method finds no variation among these responses" in line, title
         assert "[" not in line, title
+        assert title in before.rpartition(". ")[2].split(", "), title
     assert "Accuracy                1.000 [0.510, 1.000]" in shown
     assert "p has a Brier score of 0.010 on 24 claims" in shown
 
@@ -340,9 +343,13 @@ def test_a_command_writes_for_a_venue(tmp_path: Path, monkeypatch: pytest.Monkey
     Path("c.csv").write_text("\n".join(["p,q,label,answer", *lines]))
     asked = ["--p", "p", "--p", "q", "--bootstrap", "20", "--resamples", "20"]
     invoke("score", "c.csv", *asked, "--out", "wide", "--venue", "219x455")
-    invoke("score", "c.csv", *asked, "--out", "page", "--venue", "neurips")
-    assert r"\begin{table*}" in Path("wide/scores.tex").read_text()
-    assert r"\begin{table}" in Path("page/scores.tex").read_text()
+    invoke("score", "c.csv", *asked, "--out", "page", "--venue", "600")
+    # A column holds a row per score, the page a row per model.
+    wide, page = (Path(each, "scores.tex").read_text() for each in ("wide", "page"))
+    assert r"\begin{table}" in wide
+    assert "\n & p & q \\\\\n" in wide
+    assert r"\begin{table}" in page
+    assert "\nmodel & claims & Brier" in page
 
 
 def test_the_scores_that_are_named_are_computed_and_tested(tmp_path: Path) -> None:

@@ -164,6 +164,24 @@ def test_a_language_model_says_who_entails_whom_and_what_is_relevant() -> None:
     assert claims.loc[trains, "because"].item() == "irrelevant to the question"
 
 
+def test_unreadable_answers_leave_a_response_out_and_the_rest_is_selected() -> None:
+    def answer(request: Request) -> str | Completion:
+        shown = request.messages[-1].content
+        return "I cannot say." if "Zeppelin" in shown else judged_pairs(request)
+
+    readable = FactGraph("r", (Atom("a1", "Ada built the bridge in 1890."),), response=TEXT)
+    unreadable = FactGraph("z", (Atom("a1", "A Zeppelin flew."),), response="A Zeppelin flew.")
+    how: dict[str, Any] = {"domain": "things", "model": AnsweringModel(answer), "probe": False}
+    selected = select([readable, unreadable], **how)
+    assert selected["responses"]["response"].tolist() == ["r"]
+    assert selected.incomplete
+    (sentence,) = [each for each in selected.sentences if "not known which claims" in each]
+    assert sentence.endswith("could be read: z.")
+    assert not select([readable], **how).incomplete
+    alone = select([unreadable], **how)
+    assert (alone.incomplete, dict(alone.tables)) == (True, {})
+
+
 def test_a_graded_model_gives_the_weights_and_the_other_caps() -> None:
     model = AnsweringModel(judged_pairs)
     graph = FactGraph("r", (Atom("a1", "Ada built the bridge in 1890."),), response=TEXT)

@@ -306,9 +306,11 @@ def test_the_terminal_shows_claims_of_one_response_and_twenty_of_many() -> None:
     least = sorted(row["p"] for row in content["claims"])[:20]
     assert [row["p"] for row in doubtful] == least
     many = invoke(*words).stdout
-    _, _, rest = many.partition("The 20 most doubtful claims.")
+    _, _, rest = many.partition("The 20 most doubtful of ")
     for row in doubtful:
         assert row["text"][:60] in rest
+    # Below them the first responses alone, so that the claims stay on the screen.
+    assert "and 4 more of 14 rows" in rest
 
 
 def test_the_terminal_shows_of_one_response_the_sentence_that_decides(folder: Path) -> None:
