@@ -457,12 +457,22 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
         calls[stage.name] = calls.get(stage.name, 0) + stage.number(extents)
     calls["searches"] = sum(load.claims for load in loads)
     frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])
+    given = sum(len(graph.atoms) for graph in loaded.graphs)
     return Findings(
         source=loaded.source,
         sentences=(
             *loaded.remarks,
             f"Nothing was sent. Claims are not yet known: {CLAIMS_PER_SENTENCE:g} per sentence are "
             "taken, and skipped ones are neither searched nor verified.",
+            *(
+                [
+                    f"FaStfact lists its own claims, {sum(load.claims for load in loads):,} by "
+                    f"that count; the {given:,} of the data are not used. `assess` asks about "
+                    "those of the data unless it has --atoms model, so that its counts differ."
+                ]
+                if given
+                else []
+            ),
             *(
                 ["Calls of --core-relations model are not counted: they depend on the claims."]
                 if settings.core and settings.core_relations == "model"

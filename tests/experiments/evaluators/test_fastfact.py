@@ -16,6 +16,7 @@ from scipy.stats import binomtest
 from experiments import fastfact
 from experiments.evaluators.display.fastfact_tables import guaranteed_threshold
 from factormodels import FactGraph, InputError, read_many
+from factormodels.claims import Atom
 from factormodels.extraction.fastfact import FASTFACT_KEY
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.preverification import ShownContext
@@ -470,6 +471,10 @@ def test_a_dry_run_counts_and_sends_nothing() -> None:
     # One call for forty claims of each response, and one each for missing claims.
     assert re.search(r"^claim failures +4$", whole, re.M)
     assert "Calls of --core-relations model are not counted" in whole
+    assert "lists its own claims" not in whole
+    graph = FactGraph("r", (Atom("a1", "Alder is tall."),), response="Alder is tall. It is green.")
+    dry = fastfact([graph], model=AnsweringModel(answer), documents=NOTES, dry_run=True)
+    assert any("its own claims, 8 by that count; the 1 of the data" in s for s in dry.sentences)
 
 
 def test_a_count_that_is_none_is_refused() -> None:
