@@ -48,7 +48,6 @@ from experiments.findings.table import data_frame
 from factormodels.claims import ClaimLabel
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import (
     ClaimRow,
     cell_name,
@@ -138,16 +137,24 @@ def read_claims(
     )
 
 
-def judged_frame(graphs: Sequence[FactGraph]) -> pd.DataFrame:
-    """The long frame of the claims of graphs, by all who judged them.
+def claims_frame(data: Data) -> pd.DataFrame:
+    """The long frame of the claims of any data, by all who judged them.
 
-    Columns: response, claim, text, p, label; model, who gave p (a variant, an assessor, or the
-    graph as it stands), if there are several; p_learned_from, if labels of a response taught it.
+    Columns: response, claim, text, p, label; the columns that part data and models; model, who gave
+    p (a variant, an assessor, another tool, or the graph as it stands), if there are several;
+    p_learned_from, if labels of a response taught it.
+
+    Raises:
+        InputError: as `read_claims`.
     """
-    claims = read_claims(graphs, ProbabilityColumns(), labeled=False, texts=True)
+    claims = read_claims(data, ProbabilityColumns(), labeled=False, texts=True)
     frame = claims.frame
     label = frame["label"].mask(frame["irrelevant"].astype(bool), str(ClaimLabel.IRRELEVANT))
+    if "text" not in frame:
+        frame = frame.assign(text="")
     long = frame.assign(label=label)[list(LONG)]
+    for position, name in enumerate(claims.by):
+        long[name] = [values[position] for values in frame["by"]]
     if len(claims.columns) > 1:
         long["model"] = frame["column"]
     if frame["taught"].any():

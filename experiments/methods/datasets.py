@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from experiments.findings.findings import Findings
+from experiments.columns.claims import claims_frame
+from experiments.findings.findings import CLAIMS, Findings
 from experiments.findings.table import Column, Table, columns_as
 from experiments.settings import Option, Settings, front_door
 from experiments.settings.inputs import is_dataset
@@ -113,7 +114,10 @@ def _card(name: str) -> Findings:
         *(described.description, f"Source: {described.source}", f"License: {described.license}"),
         *described.notes,
     )
-    return Findings(name, sentences, {"counts": Table(rows, columns, caption)})
+    return Findings(
+        *(name, sentences, {"counts": Table(rows, columns, caption)}),
+        frames={CLAIMS: lambda: claims_frame(name)},
+    )
 
 
 _PARTS = {
@@ -168,6 +172,8 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
         tables,
         incomplete=bool(wrong),
         not_used=tuple(not_used_records(notes)),
+        # Claims of several files may have one id.
+        frames={CLAIMS: lambda: claims_frame(paths[0])} if len(paths) == 1 else {},
     )
 
 

@@ -19,7 +19,7 @@ from experiments.asking.relation_models import relation_model
 from experiments.asking.relation_settings import EntailmentJudge
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
-from experiments.columns.claims import judged_frame
+from experiments.columns.claims import claims_frame
 from experiments.columns.responses import load_responses
 from experiments.evaluators.core import claims_with_sources
 from experiments.evaluators.core_choices import (
@@ -247,7 +247,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         unshown=("selection",),
         incomplete=bool(unselected),
         graphs=counting,
-        frames={CLAIMS: lambda: judged_frame(counting)},
+        frames={CLAIMS: lambda: claims_frame(counting)},
     )
     return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
 

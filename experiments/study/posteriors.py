@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.columns.frame import LONG
 from experiments.settings.inputs import Responses, graphs_of
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, cell_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _STUDY = "posteriors"
-_FIRST = ["response", "claim", "label", "p"]
 
 
 def posteriors(
@@ -51,9 +51,10 @@ def posteriors(
         settings: settings of the backend, if it is given by name.
 
     Returns:
-        A row per claim: response, claim (its id; `atom` in rows.parquet), label (missing where
-        there is none), p (of being true), then the other columns of rows.parquet. A response that
-        the backend cannot answer has no p, and says why in `error`.
+        A row per claim: response, claim (its id; `atom` in rows.parquet), text, p (of being true)
+        and label (missing where there is none), as the claims of every result, then the other
+        columns of rows.parquet. A response that the backend cannot answer has no p, and says why in
+        `error`.
 
     Raises:
         InputError: for an unknown name or setting, or data that cannot be read.
@@ -67,9 +68,10 @@ def posteriors(
     data = StudyData(name, graphs_of(dataset), sha256="")
     table = _cell_table(data, cell_of(name, variant, encoding, built))
     frame = as_frame(table).rename(columns={"atom": "claim"})
-    columns = [*_FIRST, *(column for column in frame if column not in _FIRST)]
     # A response without atoms has a row in a study, so that it is counted.
-    return frame.loc[frame["claim"].notna(), columns].reset_index(drop=True)
+    claims = frame[frame["claim"].notna()].reset_index(drop=True)
+    claims["text"] = [text for graph in data.graphs for text in graph.column("atoms", "text")]
+    return claims[[*LONG, *(column for column in claims if column not in LONG)]]
 
 
 def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:

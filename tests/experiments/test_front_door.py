@@ -216,9 +216,9 @@ def test_the_page_shows_what_a_posterior_shows() -> None:
 
 def test_posteriors_are_those_of_inference_graph_by_graph() -> None:
     frame = posteriors("demonstration", "FR1", "lbp", "conditional", damping=0.25)
-    assert list(frame.columns[:4]) == ["response", "claim", "label", "p"]
+    assert list(frame.columns[:5]) == ["response", "claim", "text", "p", "label"]
     # The id of a claim has the name that tables give it.
-    assert set(frame.columns) == {"claim", *SCHEMA.names} - {"atom"}
+    assert set(frame.columns) == {"claim", "text", *SCHEMA.names} - {"atom"}
     expected = []
     for graph in load("demonstration").graphs:
         view = variant(graph, "FR1")

@@ -14,12 +14,14 @@ from experiments import (
     apply,
     assess,
     coherence,
+    datasets,
     diff,
     estimate,
     fit,
     infer,
     keep,
     omissions,
+    posteriors,
     revise,
     score,
     select,
@@ -117,6 +119,38 @@ def test_the_long_frame_says_what_a_method_computed() -> None:
     selected = select("demonstration")
     counting = selected["selection"].query("selected")
     assert selected.claims["claim"].tolist() == counting["claim"].tolist()
+
+
+def test_the_long_frame_of_a_file_has_all_who_judged_it(tmp_path: Path) -> None:
+    assess("demonstration", variant=["FR1", "FR2"]).save(tmp_path / "assessed.jsonl")
+    read = datasets(tmp_path / "assessed.jsonl").claims
+    by_model = dict(iter(read.groupby("model")))
+    assert {*by_model} == {"FR1", "FR2"}
+    expected = assessed().claims
+    of_file = by_model["FR2"].reset_index(drop=True)
+    for column in LONG:
+        assert of_file[column].tolist() == expected[column].tolist()
+    table = [
+        {"response": "r", "method": method, "p": p, "truth": 1, "unread": 3}
+        for method, p in (("a", 0.25), ("b", 0.75))
+    ]
+    path = tmp_path / "table.csv"
+    pd.DataFrame(table).to_csv(path, index=False)
+    plain = datasets(path).claims
+    assert tuple(plain) == (*LONG, "method")
+    assert plain[["response", "p", "label", "method"]].values.tolist() == [
+        ["r", 0.25, True, "a"],
+        ["r", 0.75, True, "b"],
+    ]
+
+
+def test_posteriors_are_the_long_frame_of_infer() -> None:
+    frame = posteriors("demonstration")
+    expected = infer("demonstration", variant="FR2").claims
+    assert tuple(frame)[: len(LONG)] == LONG
+    for column in ("response", "claim", "text", "label"):
+        assert frame[column].tolist() == expected[column].tolist()
+    assert frame["p"].tolist() == pytest.approx(expected["p"].tolist(), abs=1e-12)
 
 
 def test_the_long_frame_of_labels_that_taught_is_marked(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_model_that_knows_the_answers_is_evidence() -> None:
 
 
 @pytest.mark.parametrize("method", ["logprobs", "verbalised", "samples"])
-def test_a_dry_run_counts_every_call(method: str) -> None:
+def test_a_dry_run_counts_every_call(method: Any) -> None:
     def answer(request: Request) -> Completion:
         if "confidence" in request.messages[-1].content:
             return Completion(json.dumps({"relation": "neutral", "confidence": 0.9}))
