@@ -59,7 +59,7 @@ def labels_once(
     ),
     folds: int = 5,
     penalty: float = 30.0,
-    draws: int = 400,
+    draws: int = 100,
     seed: int = 0,
 ) -> Artifacts:
     """Return coverage and width by quantity, number of labels and judge.
