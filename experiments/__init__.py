@@ -1,7 +1,7 @@
 """Experiments: from a configuration to tidy rows, tables and figures, and the command line.
 
-The only place that wires models, inference and calibration together. The functions that a notebook
-needs first can be imported from here, and load on first use:
+This package combines models, inference and calibration. The main functions can be imported from
+here, and load on first use:
 
 from experiments import assess, fastfact, load_study, posteriors, read_rows, report, run
 """
@@ -74,14 +74,14 @@ _IN_ROOMS = {
     "pages": "explore report",
     "study": "posteriors reading:load_study rows:read_rows",
 }
-"""By room where each function is: in the module of its name, or in that before the colon."""
+"""Functions by room, each in the module of its name or in the module before the colon."""
 
 MODULES = {
     each.rpartition(":")[2]: f"experiments.{room}.{each.partition(':')[0]}"
     for room, names in _IN_ROOMS.items()
     for each in names.split()
 }
-"""By name where each function is, for what needs no docstring of its keywords."""
+"""Module of each function, by name."""
 
 
 def __getattr__(name: str) -> Any:
@@ -92,7 +92,7 @@ def __getattr__(name: str) -> Any:
         from experiments.settings.docstrings import with_keywords
 
         function.__doc__ = with_keywords(function)
-    # Found at once the next time.
+    # Cache the function for the next access.
     globals()[name] = function
     return function
 

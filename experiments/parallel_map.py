@@ -1,15 +1,16 @@
 """Map a function over tasks, in this process, in local processes or on Dask.
 
-A task is taken when a worker is free, after the caller has dealt with the results before it, and is
-yielded with its result. Where a process dies, its tasks are tried again one by one, so that the
-task that ends its process is known from those beside it.
+A task is taken when a worker is free and the caller has consumed earlier results, and is yielded
+with its result. If a process dies, its tasks are repeated one by one, to identify the task that
+ends its process.
 
 Both kinds of workers are executors of `concurrent.futures`. The processes come from the standard
-library and not from loky, whose executors add nothing here: both end every process when one dies,
-so that the retry is ours either way. Measured with loky 3.7 and two processes on two shared cores,
-the first results came after 1.1 and 2.4 s, from the standard library after 1.1 s in two runs; the
-loky that joblib brings took 5.4 and 6.3 s. Workers of loky also end themselves once they have grown
-by 300 MB, and the tables of a wide graph, which are kept for the next one, take 700 MB.
+library and not from loky, whose executors have no advantage here: both end every process when one
+dies, so this module must retry in either case. Measured with loky 3.7 and two processes on two
+shared cores, the first results came after 1.1 and 2.4 s, from the standard library after 1.1 s in
+two runs; the loky that joblib brings took 5.4 and 6.3 s. Workers of loky also end themselves once
+they have grown by 300 MB, and the tables of a wide graph, which are kept for the next one, take 700
+MB.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 Prepare = Callable[[], None]
-"""Called once in every process before its first task, such as to compile what all tasks need."""
+"""Function that is called once in every process before its first task, for example to compile
+kernels."""
 
 _WORKERS_SECONDS = 60.0
 
 
 class WorkerError(FactormodelsError):
-    """The processes that run tasks cannot do so: the message says why."""
+    """Worker processes cannot run tasks; the message has the reason."""
 
 
 class Workers(Protocol):
@@ -56,16 +58,16 @@ class Workers(Protocol):
 
     @property
     def places(self) -> int:
-        """Number of tasks that may be under way."""
+        """Largest number of concurrent tasks."""
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        """Have a function called in one of the processes."""
+        """Call a function in one of the processes."""
 
     def restart(self) -> None:
         """Replace processes after one has died."""
 
     def explained(self, error: BaseException) -> BaseException:
-        """The error to raise for one that a task ended with."""
+        """Convert the error of a task to the error to raise."""
 
 
 def map_tasks(
@@ -74,17 +76,17 @@ def map_tasks(
     workers: Workers | None = None,
     prepare: Prepare | None = None,
 ) -> Iterator[tuple[Task, Result | None]]:
-    """Yield tasks with the results of a function, in the order in which these are ready.
+    """Yield tasks with the results of a function, in the order of completion.
 
     Args:
         function: function called with every task; a function of a module.
-        take: function that gives the next task, or None while there is none. It is called again
-            after each result, which may have made further tasks.
-        workers: where the function runs; None: in this process.
+        take: function that returns the next task, or None if there is currently none. It is called
+            again after each result, which may have created further tasks.
+        workers: workers that run the function; None for this process.
         prepare: function called once in every process first.
 
     Yields:
-        (task, result); the result is None if the process died over that task alone.
+        (task, result); the result is None if the process died during this task alone.
 
     Raises:
         WorkerError: if the workers cannot start or run a task.
@@ -128,7 +130,7 @@ def map_tasks(
             _restart(workers, packed)
             suspects.extend(unsent)
             if not alone:
-                # Whichever of them ended its process does so again when it runs alone.
+                # The task that ended its process does so again when it runs alone.
                 suspects.extend(died)
                 continue
         for task in died:
@@ -136,7 +138,7 @@ def map_tasks(
 
 
 def _restart(workers: Workers, prepare: bytes) -> None:
-    """Replace the workers, and see that the new ones can start."""
+    """Replace the workers, and check that the new ones can start."""
     workers.restart()
     try:
         workers.submit(_prepare, prepare).result()
@@ -152,7 +154,7 @@ def map_in_order(
 ) -> Iterator[Result]:
     """Yield the results of a function for tasks, in their order.
 
-    A task over which a process dies is done in this process.
+    If a process dies during a task, the task is repeated in this process.
     """
     numbered = enumerate(tasks)
     ready: dict[int, Result] = {}
@@ -166,17 +168,17 @@ def map_in_order(
 
 
 def _numbered_call(function: Callable[[Task], Result], numbered: tuple[int, Task]) -> tuple[Result]:
-    # In a tuple, since None would mean that the process died.
+    # A tuple, since None means that the process died.
     return (function(numbered[1]),)
 
 
 def call_on(
     workers: Workers, function: Callable[..., Result], *arguments: Any, prepare: Prepare
 ) -> Result:
-    """The result of one call of a function on a worker.
+    """Call a function on a worker, and return the result.
 
     Raises:
-        WorkerError: if its process died, or it cannot be run there.
+        WorkerError: if its process died, or the worker cannot run it.
     """
     call: Future[Result] = workers.submit(
         _prepared_call, pickle.dumps(prepare), function, *arguments
@@ -188,7 +190,7 @@ def call_on(
 
 
 class _Recording:
-    """A context of `multiprocessing` that records the processes that are made in it."""
+    """A context of `multiprocessing` that records its processes."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -204,7 +206,7 @@ class _Recording:
         return process
 
     def kill_all(self) -> None:
-        """Kill the processes made so far, but for those that were not started."""
+        """Kill all started processes."""
         processes, self._processes = self._processes, []
         for process in processes:
             if process.pid is not None:
@@ -212,7 +214,7 @@ class _Recording:
 
 
 class Processes:
-    """Processes of this machine, made by `processes`; the first task starts them."""
+    """Local processes, created by `processes`; the first task starts them."""
 
     lost: tuple[type[BaseException], ...] = (BrokenProcessPool,)
     end_together = True
@@ -225,11 +227,11 @@ class Processes:
 
     @property
     def places(self) -> int:
-        """Number of tasks that may be under way, one a process."""
+        """Largest number of concurrent tasks, one per process."""
         return self._count
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        """Have a function called in one of the processes."""
+        """Call a function in one of the processes."""
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
                 self._count,
@@ -237,8 +239,8 @@ class Processes:
                 begin_worker,
                 (os.getpid(), gc.get_threshold()),
             )
-        # A process started here inherits blocked interrupts: a terminal sends them to every
-        # process, and only this one handles them.
+        # Started processes inherit blocked interrupts: a terminal sends interrupts to every
+        # process, and only this process handles them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             return self._pool.submit(function, *arguments)
@@ -250,7 +252,8 @@ class Processes:
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
-            # Compiled code cannot be interrupted, and none of them has anything to tidy up.
+            # Kill, because compiled code cannot be interrupted and the processes have nothing to
+            # clean up.
             self._context.kill_all()
 
     def explained(self, error: BaseException) -> BaseException:
@@ -260,10 +263,10 @@ class Processes:
 
 @contextmanager
 def processes(count: int) -> Iterator[Processes]:
-    """Processes of this machine, which end with the block, and with this process however it ends.
+    """Local processes that end with the block or with this process.
 
     Args:
-        count: how many; each is started when there is something for it to do.
+        count: number of processes; each is started on demand.
     """
     workers = Processes(count)
     try:
@@ -273,7 +276,7 @@ def processes(count: int) -> Iterator[Processes]:
 
 
 def import_distributed() -> Any:
-    """The library of Dask's clusters.
+    """Import the library of Dask clusters.
 
     Raises:
         MissingDependencyError: if it is not installed.
@@ -288,7 +291,7 @@ def import_distributed() -> Any:
 
 
 class Cluster:
-    """The workers of a Dask cluster, made by `dask_cluster`."""
+    """The workers of a Dask cluster, created by `dask_cluster`."""
 
     end_together = False
 
@@ -296,40 +299,40 @@ class Cluster:
         self._client = client
         self._address = address
         self._go_on = go_on
-        # An impure call gets a unique key. Dask would otherwise hash all graphs to make one, and
-        # answer a repeated task with its first result.
+        # An impure call gets a unique key. Otherwise Dask would hash all graphs for the key, and
+        # return the first result for a repeated task.
         self._executor = client.get_executor(pure=False)
-        # Dask itself sends a task again whose worker died; that is the task's fault where several
-        # workers died over it.
+        # Dask itself repeats a task whose worker died; if several workers died, the task is the
+        # cause.
         self.lost: tuple[type[BaseException], ...] = (import_distributed().scheduler.KilledWorker,)
 
     @property
     def places(self) -> int:
-        """Number of tasks that may be under way: one for each thread, and one that waits."""
+        """Largest number of concurrent tasks: one per thread, and one that waits."""
         threads: dict[str, int] = self._client.nthreads()
         return 2 * max(1, sum(threads.values()))
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        """Have a function called by one of the workers."""
+        """Call a function on one of the workers."""
         future: Future[Result] = self._executor.submit(function, *arguments)
         return future
 
     def restart(self) -> None:
-        """Do nothing: the cluster replaces its workers, or does without them."""
+        """Do nothing: the cluster replaces its workers itself."""
 
     def explained(self, error: BaseException) -> BaseException:
-        """The error of a task where it is for the user, else a sentence about the cluster."""
+        """The error of a task if the user can act on it, otherwise a sentence about the cluster."""
         if isinstance(error, self.lost):
             return WorkerError(
-                f"the Dask cluster at {self._address} lost the workers of a task ({error}); what "
-                f"is finished is kept, {self._go_on}"
+                f"the Dask cluster at {self._address} lost the workers of a task ({error}); "
+                f"finished results are kept, {self._go_on}"
             )
         if isinstance(error, FactormodelsError):
             return error
         return WorkerError(
-            f"the Dask cluster at {self._address} cannot run a task "
-            f"({type(error).__name__}: {error}); give its workers the same packages as here; what "
-            f"is finished is kept, {self._go_on}"
+            f"the Dask cluster at {self._address} cannot run a task ({type(error).__name__}: "
+            f"{error}); give its workers the same packages as here; finished results are kept, "
+            f"{self._go_on}"
         )
 
     def shared(self, value: Any) -> Any:
@@ -339,11 +342,11 @@ class Cluster:
 
 @contextmanager
 def dask_cluster(address: str, go_on: str) -> Iterator[Cluster]:
-    """The workers of a Dask cluster.
+    """Open the workers of a Dask cluster.
 
     Args:
-        address: of its scheduler.
-        go_on: how the user continues, as an error says it.
+        address: address of the scheduler.
+        go_on: how to continue, for errors.
 
     Raises:
         MissingDependencyError: if Dask is not installed.
@@ -353,7 +356,7 @@ def dask_cluster(address: str, go_on: str) -> Iterator[Cluster]:
     distributed = import_distributed()
     with without_notices("distributed", "distributed.client"):
         try:
-            # Not the default client: a notebook's own Dask computations must not end up on this
+            # Do not set the default client: a notebook's own Dask computations must not run on this
             # cluster.
             client = distributed.Client(address, timeout=10, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
@@ -372,7 +375,7 @@ def dask_cluster(address: str, go_on: str) -> Iterator[Cluster]:
 
 @contextmanager
 def without_notices(*names: str) -> Iterator[None]:
-    """Silence loggers below errors: a worker that dies costs nothing, and no notice names units."""
+    """Silence loggers below errors, since a dying worker loses nothing."""
     levels = {logger: logger.level for logger in map(logging.getLogger, names)}
     for logger, level in levels.items():
         logger.setLevel(max(level, logging.ERROR))
@@ -395,7 +398,7 @@ def _prepared_call(prepare: bytes, function: Callable[..., Result], *arguments: 
 @cache
 def _prepare(prepare: bytes) -> None:
     """Call a pickled function, once in a process."""
-    # The data come from the process that sent the task.
+    # The pickled data come from the process that sent the task.
     function: Prepare | None = pickle.loads(prepare)
     if function is not None:
         function()

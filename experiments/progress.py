@@ -1,4 +1,4 @@
-"""Progress reports, sent to a watcher: a command's terminal, or none."""
+"""Progress reports for a watcher, such as a command's terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Finished = Callable[[Any], None]
 
 
 class Watcher:
-    """Receiver of progress reports; methods that are not overridden ignore them."""
+    """Receiver of progress reports; the default methods ignore them."""
 
     def step(self, text: str) -> None:
         """Receive the name of the next step."""

@@ -1,6 +1,6 @@
-"""Calls of each stage that failed, in the words of findings.
+"""Sentences of findings on the failed calls of each stage.
 
-Every sentence about failed calls, and the exit code that follows from them, comes from here.
+All commands take their sentences on failed calls, and the resulting exit code, from this module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_K
 from factormodels.nouns import counted
 
 _SEARCHES = "retrieval"
-"""The stage that asks a search service in the place of a language model."""
+"""Stage that asks a search service instead of a language model."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class StageCalls:
     """Calls that a stage made.
 
     Attributes:
-        made: number of calls, those answered from a cache among them.
-        failed: number of these without an answer that could be used.
-        reason: why the first of these failed.
+        made: number of calls, including calls answered from a cache.
+        failed: number of calls without a usable answer.
+        reason: reason of the first failure.
     """
 
     made: int = 0
@@ -50,11 +50,11 @@ def calls_of_responses(
     consumed: Iterable[Mapping[str, Mapping[str, Any]]],
     metadata: Iterable[Mapping[str, Any]] = (),
 ) -> dict[str, StageCalls]:
-    """Calls of each stage for responses, whichever run made them.
+    """Calls of each stage for responses, over all runs.
 
     Args:
-        consumed: for each response what its stages took, as `Account.take` gives it.
-        metadata: of each response that has a result, whose searches are counted too.
+        consumed: usage of each response by stage, as in `Account.take`.
+        metadata: metadata of each response with a result, whose searches are counted too.
     """
     calls: dict[str, StageCalls] = {}
     for stages in consumed:
@@ -83,7 +83,7 @@ def failure_sentences(calls: Mapping[str, StageCalls]) -> list[str]:
 
 
 def failed_throughout(calls: Mapping[str, StageCalls]) -> bool:
-    """Return True if a stage made calls and none was answered."""
+    """Return True if some stage made calls and none was answered."""
     return any(each.failed == each.made > 0 for each in calls.values())
 
 

@@ -8,7 +8,7 @@ from factormodels.extraction.language_model.accounting import Ledger, StageUsage
 
 
 def ledger_table(ledger: Ledger) -> Table:
-    """Table of calls and costs, a row per stage; no row if nothing was asked.
+    """Table of calls and costs with a row per stage; empty if nothing was asked.
 
     The original cost of answers from the cache is in a separate column.
     """
@@ -33,7 +33,7 @@ def ledger_table(ledger: Ledger) -> Table:
         [
             {"stage": stage}
             | {name: getattr(usage, name) for name in names}
-            # Costs of models whose price is not known are no number.
+            # The cost of a model with an unknown price is undefined.
             | ({"cost": None} if usage.unpriced else {})
             | ({"cached_cost": None} if usage.cached_unpriced else {})
             for stage, usage in rows
@@ -52,17 +52,17 @@ def _prefix_note(total: StageUsage) -> str:
     if not total.prefix_tokens:
         return ""
     share = total.prefix_tokens / total.taken.prompt_tokens
-    of = "tokens in and cached in together" if total.cached else "tokens in"
-    return f"In prefix cache: tokens that the server had read before, {share:.0%} of {of}."
+    of = "tokens in plus cached in" if total.cached else "tokens in"
+    return f"In prefix cache: tokens that the server already had in its cache, {share:.0%} of {of}."
 
 
 def cost_tables(ledger: Ledger) -> dict[str, Table]:
-    """The same among the tables of findings; none where there was nobody to ask."""
+    """The ledger's table as a table of findings; empty without a model."""
     return {"cost": ledger_table(ledger)} if ledger.stages else {}
 
 
 def planned_findings(source: str, ledger: Ledger) -> Findings:
-    """Findings of a dry run: the calls that it would have made, a row per stage."""
+    """Findings of a dry run: the planned calls, a row per stage."""
     rows = [(stage, usage.failures) for stage, usage in ledger.stages.items()]
     frame = data_frame(rows, ["stage", "calls"])
     return Findings(

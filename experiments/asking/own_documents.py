@@ -1,4 +1,4 @@
-"""Documents of each response: named in its row, filed under its id, or its passages."""
+"""Documents of each response: named in its row, found by its id, or its passages."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ DocumentsOf = Annotated[
 Scope = Annotated[
     Literal["all", "own"] | None,
     Field(
-        description="Documents to search for a claim: all, or own, the documents of its response: "
-        "named by --documents-of (own is then the default), under its id in --documents, or its "
-        "own passages."
+        description="Documents to search for a claim: all, or own (those of its response: named "
+        "by --documents-of, which makes own the default, found by the response's id in "
+        "--documents, or its passages)."
     ),
     Option("WHOSE"),
 ]
@@ -64,7 +64,7 @@ class OwnFolders(NamedTuple):
 
 
 def is_own(scope: str | None, documents_of: str | None) -> bool:
-    """Return whether each response is searched for among its own documents alone."""
+    """Return True if each response searches only its own documents."""
     return scope == OWN or (scope is None and documents_of is not None)
 
 
@@ -74,14 +74,14 @@ def own_documents(
     """Read the documents of each response.
 
     Args:
-        source: a folder that holds a folder or file for each id, a file or documents whose titles
-            are ids, or an embedded dataset with these ids; None: the path that a response's row
-            names, or the passages of the response.
+        source: a folder with a folder or file for each id, a file or documents whose titles are
+            ids, or an embedded dataset with these ids; None for the path in a response's row, or
+            the passages of the response.
         graphs: the responses.
 
     Raises:
-        InputError: for a response without documents in a source that is named, for documents that
-            cannot be read, or if no response has any.
+        InputError: for a response without documents in a named source, for unreadable documents, or
+            if no response has any documents.
     """
     if source is None:
         folders = _named_or_passages(graphs)
@@ -108,7 +108,7 @@ def own_digest(documents: Mapping[str, Iterable[Document]]) -> str:
     for name, searched in documents.items():
         parts = [name, *(part for each in searched for part in (each.title, each.link, each.text))]
         for part in (str(len(parts)), *parts):
-            # With its length, so that no two lists of parts give the same text.
+            # Include the length, so that different lists of parts have different texts.
             digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
@@ -148,11 +148,11 @@ def _in_folder(folder: Path, name: str) -> DocumentFolder:
     whole = folder.resolve()
     places = [folder / name, *(folder / f"{name}{suffix}" for suffix in suffixes())]
     for path in places:
-        # An id must not lead out of the folder.
+        # An id must not refer to a path outside the folder.
         if path.resolve().is_relative_to(whole) and path.resolve() != whole and exists(path):
             return _read(path, name)
     raise InputError(
-        f"{folder}: nothing there is named after the response {name!r}; put its documents in a "
+        f"{folder}: it has no folder or file for the response {name!r}; put its documents in a "
         f"folder of that name, or in a file such as {name}.txt"
     )
 
@@ -167,7 +167,7 @@ def _read(path: Path, name: str) -> DocumentFolder:
 def _by_name(
     source: Path | tuple[Document, ...], graphs: Sequence[FactGraph]
 ) -> dict[str, DocumentFolder]:
-    """Documents whose title is the id of a response, or passages of a dataset's response."""
+    """Documents titled by the id of a response, or passages of a dataset's response."""
     by_name: dict[str, DocumentFolder] = {}
     if isinstance(source, Path) and is_dataset(source):
         where, what = str(source), "response"
@@ -182,7 +182,7 @@ def _by_name(
     for graph in graphs:
         if graph.id not in by_name:
             raise InputError(
-                f"{where}: there is no {what} {graph.id!r}, which --scope own searches for that "
+                f"{where}: there is no {what} {graph.id!r}, which --scope own needs for that "
                 "response; add it"
             )
     return {graph.id: by_name[graph.id] for graph in graphs}

@@ -9,5 +9,5 @@ class FirstProbeSettings(Settings):
     """Language model."""
 
     probe: bool | None = None
-    """Ask the language model questions with known answers first, and say whether its answers are
-    evidence. By default where its answers are kept. In Python not of a model that is an object."""
+    """First ask the language model questions with known answers, and report whether its answers are
+    evidence. On by default if answers are cached, except for model objects in Python."""

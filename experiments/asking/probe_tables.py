@@ -16,14 +16,14 @@ from factormodels.nouns import counted, is_or_are
 
 
 def probe_sentences(results: Sequence[ProbeResult]) -> Iterator[str]:
-    """Yield what probes found: of each whether its answers are evidence, and what helps."""
+    """Yield sentences on each probe: whether its answers are evidence, and advice."""
     for result in results:
         yield _found(result)
         yield from _remarks(result)
 
 
 def probe_cautions(results: Sequence[ProbeResult]) -> Iterator[str]:
-    """Yield the sentence on each probe whose answers are no evidence."""
+    """Yield a sentence on each probe whose answers are not evidence."""
     yield from (_found(result) for result in results if not result.usable)
 
 
@@ -66,10 +66,10 @@ def _remarks(result: ProbeResult) -> Iterator[str]:
         evidence = next((each for each in result.evidence if each.name == correction.name), None)
         if evidence is not None:
             yield (
-                f"Label bias of its relations: corrected ({correction.name}), which takes the "
+                f"Label bias of its relations: corrected ({correction.name}), which changes the "
                 f"log loss of the probe from {_before(evidence):.2f} to "
                 f"{evidence.scores.log_loss:.2f} (difference {_interval(evidence)}); "
-                "--relation-correction none leaves it."
+                "--relation-correction none turns the correction off."
             )
     facts = result.facts
     if facts is not None and facts.answers:
@@ -83,7 +83,7 @@ def _remarks(result: ProbeResult) -> Iterator[str]:
             )
         if facts.repeated > facts.same:
             changed = facts.repeated - facts.same
-            yield f"Asked the same again, it answers {changed} of {facts.repeated} differently."
+            yield f"Of {facts.repeated} repeated questions, it answers {changed} differently."
     if not result.usable:
         yield _mend(result)
 
@@ -106,7 +106,10 @@ def _mend(result: ProbeResult) -> str:
     for each in result.evidence:
         if each.name in (PROBE, BATCH) and each.name != used and result.would_be_usable(each):
             right = round(each.scores.accuracy * each.scores.n)
-            return f"With --relation-correction {each.name} it finds {right} of {each.scores.n}."
+            return (
+                f"With --relation-correction {each.name}, {right} of {each.scores.n} answers are "
+                "right."
+            )
     if result.probe.stage in (PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE):
         return "Name another model with --model, or let no claim skip the search: --theta 1."
     if result.probe.name == RELATIONS:
@@ -118,11 +121,11 @@ def _mend(result: ProbeResult) -> str:
 
 
 def probe_tables(results: Sequence[ProbeResult]) -> dict[str, Table]:
-    """Tables of probes: `probe` has a row for each; the others explain it.
+    """Tables of probes: `probe` with a row per probe, and tables with details.
 
-    `probe_kinds` has the right answers by kind of question, `probe_confusion` the answers by the
-    right one, `probe_corrections` what each correction does, `probe_log_probabilities` what is seen
-    of these, `probe_answers` every answer.
+    `probe_kinds` has correct answers by kind of question, `probe_confusion` answers by correct
+    answer, `probe_corrections` the effect of each correction, `probe_log_probabilities` properties
+    of the log-probabilities, and `probe_answers` every answer.
     """
     if not results:
         return {}
@@ -176,8 +179,8 @@ def _summary(results: Sequence[ProbeResult]) -> Table:
             evidence=lambda usable: "yes" if usable else "no",
         ),
         "The model's answers to questions with known answers.",
-        note="Constant answer: accuracy of the best one. Answers are evidence where their accuracy "
-        "is above it at a one-sided bound of 95 %.",
+        note="Constant answer: accuracy of the best constant answer. Answers are evidence if "
+        "their accuracy exceeds it by a one-sided 95% bound.",
     )
 
 
@@ -194,7 +197,9 @@ def _kinds(results: Sequence[ProbeResult]) -> Table:
             for kind, n in asked.items()
         ]
     frame = data_frame(rows, ["probe", "kind", "answered", "correct"])
-    return Table(frame, columns_as("probe | kind | answered:0 | correct:0"), "By kind of question.")
+    return Table(
+        frame, columns_as("probe | kind | answered:0 | correct:0"), "Answers by kind of question."
+    )
 
 
 def _confusion(results: Sequence[ProbeResult]) -> Table:
@@ -207,7 +212,7 @@ def _confusion(results: Sequence[ProbeResult]) -> Table:
     ]
     frame = data_frame(rows, ["probe", "right", "answer", "number"])
     header = "probe | right right answer | answer | number:0"
-    return Table(frame, columns_as(header), "Answers by the right one.")
+    return Table(frame, columns_as(header), "Answers by correct answer.")
 
 
 def _corrections(results: Sequence[ProbeResult]) -> Table:
@@ -235,8 +240,8 @@ def _corrections(results: Sequence[ProbeResult]) -> Table:
             used=lambda used: "yes" if used else "no",
         ),
         "Effect of a correction of label bias on the relations of the probe.",
-        note="Difference: log loss less that without a correction, with its paired interval of "
-        "95 %. Batch: each pair is corrected by the mean answer to the others.",
+        note="Difference: log loss minus log loss without a correction, with its paired 95% "
+        "interval. Batch: each pair is corrected by the mean answer to the others.",
     )
 
 
@@ -281,8 +286,9 @@ def _log_probabilities(results: Sequence[ProbeResult]) -> Table:
             "same:0 same again | repeated:0 of | largest_change:4 largest change | unusable"
         ),
         "Log-probabilities of the answers.",
-        note="Listed: tokens at one place, whose probabilities sum to 1 at most. Same again: the "
-        "same question asked twice; change: of the probability of its first token.",
+        note="Listed: alternative tokens at a position, whose probabilities sum to 1 at most. "
+        "Same again: the same question asked twice; change: of the probability of the first "
+        "token.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The probe of a session: a model's accuracy on known questions before its answers are used."""
+"""The probe of a session: a model's accuracy on questions with known answers."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 
 LEVEL = 0.95
-"""Level of the one-sided bound that an accuracy has to clear, and of intervals."""
+"""Level of intervals and of the one-sided bound that an accuracy must exceed."""
 
 _LEAST_BIAS = 1e-6
-"""A preference counts as no smaller: a label that no answer without content lists has one."""
+"""Smallest preference for a label, for labels that no content-free answer lists."""
 
 
 class UnansweredProbeError(FactormodelsError):
-    """Nobody answered the probe for a reason that may pass."""
+    """The probe was not answered for a temporary reason."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class CorrectionEvidence:
     Attributes:
         name: the correction.
         scores: scores of the corrected answers.
-        difference: their mean log loss less that before, with its interval.
+        difference: change of the mean log loss, with its interval.
     """
 
     name: str
@@ -78,7 +78,7 @@ class CorrectionEvidence:
 
     @property
     def better(self) -> bool:
-        """True if the whole interval is below zero: the log loss is smaller."""
+        """True if the whole interval is below zero, so that the log loss decreases."""
         return self.difference.upper < 0
 
 
@@ -89,14 +89,12 @@ class ProbeResult:
     Attributes:
         probed: the answers.
         model: the model's name.
-        labels: what each answer counts as, corrected where a correction is in use; empty where it
-            could not be read.
-        scores: scores of the answers that have probabilities, as they were given; None where none
-            has.
+        labels: label of each answer, after the correction in use; empty for unreadable answers.
+        scores: uncorrected scores of the answers with probabilities; None if there are none.
         corrected: scores after the correction in use; None without one.
-        evidence: what each correction would do.
+        evidence: effect of each correction.
         correction: the correction in use; None without one.
-        facts: what their log-probabilities are worth; None of a relation model that has none.
+        facts: properties of the log-probabilities; None without log-probabilities.
     """
 
     probed: Probed
@@ -115,18 +113,18 @@ class ProbeResult:
 
     @property
     def answered(self) -> int:
-        """Number of answers that could be read."""
+        """Number of readable answers."""
         return sum(map(bool, self.labels))
 
     @property
     def correct(self) -> int:
-        """Number of answers that are right."""
+        """Number of correct answers."""
         right = zip(self.labels, self.probe.questions, strict=True)
         return sum(label == question.label for label, question in right)
 
     @property
     def given_correct(self) -> int:
-        """Number of answers that are right before a correction."""
+        """Number of correct answers before a correction."""
         right = zip(self.probed.answers, self.probe.questions, strict=True)
         return sum(answer.label == question.label for answer, question in right)
 
@@ -134,7 +132,7 @@ class ProbeResult:
     def usable(self) -> bool:
         """True if the answers are evidence: better than the best constant answer.
 
-        An answer that could not be read is no answer; where none could, nothing is evidence.
+        Unreadable answers are ignored. Without readable answers the result is False.
         """
         answered = [
             question
@@ -143,7 +141,8 @@ class ProbeResult:
         ]
         if not answered:
             return False
-        # Over the answered questions: which ones were answered is no merit of the model.
+        # Only over answered questions, because the choice of questions says nothing about the
+        # model.
         right = Counter(question.label for question in answered)
         chance = max(right.values()) / len(answered)
         if chance == 1.0:
@@ -159,7 +158,7 @@ class ProbeResult:
 
     @property
     def commonest(self) -> tuple[str, int]:
-        """The commonest answer and how often it was given."""
+        """The most frequent answer and its count."""
         given = Counter(label for label in self.labels if label)
         return given.most_common(1)[0] if given else ("", 0)
 
@@ -167,7 +166,8 @@ class ProbeResult:
     def ordered(self) -> tuple[int, int]:
         """Number of a passage's instructions that were obeyed, and their total.
 
-        An order is obeyed if the answer is the one it wants, and was another without it.
+        An instruction is obeyed if the answer is the requested one, and differs without the
+        instruction.
         """
         by_id = {
             question.id: label
@@ -185,7 +185,7 @@ class ProbeResult:
 
     @property
     def confusion(self) -> dict[str, dict[str, int]]:
-        """Number of answers by right label and given label."""
+        """Number of answers by correct label and given label."""
         table = {right: dict.fromkeys(self.probe.labels, 0) for right in self.probe.labels}
         for question, label in zip(self.probe.questions, self.labels, strict=True):
             if label:
@@ -197,13 +197,13 @@ def probe_model(model: LanguageModel, name: str) -> ProbeResult | None:
     """Probe a stage that asks a language model; None in a replay without its answers.
 
     Args:
-        model: who is asked.
+        model: the language model.
         name: name of a probe of a stage.
 
     Raises:
         InputError: if there is no such probe.
-        LimitReachedError: if no more may be asked.
-        UnansweredProbeError: if an outage cut it off.
+        LimitReachedError: if a limit on calls or costs is reached.
+        UnansweredProbeError: if an outage interrupts the probe.
     """
     probe = probe_named(name)
     try:
@@ -223,10 +223,10 @@ def _words(model: LanguageModel, probe: Probe, name: str) -> Sequence[str]:
 
 
 def probe_judge(judge: RelationModel) -> ProbeResult:
-    """Probe a relation model that is no language model.
+    """Probe a relation model other than a language model.
 
     Args:
-        judge: who is asked.
+        judge: the relation model.
     """
     return _result(probe_relations(judge, probe_named(RELATIONS)), judge.name, None)
 
@@ -237,12 +237,12 @@ def probe_language_model_relations(
     """Probe the relations of a language model; None in a replay without its answers.
 
     Args:
-        model: who is asked.
-        judging: makes the relation model from a language model.
+        model: the language model.
+        judging: returns a relation model for a language model.
 
     Raises:
-        LimitReachedError: if no more may be asked.
-        UnansweredProbeError: if an outage cut it off.
+        LimitReachedError: if a limit on calls or costs is reached.
+        UnansweredProbeError: if an outage interrupts the probe.
     """
     probe = probe_named(RELATIONS)
     asked, seen = watched(model)
@@ -261,8 +261,8 @@ def _refuse_outage(probed: Probed, account: Account, name: str) -> None:
     reason = probed.outage or next(iter(account.outages), "")
     if reason:
         raise UnansweredProbeError(
-            f"the probe of {name} was cut off ({reason}); repeat the command, which asks for what "
-            "is missing"
+            f"the probe of {name} was interrupted ({reason}); repeat the command to ask for the "
+            "missing answers"
         )
 
 
@@ -272,7 +272,7 @@ def _result(probed: Probed, name: str, facts: LogProbabilityFacts | None) -> Pro
 
 
 def _scored(probed: Probed) -> LabelScores | None:
-    """Scores of the answers that have probabilities."""
+    """Scores of the answers with probabilities."""
     labels = probed.probe.labels
     kept = [
         (answer.distribution, labels.index(question.label))
@@ -283,15 +283,15 @@ def _scored(probed: Probed) -> LabelScores | None:
 
 
 def with_correction(result: ProbeResult, wanted: str | RelationCorrection) -> ProbeResult:
-    """The result of a probe of relations with a correction in use, chosen by it.
+    """Apply a correction to the result of a probe of relations.
 
     Args:
-        result: the result, uncorrected.
-        wanted: "automatic", which takes the probe's correction if its log loss is significantly
-            smaller; "none", "probe" or "batch"; or a learned correction.
+        result: the uncorrected result.
+        wanted: "automatic" (the probe's correction if it decreases the log loss significantly),
+            "none", "probe" or "batch"; or a learned correction.
 
     Raises:
-        InputError: if the probe gives no correction, and it is wanted.
+        InputError: if the probe's correction is requested and undefined.
     """
     scored = _own_distributions(result.probed)
     by_probe = _bias_without_content(result.probed)
@@ -303,7 +303,7 @@ def with_correction(result: ProbeResult, wanted: str | RelationCorrection) -> Pr
     candidates: dict[str, Floats] = {}
     if by_probe is not None:
         candidates[PROBE] = without_bias(shares, by_probe)
-    # As if the pairs were a separate run, each corrected by the answers to the others.
+    # Treat the pairs as a run of their own: correct each by the answers to the others.
     candidates[BATCH] = without_bias(shares, left_out_means(shares, groups))
     learned = wanted if isinstance(wanted, RelationCorrection) else None
     if learned is not None:
@@ -344,18 +344,19 @@ def resolved_correction(
     model: LanguageModel | None,
     judging: Callable[[LanguageModel], RelationModel],
 ) -> RelationCorrection | None:
-    """The correction that is wanted of a relation model, by its probe where that decides it.
+    """Resolve the requested correction of a relation model, with its probe if needed.
 
     Args:
-        wanted: a name of `NAMED`, or a correction that was learned.
+        wanted: a name of `NAMED`, or a learned correction.
         judge: the relation model.
-        model: the language model that it asks; None of another.
-        judging: makes the relation model from a language model.
+        model: the language model behind it, or None.
+        judging: returns a relation model for a language model.
 
     Raises:
-        InputError: if the probe gives no correction that is wanted, or a replay lacks its answers.
-        LimitReachedError: if no more may be asked.
-        UnansweredProbeError: if an outage cut it off.
+        InputError: if the probe's correction is requested and undefined, or a replay lacks its
+            answers.
+        LimitReachedError: if a limit on calls or costs is reached.
+        UnansweredProbeError: if an outage interrupts the probe.
     """
     if isinstance(wanted, RelationCorrection):
         return wanted
@@ -366,20 +367,20 @@ def resolved_correction(
     result = probe_language_model_relations(model, judging)
     if result is None:
         raise InputError(
-            f"the cache has no answers to the probe of {model.name}, which the correction {wanted} "
-            "needs; ask once without replay"
+            f"the cache has no answers to the probe of {model.name}, which the correction "
+            f"{wanted} needs; run once without --replay"
         )
     return with_correction(result, wanted).correction
 
 
 _NO_BIAS = (
-    "--relation-correction probe: no answer to a question without content has probabilities of all "
-    "relations; give none, batch or a file, or --method logprobs where the model has them"
+    "--relation-correction probe: no answer to a content-free question has probabilities of all "
+    "relations; give none, batch or a file, or --method logprobs if the model supports it"
 )
 
 
 def _own_distributions(probed: Probed) -> tuple[Floats, Any, list[str]] | None:
-    """Distributions that are the model's own, columns of the right labels, and groups."""
+    """The model's own distributions, columns of the correct labels, and groups."""
     labels = probed.probe.labels
     kept = [
         (answer.distribution, labels.index(question.label), question.group)
@@ -396,7 +397,7 @@ def _own_distributions(probed: Probed) -> tuple[Floats, Any, list[str]] | None:
 
 
 def _bias_without_content(probed: Probed) -> Floats | None:
-    """Mean answer to the questions without content; None where none has a distribution."""
+    """Mean answer to content-free questions; None if no answer has a distribution."""
     given = [
         answer.distribution
         for answer in probed.content_free
@@ -406,18 +407,18 @@ def _bias_without_content(probed: Probed) -> Floats | None:
 
 
 def probe_in_session(session: Session, settings: RelationSettings, name: str) -> ProbeResult | None:
-    """Probe a stage as a command would ask it; None in a replay without its answers.
+    """Probe a stage as a command asks it; None in a replay without its answers.
 
     Args:
-        session: whose model is asked.
-        settings: which relation model is asked, how, and how its answers are corrected.
+        session: session with the model.
+        settings: settings of the relation model, its method and its correction.
         name: name of a probe.
 
     Raises:
-        InputError: if there is no such probe, it needs a language model and none was named, or it
-            gives no correction that is wanted.
-        LimitReachedError: if no more may be asked.
-        UnansweredProbeError: if an outage cut it off.
+        InputError: if there is no such probe, it needs a language model and none is named, or the
+            requested correction is undefined.
+        LimitReachedError: if a limit on calls or costs is reached.
+        UnansweredProbeError: if an outage interrupts the probe.
     """
     if name != RELATIONS:
         return probe_model(session.needed_model(f"the probe of {name} needs"), name)

@@ -56,17 +56,17 @@ _FILE = LearnedFormat(
 _LABELS = tuple(map(str, JUDGED_KINDS))
 
 _LARGEST = 1_000
-"""Largest weight or constant of a file: beyond it every answer would be certain."""
+"""Largest weight or constant in a file; beyond it every answer would be certain."""
 
 CorrectionName = Annotated[str, Field(min_length=1), Option("NAME")]
-"""A correction: one of `NAMED`, or a file that `fit` writes."""
+"""A correction: a name of `NAMED`, or a file that `fit` writes."""
 
 
 def wanted_correction(name: str) -> str | RelationCorrection:
-    """A name of `NAMED`, or the correction in a file.
+    """Return a name of `NAMED`, or read the correction in a file.
 
     Raises:
-        InputError: if it is neither, or the file holds none.
+        InputError: if it is neither, or the file has no correction.
     """
     if name in NAMED:
         return name
@@ -74,8 +74,8 @@ def wanted_correction(name: str) -> str | RelationCorrection:
     if not exists(path):
         if path.suffix or len(path.parts) > 1:
             raise InputError(
-                f"{name}: there is no such file; name one that `factormodels fit` wrote, or give "
-                f"--relation-correction {NAMED[0]}"
+                f"{name}: there is no such file; name a file that `factormodels fit` wrote, or "
+                f"give --relation-correction {NAMED[0]}"
             )
         raise InputError(
             f"{unknown_name(f'--relation-correction {name!r}', name, NAMED)}, or a file that "
@@ -89,12 +89,11 @@ class Lesson:
     """Data from which a correction was learned.
 
     Attributes:
-        relations: name of the relation model whose answers were labeled; empty where a table does
-            not say it.
+        relations: name of the relation model whose answers were labeled; empty if a table does not
+            name it.
         pairs: number of labeled pairs.
-        log_loss: log loss of the answers as given, in nats; None where it is infinite.
-        corrected_log_loss: log loss of each fold after the scaling learned on the other folds; None
-            without folds.
+        log_loss: log loss of the given answers, in nats; None if infinite.
+        corrected_log_loss: out-of-fold log loss after the scaling; None without folds.
         taught: identities of the responses of the pairs.
     """
 
@@ -110,11 +109,11 @@ class RelationCorrection:
     """A map of the probabilities of entailment, contradiction and neutral.
 
     Attributes:
-        name: where it is from: probe, batch, or the name of a file.
-        bias: the preference for each that probabilities are divided by; None of a scaling.
-        scaling: what was learned from labels; None of a bias.
-        lesson: what it was learned from; None of a bias, or where nobody recorded it.
-        edited: whether its file has no digest, so that nothing shows who wrote its numbers.
+        name: origin: probe, batch, or the name of a file.
+        bias: preference for each relation, which divides the probabilities; None for a scaling.
+        scaling: scaling that was learned from labels; None for a bias.
+        lesson: training data; None for a bias, or if not recorded.
+        edited: True if its file has no digest, so that its numbers cannot be verified.
     """
 
     name: str
@@ -134,7 +133,7 @@ class RelationCorrection:
         return shares if self.bias is None else without_bias(shares, np.array(self.bias))
 
     def marked(self, graph: FactGraph) -> FactGraph:
-        """Graph whose relations say whether labels of its response taught the correction."""
+        """Graph that records whether labels of its response trained the correction."""
         facts = graph.metadata.get(RELATIONS_KEY)
         if self.lesson is None or not isinstance(facts, Mapping):
             return graph
@@ -143,22 +142,19 @@ class RelationCorrection:
         return replace(graph, metadata={**graph.metadata, RELATIONS_KEY: marked})
 
     def remarks(self, relations: str) -> Iterator[str]:
-        """Remarks on a learned correction that is applied.
+        """Remarks on the application of a learned correction.
 
         Args:
-            relations: name of the relation model whose answers it is applied to.
+            relations: name of the relation model whose answers are corrected.
         """
         taught = "" if self.lesson is None else self.lesson.relations
         if taught and taught != relations:
             yield (
-                f"The correction {self.name} was learned from answers of {taught}, and is applied "
-                f"to those of {relations}, whose label bias may be another."
+                f"The correction {self.name} was learned from answers of {taught}, and is "
+                f"applied to answers of {relations}, whose label bias may differ."
             )
         if self.edited:
-            yield (
-                f"The correction {self.name} has no digest: nothing shows that its numbers are "
-                "those that were learned."
-            )
+            yield (f"The correction {self.name} has no digest, so its numbers cannot be verified.")
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -176,12 +172,12 @@ class RelationCorrection:
 class CorrectedRelations:
     """A relation model whose probabilities are corrected.
 
-    An answer that gives the probability of its relation alone stays as it is: nothing says how it
-    divides the rest.
+    An answer with only the probability of its own relation is unchanged, because the division of
+    the rest is unknown.
 
     Attributes:
-        model: what judges.
-        correction: what its probabilities are corrected by.
+        model: the relation model.
+        correction: the correction of its probabilities.
     """
 
     model: RelationModel
@@ -200,7 +196,7 @@ class CorrectedRelations:
 def corrected_answers(
     answers: Sequence[Judgement | Missing], correction: RelationCorrection
 ) -> list[Judgement | Missing]:
-    """Answers of a relation model with their probabilities corrected, those before kept beside."""
+    """Correct the probabilities of a relation model's answers, and keep the original ones."""
     places = [
         at
         for at, answer in enumerate(answers)
@@ -232,17 +228,17 @@ def _with_shares(
 
 
 def as_stated(answer: Judgement | Missing) -> tuple[float, float, float] | None:
-    """The distribution of an answer before any correction; None where it has none."""
+    """Distribution of an answer before any correction, or None."""
     if isinstance(answer, Missing):
         return None
     return answer.uncorrected or answer.distribution
 
 
 def write_correction(correction: RelationCorrection, path: str | os.PathLike[str]) -> None:
-    """Write a correction that was learned, as JSON; `read_correction` returns it.
+    """Write a learned correction as JSON, which `read_correction` reads.
 
     Args:
-        correction: the correction, with a scaling and what taught it.
+        correction: the correction, with a scaling and its training data.
         path: the file.
 
     Raises:
@@ -250,9 +246,7 @@ def write_correction(correction: RelationCorrection, path: str | os.PathLike[str
     """
     scaling, lesson = correction.scaling, correction.lesson
     if scaling is None or lesson is None:
-        raise InputError(
-            f"the correction {correction.name} was not learned; there is no file of it"
-        )
+        raise InputError(f"the correction {correction.name} was not learned and cannot be written")
     content = {
         "weights": dict(zip(_LABELS, scaling.weights, strict=True)),
         "constants": dict(zip(_LABELS, scaling.constants, strict=True)),
@@ -267,10 +261,10 @@ def write_correction(correction: RelationCorrection, path: str | os.PathLike[str
 
 
 def read_correction(path: str | os.PathLike[str]) -> RelationCorrection:
-    """A correction that `write_correction` wrote.
+    """Read a correction that `write_correction` wrote.
 
     Raises:
-        InputError: if the file cannot be read, holds no such correction, or is damaged.
+        InputError: if the file cannot be read, contains no such correction, or is damaged.
     """
     where = os.fspath(path)
     correction, signed = read_learned(read_text(path), where, _FILE, partial(_parsed, where))

@@ -1,4 +1,4 @@
-"""Relation models by name, with what results depend on of each."""
+"""Relation models by name, with the facts that results depend on."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from factormodels.io.source.opening import opened
 from factormodels.nouns import counted
 
 LOCAL = ("nli", "minicheck", "alignscore")
-"""Relation models in a folder on this disk."""
+"""Relation models that are loaded from a local folder."""
 
 _OF_A_PLACE = {
     "recorded": ("recorded", "read_recorded"),
     **{kind: (kind, f"load_{kind}") for kind in LOCAL},
 }
-"""By relation model of a file or folder, what loads it: module and function."""
+"""Loaders of relation models from a file or folder, by name: module and function."""
 
 _BY_TOKENS = ("automatic", "logprobs")
-"""Methods that may read log-probabilities."""
+"""Methods that can use log-probabilities."""
 
 RELATIONS = ("lexical", "model", "recorded:FILE", *(f"{kind}:FOLDER" for kind in LOCAL))
 """Relation models, as options name them."""
@@ -60,16 +60,16 @@ def _relations(value: Any) -> Any:
 Relations = Annotated[
     Any, Option("NAME"), BeforeValidator(_relations), PlainSerializer(name_of_relations)
 ]
-"""A relation model: one of `RELATIONS`, or an object with the methods of `RelationModel`."""
+"""A relation model: a name of `RELATIONS`, or an object with the methods of `RelationModel`."""
 
 
 @dataclass(frozen=True)
 class NamedRelations:
-    """A relation model of a user's own, with a name.
+    """A user's relation model, with a name.
 
     Attributes:
-        model: what judges.
-        name: what it is called.
+        model: the user's model.
+        name: its name.
     """
 
     model: Any
@@ -81,7 +81,7 @@ class NamedRelations:
         if len(answers) != len(pairs):
             raise InputError(
                 f"the relation model {self.name} gave {len(answers)} answers to "
-                f"{counted(len(pairs), 'pair')}; give one for each, in order"
+                f"{counted(len(pairs), 'pair')}; return one answer per pair, in order"
             )
         for answer in answers:
             if not isinstance(answer, Judgement | Missing):
@@ -107,18 +107,18 @@ def relation_model(
     """Build the relation model of a name in `RELATIONS`, with the facts that results depend on.
 
     Args:
-        name: one of `RELATIONS`, or a relation model that is built.
-        model: the language model, where it is one.
-        labels: relation of each label of an NLI model, where their names do not tell.
-        method: where the language model's probabilities come from: one of `Method`.
-        window: tokens that it takes; None for what is known of it.
-        openness: how far a probability from log-probabilities may be open.
-        prompt: words that the language model is asked in, one of `RELATION_PROMPTS`.
-        option: what gives the name, for errors.
-        also: names that the option takes beside these, for errors.
+        name: a name of `RELATIONS`, or a relation model.
+        model: the language model, for "model".
+        labels: relation of each label of an NLI model, if the labels' names do not tell.
+        method: origin of the language model's probabilities, a value of `Method`.
+        window: context length in tokens; None for the known value.
+        openness: largest width of the range of a probability from log-probabilities.
+        prompt: prompt of the language model, a name of `RELATION_PROMPTS`.
+        option: option that has the name, for errors.
+        also: further names that the option accepts, for errors.
 
     Raises:
-        InputError: for an unknown name, or a model that is not there.
+        InputError: for an unknown name, or a missing model.
         MissingDependencyError: if it needs a library that is not installed.
     """
     if not isinstance(name, str):
@@ -128,7 +128,7 @@ def relation_model(
         if model is None:
             raise InputError(f"{option} model needs a language model; name one with --model")
         refuse_unasked_prompts(prompts_of(model), prompt)
-        # It has no further facts: `_model_facts` has its name, method and prompts.
+        # There are no further facts: `_model_facts` has name, method and prompts.
         built = build_relation_model(
             "prompted",
             model=model,
@@ -138,7 +138,7 @@ def relation_model(
             prompt=prompt,
         )
         facts: dict[str, Any] = {} if window is None else {"window": window}
-        # The default is no fact, so that a batch of an earlier version goes on.
+        # The default is not a fact, so that batches of earlier versions continue.
         return built, facts if prompt == RELATION.prompt else facts | {"relation_prompt": prompt}
     if name == "lexical":
         return build_relation_model(name), {}
@@ -151,19 +151,19 @@ def relation_model(
 
 
 def refuse_unasked_prompts(prompts: Prompts, asked: str) -> None:
-    """Refuse a user's prompts for relations if none of them is the one that is asked.
+    """Refuse a user's relation prompts if none of them is used.
 
     Args:
         prompts: the prompts.
-        asked: name of the prompt for relations that is asked.
+        asked: name of the relation prompt in use.
 
     Raises:
-        InputError: if they replace other prompts for relations alone.
+        InputError: if they replace only unused relation prompts.
     """
     replaced = [name for name in RELATION_PROMPTS if name in prompts.replaced]
     if replaced and asked not in replaced:
         raise InputError(
-            f"--prompts replaces the prompt {replaced[0]!r}, and relations are asked for by "
+            f"--prompts replaces the prompt {replaced[0]!r}, and relations use the prompt "
             f"{asked!r}; give --relation-prompt {replaced[0]}, or name the file {asked}.yaml"
         )
 
@@ -180,20 +180,20 @@ def build_relation_model(
     openness: float = OPENNESS,
     prompt: str = RELATION.prompt,
 ) -> RelationModel:
-    """A relation model, loaded and ready.
+    """Load a relation model.
 
     Args:
         kind: lexical, prompted, recorded, or one of `LOCAL`.
-        path: file of recorded judgments, folder of a local model.
+        path: file of recorded judgments, or folder of a local model.
         model: the language model of "prompted".
-        method: where its probabilities come from.
-        samples: its answers per pair, for the method "samples"; None for what is usual.
-        window: tokens that it takes; None for what litellm knows of it.
-        openness: how far its probabilities from log-probabilities may be open.
-        prompt: words that it is asked in, one of `RELATION_PROMPTS`.
+        method: origin of its probabilities.
+        samples: answers per pair, for the method "samples"; None for the default.
+        window: context length in tokens; None for litellm's value.
+        openness: largest width of the range of a probability from log-probabilities.
+        prompt: prompt of the language model, a name of `RELATION_PROMPTS`.
 
     Raises:
-        InputError: for a model that is not there.
+        InputError: for a missing model.
         MissingDependencyError: if it needs a library that is not installed.
     """
     if kind == "prompted" and model is not None:
@@ -216,7 +216,9 @@ def build_relation_model(
         load = getattr(import_module(f"factormodels.extraction.relation_models.{module}"), name)
         loaded: RelationModel = load(path, labels=labels) if kind == "nli" else load(path)
         return loaded
-    raise InputError(f"the relation model {kind!r} lacks its path or language model; give it")
+    raise InputError(
+        f"the relation model {kind!r} lacks its path or language model; give the missing argument"
+    )
 
 
 def relation_model_facts(
@@ -229,9 +231,9 @@ def relation_model_facts(
     prompt: str = RELATION.prompt,
     prompts: Prompts = OURS,
 ) -> dict[str, Any]:
-    """Facts that a relation model's answers depend on, as JSON values; nothing is loaded.
+    """Facts that a relation model's answers depend on, as JSON values, without loading it.
 
-    For a file or folder this is the hash of the content, for a language model the prompts and their
+    The facts are the content hash of a file or folder, or the prompts of a language model and their
     hashes.
 
     Raises:
@@ -244,7 +246,7 @@ def relation_model_facts(
         return path_facts
     names = [stage_of_method(method, prompt).prompt]
     if method in _BY_TOKENS:
-        names.append(STATED_RELATION.prompt)  # where log-probabilities cannot be used
+        names.append(STATED_RELATION.prompt)  # fallback without log-probabilities
     asked: dict[str, Any] = {
         "method": method,
         "prompts": [prompts.identity_of(name) for name in names],
@@ -257,11 +259,11 @@ def relation_model_facts(
 
 
 _OWN_WINDOW = ("ollama", "ollama_chat")
-"""Providers whose servers limit the context length by a setting, not by the model."""
+"""Providers whose servers set the context length themselves."""
 
 
 def known_window(model: str) -> int | None:
-    """Tokens that a language model takes, from the list that comes with litellm; None if unknown.
+    """Context length of a language model in tokens, from litellm's list; None if unknown.
 
     Args:
         model: the model as litellm spells it, with its provider.
@@ -280,13 +282,13 @@ def known_window(model: str) -> int | None:
 
 
 def content_hash(path: Path) -> str:
-    """The SHA-256 of a file, or of the names and hashes of all that a folder holds.
+    """SHA-256 of a file, or of the names and hashes of all files in a folder.
 
     Raises:
-        InputError: if a file is not there or cannot be read.
+        InputError: if a file is missing or cannot be read.
     """
     if path.is_dir():
-        # Names are part of it, since models look files up by name; the folder's own name is not.
+        # File names are included, since models look files up by name; the folder's own name is not.
         parts = [f"{file.name} {content_hash(file)}\n" for file in sorted(path.iterdir())]
         return hashlib.sha256("".join(parts).encode()).hexdigest()
     digest = hashlib.sha256()

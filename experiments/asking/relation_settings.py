@@ -17,18 +17,18 @@ from factormodels.extraction.relation_models.prompted import Method
 if TYPE_CHECKING:
     RelationPromptName = str
 else:
-    # From the table, so that one more prompt there is one more that may be given.
+    # From the table, so that new prompts there become choices here.
     RelationPromptName = Literal[RELATION_PROMPTS]
 
 RelationPrompt = Annotated[
     RelationPromptName,
     Field(
-        description="Prompt that asks for the relation of a passage to a claim; `factormodels list "
-        "prompts` lists them."
+        description="Prompt for the relation of a passage to a claim; see `factormodels list "
+        "prompts`."
     ),
     Option("NAME"),
 ]
-"""Prompt that asks for a relation, with its description."""
+"""Prompt for a relation, with its description."""
 
 ProbabilityMethod = Annotated[
     Method,
@@ -49,7 +49,7 @@ EntailmentJudge = Annotated[
     ),
     Option("NAME", usual=True),
 ]
-"""Relation model that judges what texts entail, with its description."""
+"""Relation model that judges entailment, with its description."""
 
 
 class RelationMethodSettings(Settings):
@@ -58,7 +58,8 @@ class RelationMethodSettings(Settings):
     method: ProbabilityMethod = "automatic"
 
     window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
-    """Largest input of the language model; longer passages are read in overlapping parts."""
+    """Context length of the language model in tokens; longer passages are read in overlapping
+    parts."""
 
     openness: Openness = OPENNESS
 
@@ -73,6 +74,6 @@ class RelationSettings(RelationMethodSettings):
     alignscore:FOLDER."""
 
     relation_correction: CorrectionName = AUTOMATIC
-    """Correct the label bias of relations: none, probe (divide by its answers without content),
-    batch (by the run's mean answer), or a file that fit --relations wrote. Automatic: probe where
-    the probe's log loss is smaller with it, beyond chance."""
+    """Correct the label bias of relations: none, probe (divide by content-free answers), batch (by
+    the run's mean answer), or a file from fit --relations. automatic: probe if it decreases the
+    probe's log loss significantly."""

@@ -1,4 +1,4 @@
-"""Retrievers by name: how evidence is asked for, and what results depend on of each."""
+"""Retrievers by name, with the facts that results depend on."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ Documents = str | os.PathLike[str] | Sequence[str] | Mapping[str, str]
 """Passages to search: a folder or file, an embedded dataset, texts, or texts by title."""
 
 GIVEN = "given"
-"""In place of a retriever: the passages of the input."""
+"""Name for the passages of the input, without a retriever."""
 
 
 def as_documents(documents: Documents | None) -> Path | tuple[Document, ...] | None:
     """Turn texts into documents; a path is returned unchanged.
 
     Raises:
-        InputError: if there is none.
+        InputError: if there are no texts.
     """
     if documents is None:
         return None
@@ -94,9 +94,9 @@ class EvidenceSettings(Settings):
     """Evidence."""
 
     retriever: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Evidence: given, local, dense, wikipedia or google. Given is as recorded, local searches
-    --documents or the input's own passages, dense the same by embeddings, google with the key in
-    SERPER_API_KEY."""
+    """Source of evidence: given (as recorded), local (searches --documents or the input's own
+    passages), dense (the same by embeddings), wikipedia, or google (with a key in SERPER_API_KEY).
+    """
 
     documents: Annotated[DocumentSource, USUAL] = None
 
@@ -105,13 +105,13 @@ class EvidenceSettings(Settings):
     scope: Scope = None
 
     queries: bool = False
-    """Let the language model write the searches."""
+    """Let the language model write the search queries."""
 
     question_contexts: bool = False
     """Also search for the question (used by FR2 and FR3)."""
 
     top_k: Annotated[int | None, Field(ge=1), Option("K", usual=True)] = None
-    """Passages per claim; 3 by default, 5 with Google."""
+    """Number of passages per claim; 3 by default, 5 with Google."""
 
     reading: Annotated[str, Option("NAME")] = "head"
     """Part of a web page to read: snippet, head (its first 4,000 characters) or chunks (the best
@@ -119,11 +119,12 @@ class EvidenceSettings(Settings):
     """
 
     summarize: bool = False
-    """Let the language model cut each passage down to what matters for its claims; its confidence
-    scales the passage's prior."""
+    """Let the language model shorten each passage to the parts relevant to its claims; its
+    confidence scales the passage's prior."""
 
     embeddings: Annotated[str | None, Option("NAME")] = None
-    """For --retriever dense: a folder of sentence-transformers, or a model as litellm spells it."""
+    """For --retriever dense: a folder with a sentence-transformers model, or a model as litellm
+    spells it."""
 
     embeddings_base: Annotated[WebAddress | None, Option("URL")] = None
     """Address of an embedding server with a compatible API."""
@@ -137,10 +138,10 @@ class Search:
     """Settings from which retrievers are built.
 
     Attributes:
-        evidence: what is searched.
-        web: how the web is.
-        session: where answers are kept, counted and paid.
-        retry_failed: whether pages that are not there are asked for again at once.
+        evidence: settings of evidence.
+        web: settings of web searches.
+        session: session with cache, ledger and budget.
+        retry_failed: True to request missing pages again at once.
     """
 
     evidence: EvidenceSettings
@@ -150,12 +151,12 @@ class Search:
 
 
 class Built(NamedTuple):
-    """A retriever as it was built.
+    """A retriever with its facts.
 
     Attributes:
         searcher: the retriever.
-        facts: facts of it that results depend on, as JSON values.
-        remarks: sentences on files that it does not search.
+        facts: facts that results depend on, as JSON values.
+        remarks: sentences on files that are not searched.
     """
 
     searcher: Any
@@ -165,12 +166,12 @@ class Built(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchedDocuments:
-    """Documents that are searched.
+    """Documents to search.
 
     Attributes:
-        shared: those of all responses; None where each has its own.
-        by_response: those of each response by its id; None where all are searched for each.
-        remarks: sentences on files of a folder that are not among them.
+        shared: documents of all responses; None if each response has its own.
+        by_response: documents of each response by its id; None if all responses search the same.
+        remarks: sentences on files of a folder that are left out.
     """
 
     shared: tuple[Document, ...] | None
@@ -188,7 +189,7 @@ class SearchedDocuments:
         """Searcher of the documents.
 
         Args:
-            build: makes a retriever, with a name, of documents.
+            build: returns a named retriever for documents.
         """
         if self.by_response is None:
             retriever: Searched = build(self.shared or ())
@@ -197,14 +198,14 @@ class SearchedDocuments:
 
 
 class RetrieverEntry(NamedTuple):
-    """A retriever that can be named.
+    """A retriever that options can name.
 
     Attributes:
-        build: makes it.
-        passage_characters: length of a passage that an estimate assumes while none is there.
-        reads_documents: whether it searches documents on this disk.
-        by_pages: whether FaStfact's verification, which reads the best pieces of whole pages, has
-            it too.
+        build: builds the retriever.
+        passage_characters: passage length that an estimate assumes without passages.
+        reads_documents: True if it searches local documents.
+        by_pages: True if it also serves FaStfact's verification, which reads the best pieces of
+            whole pages.
     """
 
     build: Callable[[Sequence[FactGraph], Search], Built]
@@ -214,32 +215,30 @@ class RetrieverEntry(NamedTuple):
 
 
 def refuse_web_options(name: str, *chosen: Settings) -> None:
-    """Refuse options about searches of the web where a retriever searches nothing there.
+    """Refuse options of web searches for a retriever that does not search the web.
 
     Args:
         name: the retriever's name.
-        chosen: settings, of which those about the web are looked at.
+        chosen: settings, of which only web settings are checked.
 
     Raises:
-        InputError: for the first option that would do nothing.
+        InputError: for the first option without an effect.
     """
     about_the_web = {*WebSettings.model_fields, "reading"}
     for settings in chosen:
         for field, info in type(settings).model_fields.items():
             if field in about_the_web and getattr(settings, field) != info.default:
                 option = option_of(type(settings), field).name
-                raise InputError(
-                    f"--{option} is for a search of the web, not for {name}; leave it out"
-                )
+                raise InputError(f"--{option} applies to web searches, not to {name}; leave it out")
 
 
 def build_retriever(name: str, graphs: Sequence[FactGraph], search: Search) -> Built:
-    """A retriever of `RETRIEVERS`.
+    """Build a retriever of `RETRIEVERS`.
 
     Args:
         name: its name.
-        graphs: the responses, whose passages are the documents where none are named.
-        search: what it is built of.
+        graphs: the responses, whose passages are the documents if none are named.
+        search: settings of the search.
 
     Raises:
         InputError: if the options do not fit it.
@@ -260,19 +259,21 @@ def build_retriever(name: str, graphs: Sequence[FactGraph], search: Search) -> B
 
 
 def refuse_document_options(name: str, evidence: Any) -> None:
-    """Refuse options about documents where a retriever searches none.
+    """Refuse options about documents for a retriever that searches none.
 
     Args:
         name: the retriever's name.
         evidence: settings with `documents`, `documents_of` and `scope`.
 
     Raises:
-        InputError: for the first option that would do nothing.
+        InputError: for the first option without an effect.
     """
     for field in ("documents", "documents_of", "scope"):
         if getattr(evidence, field) is not None:
             option = field.replace("_", "-")
-            raise InputError(f"--{option} is for --retriever local, not for {name}; leave one out")
+            raise InputError(
+                f"--{option} applies to --retriever local, not to {name}; leave one out"
+            )
 
 
 def _local(graphs: Sequence[FactGraph], search: Search) -> Built:
@@ -291,8 +292,8 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
     evidence, session = search.evidence, search.session
     if evidence.embeddings is None:
         raise InputError(
-            "--retriever dense needs --embeddings: the folder of a model, or a name such as "
-            "openai/NAME"
+            "--retriever dense needs an embedding model; give --embeddings with the folder of a "
+            "model, or a name such as openai/NAME"
         )
     embedder: Embedder
     if Path(evidence.embeddings).is_dir():
@@ -301,7 +302,8 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
         embedder = _provider_s(evidence.embeddings, search)
     documents = read_documents_of(search.evidence, graphs)
     documents_path = evidence.documents if isinstance(evidence.documents, Path) else None
-    # An embedded dataset is not a file; content without a folder is kept beside the answers.
+    # An embedded dataset is not a file; embeddings of documents without a folder are cached with
+    # the answers.
     beside = (
         documents_path if documents_path is not None and documents_path.exists() else session.cache
     )
@@ -328,7 +330,7 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
 
 
 def _provider_s(name: str, search: Search) -> Embedder:
-    """Embeddings of a provider, at a price and within a budget."""
+    """Embeddings from a provider, with a price and a budget."""
     from factormodels.extraction.embeddings import LitellmEmbedder
     from factormodels.extraction.language_model.model_parameters import provider_of
     from factormodels.extraction.language_model.prices import model_prices
@@ -340,7 +342,7 @@ def _provider_s(name: str, search: Search) -> Embedder:
         price = listed.question
     if price is None and budget.max_cost is not None and not replay:
         raise InputError(
-            f"--max-cost: the price of {name!r} is not known; give --price-embeddings, in US "
+            f"--max-cost: the price of {name!r} is unknown; give --price-embeddings, in US "
             "dollars per million tokens"
         )
     try:
@@ -360,16 +362,16 @@ def _web(name: str, _: Sequence[FactGraph], search: Search) -> Built:
 
 
 def web_retriever(name: str, search: Search, **settings: Any) -> WebRetriever:
-    """The search of the web of a name.
+    """Build a web search by name.
 
     Args:
         name: one of `WEB_RETRIEVERS`.
-        search: how it searches.
-        settings: what else a `WebRetriever` takes.
+        search: settings of the search.
+        settings: further arguments of `WebRetriever`.
 
     Raises:
-        InputError: if there is no such search, its searches have no price within a limit of cost,
-            its key is not set, the cache cannot be used, or there is none to replay.
+        InputError: if the name is unknown, the price is unknown although costs are limited, the key
+            is missing, the cache cannot be used, or there is no cache to replay.
     """
     from factormodels.extraction.language_model.cache import AnswerCache
     from factormodels.extraction.retrieval.web_cache import WebStore
@@ -393,21 +395,21 @@ def web_retriever(name: str, search: Search, **settings: Any) -> WebRetriever:
 
 
 def _wikipedia(_: Search) -> type[WebRetriever]:
-    """Wikipedia, which is free and asks for no key."""
+    """Wikipedia search, which is free and needs no key."""
     from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 
     return WikipediaRetriever
 
 
 def _google(search: Search) -> type[WebRetriever]:
-    """Google by Serper, which is paid for: price and key are asked for before anything is done."""
+    """Google search by Serper, which needs a key and, with a cost limit, a price."""
     from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
 
     if not search.session.settings.replay:
         if search.session.budget.max_cost is not None and search.web.price_search is None:
             raise InputError(
-                "--max-cost: the price of a search is not known; give --price-search, in US "
-                "dollars, 0 for a service that is free"
+                "--max-cost: the price of a search is unknown; give --price-search, in US "
+                "dollars, or 0 for a free service"
             )
         serper_key()
     return GoogleRetriever
@@ -420,7 +422,7 @@ WEB_RETRIEVERS: Mapping[str, Callable[[Search], type[WebRetriever]]] = MappingPr
 
 
 def _top(search: Search) -> dict[str, Any]:
-    # Left out rather than None, so that each retriever has its own default.
+    # Left out instead of None, so that each retriever uses its own default.
     top_k = search.evidence.top_k
     return {} if top_k is None else {"top_k": top_k}
 
@@ -432,18 +434,18 @@ RETRIEVERS: Mapping[str, RetrieverEntry] = MappingProxyType(
         **{name: RetrieverEntry(partial(_web, name), 4000) for name in WEB_RETRIEVERS},
     }
 )
-"""Every retriever by its name."""
+"""Retrievers by name."""
 
 
 def read_documents_of(evidence: Any, graphs: Sequence[FactGraph]) -> SearchedDocuments:
-    """The documents that settings name, of all responses or of each.
+    """Read the documents that settings name, for all responses or for each.
 
     Args:
         evidence: settings with `documents`, `documents_of` and `scope`.
-        graphs: the responses, whose passages are the documents where none are named.
+        graphs: the responses, whose passages are the documents if none are named.
 
     Raises:
-        InputError: if there are none, or documents are named twice.
+        InputError: if there are no documents, or they are named twice.
     """
     source = evidence.documents
     if source is not None and evidence.documents_of is not None:
@@ -476,7 +478,7 @@ def _remarked(documents: SearchedDocuments) -> SearchedDocuments:
 
 
 def document_digest(documents: Iterable[Document]) -> str:
-    """SHA-256 of documents, independent of their file."""
+    """SHA-256 of documents, independent of file names."""
     digest = hashlib.sha256()
     for document in documents:
         for part in (document.title, document.link, document.text):

@@ -1,4 +1,4 @@
-"""A session with a language model and with searches, within one budget and with one ledger."""
+"""A session with a language model and searches that share a budget and a ledger."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A language model in name only, which a dry run plans with: it answers nothing.
+    """Placeholder of a language model for dry runs, which answers nothing.
 
     Attributes:
         name: the model's name.
-        lacking: parameters that it does not take.
+        lacking: parameters that the model does not support.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Session:
 
     Attributes:
         settings: options.
-        ledger: what was asked, by stage.
-        budget: what may be asked and spent.
-        prompts: what models are asked with.
+        ledger: calls by stage.
+        budget: limits on calls and spending.
+        prompts: prompts of the questions.
     """
 
     settings: AskingSettings
@@ -64,7 +64,7 @@ class Session:
         return self.asked(self.settings.model)
 
     def asked(self, model: Any) -> WithPrompts | None:
-        """A model, however it is given, asked within the session; None for None.
+        """Wrap a model in any form for use within the session; None for None.
 
         Raises:
             InputError: as `asking`.
@@ -73,7 +73,7 @@ class Session:
         return None if asked_model is None else WithPrompts(Consumption(asked_model), self.prompts)
 
     def needed_model(self, who: str) -> WithPrompts:
-        """The model, where something cannot be done without one.
+        """Return the model, which the caller requires.
 
         Raises:
             InputError: if none was named.
@@ -84,18 +84,18 @@ class Session:
 
     @property
     def calls(self) -> int:
-        """Calls of the model that may be under way at once."""
+        """Largest number of concurrent model calls."""
         model: Any = self.settings.model
         settings = model if isinstance(model, LitellmSettings) else self.settings
         return int(settings.concurrency)
 
     @property
     def cache(self) -> Path | None:
-        """Cache of answers and searches; no file is made if nothing is sent."""
+        """Cache of answers and searches; no file is created if nothing is sent."""
         return None if self.settings.dry_run else self.settings.cache
 
     def responses(self, total: int) -> AbstractContextManager[Finished]:
-        """Report the number of finished responses to the watcher; call what it yields."""
+        """Context manager whose function reports a finished response to the watcher."""
         return watcher().responses(total, self.ledger)
 
 
@@ -104,13 +104,13 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
     """Open a session; if a limit or an interrupt ends it, the calls so far are reported.
 
     Raises:
-        InputError: if the prompts or the cache cannot be used, there is nothing to replay, the key
-            of the provider is missing and no answer is known, or a price that is needed.
+        InputError: if the prompts or the cache cannot be used, there is nothing to replay, a
+            required price is unknown, or the provider's key is missing and the cache is empty.
         MissingDependencyError: if litellm is not installed.
     """
     ledger, budget = Ledger(), settings.budget
     session = Session(settings, ledger, budget, read_prompts(settings.prompts))
-    # Before anything is done.
+    # Check before anything is done.
     _ = session.model
     try:
         yield session
@@ -118,11 +118,11 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
         watcher().limit_reached(ledger)
         raise
     except (KeyboardInterrupt, SystemExit) as stopped:
-        # A batch has said already how far it is.
+        # A batch has already reported its progress.
         if not getattr(stopped, "__notes__", ()) and _keeps_answers(session):
             stopped.add_note(
                 f"{counted(ledger.total.calls + ledger.total.cached, 'answer')} so far in "
-                f"{settings.cache}; the same command asks for the rest"
+                f"{settings.cache}; repeat the command to ask for the rest"
             )
         raise
     if session.model is None and not ledger.stages:
@@ -130,18 +130,18 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
 
 
 def _keeps_answers(session: Session) -> bool:
-    """Return whether answers of a session's model are kept in the cache."""
+    """Return True if the cache keeps the answers of a session's model."""
     by_name = isinstance(session.settings.model, str | LitellmSettings)
     return by_name and bool(session.ledger.stages) and not session.settings.dry_run
 
 
 def warn_of_no_model(settings: AskingSettings) -> None:
-    """Warn of options about the answers of a model where none was asked."""
+    """Warn of options that had no effect because no model was asked."""
     about_answers = AnswerSettings.model_fields.keys() - {"cache"}
     given = settings.model_fields_set & about_answers
     if given:
         options = ", ".join(sorted(f"--{option_of(type(settings), name).name}" for name in given))
-        logger.warning("no language model was asked, so these options did nothing: %s", options)
+        logger.warning("no language model was asked, so these options had no effect: %s", options)
 
 
 def _model(
@@ -153,9 +153,9 @@ def _model(
     if model is None:
         return None
     if not isinstance(model, str) and settings.api_base is not None:
-        raise InputError("--api-base is for a model that is given by its name; leave it out")
+        raise InputError("--api-base applies only to a model that is given by name; leave it out")
     if settings.dry_run:
-        # In name only: a dry run needs no key, and counts what would be asked.
+        # A placeholder: a dry run needs no key, and only counts calls.
         name = str(name_of_model(model))
         listed = isinstance(model, str | LitellmSettings)
         lacking = unlisted_parameters(name) if listed else getattr(model, "lacking", frozenset())
@@ -166,15 +166,15 @@ def _model(
 def answering(
     model: Any, settings: AnswerSettings, ledger: Ledger, budget: Budget | None = None
 ) -> LanguageModel:
-    """A model behind the cache if given by name or settings of litellm, else the given object.
+    """Model behind the cache if given by name or litellm settings; otherwise the given object.
 
     Its answers are counted. Errors are those of `language_model`.
 
     Args:
-        model: as `experiments.asking.settings.Model` has it.
-        settings: where it is called, and where its answers are kept.
-        ledger: where answers are counted.
-        budget: what may be asked and spent; None for anything.
+        model: a value of `experiments.asking.settings.Model`.
+        settings: settings of calls and of the cache.
+        ledger: ledger that counts answers.
+        budget: limits on calls and spending; None for no limits.
     """
     from factormodels.extraction.language_model.accounting import MeteredModel
 
@@ -192,19 +192,18 @@ def language_model(
     replay: bool = False,
     budget: Budget | None = None,
 ) -> LanguageModel:
-    """The language model behind a cache, its answers counted.
+    """Language model behind a cache, with counted answers.
 
     Args:
-        settings: how the provider is called.
-        cache: file of answers; it is made if it does not exist.
-        ledger: where answers are counted.
-        replay: whether to answer from the cache alone.
-        budget: what may be asked and spent; None for anything.
+        settings: settings of calls to the provider.
+        cache: file of answers, created if it does not exist.
+        ledger: ledger that counts answers.
+        replay: True to answer only from the cache.
+        budget: limits on calls and spending; None for no limits.
 
     Raises:
-        InputError: if the cache cannot be used, there is none to replay, the provider's key is
-            missing and no answer is known, or a cost is limited and the price of the model is not
-            known.
+        InputError: if the cache cannot be used, there is no cache to replay, the provider's key is
+            missing and the cache is empty, or costs are limited and the model's price is unknown.
         MissingDependencyError: if litellm is not installed.
     """
     from factormodels.extraction.language_model.accounting import MeteredModel
@@ -213,9 +212,9 @@ def language_model(
     from factormodels.extraction.language_model.provider_keys import require_key
 
     if not replay and not exists(cache):
-        # Not one answer is known, so that the provider will be asked.
+        # The cache is empty, so the provider will be asked.
         require_key(settings.model, settings.api_base)
-    # Metered outside the cache, so that answers from it are counted as well.
+    # Meter outside the cache, so that cached answers are counted too.
     answers = AnswerCache(cache, read_only=replay)
     provider: LitellmModel | None = None
     if not replay:
@@ -226,7 +225,7 @@ def language_model(
             refused=answers.lacking(name, refused=True),
             remember=lambda parameter: answers.note_lacking(name, [parameter], refused=True),
         )
-        # A replay, which asks no library, chooses by this as the run did.
+        # A replay, which does not load the library, chooses the same method as the run by these.
         answers.note_lacking(name, provider.unlisted, refused=False)
     kept = CachedModel(provider, answers, name=settings.model, prices=settings.prices)
     return MeteredModel(kept, ledger)

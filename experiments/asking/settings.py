@@ -16,33 +16,33 @@ from factormodels.extraction.language_model.prices import Prices, prices_per_mil
 from factormodels.extraction.language_model.provider_keys import is_on_this_machine
 
 LOCAL_TIMEOUT = 600.0
-"""Seconds to wait for an answer of a server on this machine, which may work on a few processors
-alone and answers one question after the other."""
+"""Default timeout in seconds for a local server, which may have few processors and answer
+sequentially."""
 
 
 def name_of_model(model: Any) -> str | None:
-    """Name of a model in any form in which it may be given."""
+    """Name of a model in any accepted form."""
     if isinstance(model, LitellmSettings):
         return model.model
     return model if model is None or isinstance(model, str) else str(model.name)
 
 
 Model = Annotated[Any, Option("NAME"), PlainSerializer(name_of_model)]
-"""A language model: its name as litellm spells it, settings of litellm, or an object with the
-methods of `LanguageModel`."""
+"""A language model: its name as litellm spells it, litellm settings, or an object with the methods
+of `LanguageModel`."""
 
 
 class AnswerSettings(Settings):
     """Language model."""
 
     api_base: Annotated[WebAddress | None, Option("URL", usual=True)] = None
-    """Address of a server with a compatible API."""
+    """Base URL of a server with a compatible API."""
 
     cache: FilePath = Path("answers.sqlite")
-    """File that keeps answers and searches, so that none is repeated."""
+    """Cache file of answers and searches, so that none is repeated."""
 
     replay: bool = False
-    """Take every answer from the cache; send nothing."""
+    """Use only cached answers; send nothing."""
 
     concurrency: Count = 16
     """Number of concurrent calls."""
@@ -54,23 +54,23 @@ class AnswerSettings(Settings):
     """Largest number of requests per minute, evenly spaced."""
 
     tokens_per_minute: Annotated[Positive | None, Option("N")] = None
-    """Largest number of tokens per minute, in questions and answers together."""
+    """Largest number of tokens per minute, input and output together."""
 
     price_in: Annotated[Price | None, Option("USD")] = None
-    """Price of a million input tokens; litellm's price if not given."""
+    """Price of a million input tokens; litellm's price by default."""
 
     price_out: Annotated[Price | None, Option("USD")] = None
     """Price of a million output tokens."""
 
     max_cost: Annotated[Price | None, Option("USD", usual=True)] = None
-    """Stop before it costs more than this; you can continue later."""
+    """Stop before the cost exceeds this limit; you can continue later."""
 
     max_calls: Calls | None = None
     """Stop after this many calls; you can continue later."""
 
     @property
     def prices(self) -> Prices | None:
-        """Prices of tokens; None: litellm's."""
+        """Prices of tokens; None for litellm's prices."""
         return prices_per_million(self.price_in, self.price_out)
 
     @property
@@ -83,7 +83,7 @@ class AnswerSettings(Settings):
         return self.api_base is not None and is_on_this_machine(self.api_base)
 
     def litellm(self, name: str) -> LitellmSettings:
-        """Settings for calling a model that is given by name."""
+        """Litellm settings for a model name."""
         return LitellmSettings(
             name,
             self.api_base,
@@ -99,11 +99,12 @@ class AskingSettings(AnswerSettings):
     """Language model."""
 
     model: Annotated[Model, USUAL] = None
-    """Language model as litellm spells it, such as openai/NAME. Its key comes from the
-    environment."""
+    """Language model as litellm spells it, such as openai/NAME, with its key from the environment.
+    """
 
     prompts: Annotated[FilePath | None, Option("DIR")] = None
-    """Folder of prompts that replace ours by name; `factormodels list prompts` lists them."""
+    """Folder of prompts that replace the default prompts by name; `factormodels list prompts` lists
+    the defaults."""
 
     dry_run: DryRun = False
 
@@ -112,23 +113,23 @@ class WebSettings(Settings):
     """Requests to the web."""
 
     search_base: Annotated[WebAddress | None, Option("URL")] = None
-    """Address of your own search server, with the same API as the service."""
+    """Base URL of your own search server, with the same API as the service."""
 
     price_search: Annotated[Price | None, Option("USD")] = None
     """Price of one web search."""
 
     contact: str = ""
-    """Your e-mail address or web page, sent to web servers as Wikipedia asks."""
+    """Your e-mail address or web page, sent to web servers as Wikipedia requests."""
 
     max_wait: Annotated[float, Field(ge=0), Option("SECONDS")] = 300.0
-    """Longest wait to accept when a web server asks for one."""
+    """Longest wait to accept when a web server requests one."""
 
     allow_private_hosts: bool = False
-    """Also fetch pages from this machine and from private networks."""
+    """Also fetch pages from this machine and private networks."""
 
     @property
     def http(self) -> HttpSettings:
-        """Limits of requests to the web."""
+        """Limits of web requests."""
         return HttpSettings(
             longest_wait=self.max_wait,
             contact=self.contact,

@@ -1,1 +1,1 @@
-"""Any table of claims or responses in: which column is what, its labels and numbers, its frame."""
+"""Reading of tables of claims or responses: roles of columns, labels, numbers, the long frame."""

@@ -1,6 +1,7 @@
-"""The metadata of assessed responses, checked before anything is shown of them.
+"""Checks of the metadata of assessed responses.
 
-`factormodels assess` writes them; a file may also have been edited, cut or made by another program.
+`factormodels assess` writes them, but a file can be edited, truncated or written by another
+program.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from factormodels.metadata.stage_keys import PROBE_KEY, STAGE_KEYS
 from factormodels.passage_sources import PassageKey
 
 METADATA_KEY = "assessment"
-"""Key of the metadata of a response under which its assessments are, by variant."""
+"""Metadata key of a response for its assessments by variant."""
 
 CORE_KEY = "core"
-"""Key of an assessment under which the claims are that Core selects."""
+"""Key of an assessment for the claims that Core selects."""
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -41,7 +42,7 @@ _Sized = dict[str, Any] | list[Any]
 
 
 class _Facts(BaseModel):
-    """A mapping of the metadata. Keys that nothing is read of are let through."""
+    """A mapping of the metadata; unused keys are ignored."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
@@ -186,19 +187,19 @@ _KINDS_BY_NAME: Mapping[str, type[_Facts]] = MappingProxyType(
 
 
 def conventions_of(view: Mapping[str, Any]) -> Conventions:
-    """The conventions under which a view of an assessment has its posteriors."""
+    """The conventions of the posteriors of an assessment's view."""
     return replace(DEFAULT, **view.get("conventions", {}), encoding=view["encoding"])
 
 
 def check_assessment(graph: FactGraph, source: str) -> None:
-    """Refuse an assessed response whose metadata lack required values or have damaged ones.
+    """Check that the metadata of an assessed response are complete and valid.
 
     Args:
         graph: the response, with the key `METADATA_KEY` in its metadata.
         source: its file, for messages.
 
     Raises:
-        InputError: for the first key that is missing or of another kind.
+        InputError: for the first missing or invalid key.
     """
     where = _metadata_of(graph, source)
     for key, kind in _KINDS.items():
@@ -220,7 +221,7 @@ def check_assessment(graph: FactGraph, source: str) -> None:
 
 
 def check_posteriors(graph: FactGraph, source: str) -> None:
-    """Do what `check_assessment` does for posteriors alone; nothing else is looked at."""
+    """Check the posteriors of an assessed response, like `check_assessment`."""
     _check_views(graph, _metadata_of(graph, source), _Posteriors, _NoPosteriors)
 
 
@@ -231,7 +232,7 @@ def _metadata_of(graph: FactGraph, source: str) -> str:
 def _check_views(
     graph: FactGraph, where: str, solved: type[_Facts], unsolved: type[_Facts]
 ) -> None:
-    """Check the views of an assessment, and that a view that was solved has every claim."""
+    """Check the views of an assessment, and that every solved view has all claims."""
     for variant, view in _mapping(graph.metadata[METADATA_KEY], METADATA_KEY, where).items():
         key_path = f"{METADATA_KEY}.{variant}"
         failed = "error" in _mapping(view, key_path, where)
@@ -243,13 +244,15 @@ def _check_views(
 
 def _mapping(value: Any, key_path: str, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InputError(f"{where} garble {key_path}, which is no object; assess it again")
+        raise InputError(
+            f"{where} have an invalid {key_path}, which is not an object; assess the response again"
+        )
     return value
 
 
 def _check(facts: Any, kind: type[_Facts], key_path: str, where: str) -> None:
     try:
-        # Through JSON, since the file has lists in place of tuples.
+        # Through JSON, since the file has lists instead of tuples.
         kind.model_validate_json(json.dumps(facts))
     except (ValidationError, TypeError, ValueError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None

@@ -1,4 +1,4 @@
-"""Names that the cells of a study have in common, and how a cell is called in words."""
+"""Common names of a study's cells, and the name of a cell in words."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 RECORDED = "recorded"
-"""Name of the relation model that uses the data's own relations."""
+"""Name of the data's own relations among relation models."""
 
 NO_GRAPH = "none"
-"""Value of the graph's columns in rows of an assessor, which judges without a graph."""
+"""Value of graph columns in rows of an assessor, which has no graph."""
 
 
 CELL = (

@@ -1,4 +1,4 @@
-"""Columns of labels and of shares: every cell read once, with remarks on the reading."""
+"""Columns of labels and shares, with remarks on reading their cells."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from factormodels.words import NO_LABEL, folded
 
 @dataclass(frozen=True, eq=False)
 class LabelColumn:
-    """The labels of a table, in any words for true and false.
+    """The labels of a table, with any words for true and false.
 
     Attributes:
         name: the column; None: there is none, and no row has a label.
         values: its cells.
-        meanings: what they say, None where there is no label.
-        spelling: how they are spelled; None where there is no label at all.
-        classes: names of classes that the file states of the column's integers.
+        meanings: their meanings; None without a label.
+        spelling: their spelling; None without any label.
+        classes: class names of the column's integers, if the file has them.
     """
 
     name: str | None
@@ -45,14 +45,14 @@ class LabelColumn:
     classes: Sequence[str] = ()
 
     def remarks(self) -> list[str]:
-        """Sentences on decimal commas, and on which words are true where that may be in doubt."""
+        """Sentences on decimal commas, and on ambiguous words for true."""
         sentences = [self.comma_remark()]
         if self.name is not None and self.spelling is not None:
             sentences.append(meaning_remark(self.name, self.values, self.spelling, self.classes))
         return [sentence for sentence in sentences if sentence]
 
     def comma_remark(self) -> str:
-        """A sentence on labels that are written as "1,0"; empty where none is."""
+        """A sentence on labels with decimal commas such as "1,0"; empty if there are none."""
         return "" if self.name is None else comma_remark(self.name, self.values)
 
 
@@ -67,12 +67,12 @@ def label_column(
 
     Args:
         table: the table.
-        name: its column of labels; None: there is none.
-        columns: which words mean true, and which do not count.
-        labeled: whether there must be a label.
+        name: its column of labels, or None.
+        columns: the words that mean true, and the words that exclude a claim.
+        labeled: True if labels are required.
 
     Raises:
-        InputError: for words of no known spelling and, if there must be a label, if there is none.
+        InputError: for unknown words, or without labels if they are required.
     """
     values = [None if name is None else row.get(name) for row in table.rows]
     if not labeled and all(folded(value) in NO_LABEL for value in values):
@@ -85,22 +85,22 @@ def label_column(
 
 
 def truth(label: ClaimLabel | None) -> bool | None:
-    """Return whether a label says that a claim is true; None if there is none that counts."""
+    """Return the truth value of a label; None without a label that counts."""
     return None if label in (None, ClaimLabel.IRRELEVANT) else label is ClaimLabel.SUPPORTED
 
 
 def label_value(label: ClaimLabel | float | None) -> bool | float | None:
-    """Return the number that a label is, or else its `truth`."""
+    """Return a numeric label, or the `truth` of another label."""
     return label if isinstance(label, float) else truth(label)
 
 
 def label_text(label: ClaimLabel | float | None) -> str | None:
-    """Word by which messages call a label; None where there is none."""
+    """Word for a label in messages; None without a label."""
     return f"{label:g}" if isinstance(label, float) else label_word(label)
 
 
 def are_numbers(values: Iterable[Any]) -> bool:
-    """Return whether cells hold numbers, some of which are neither 0 nor 1."""
+    """Return True if cells are numbers, some of which are neither 0 nor 1."""
     filled = [value for value in values if folded(value) not in NO_LABEL]
     try:
         numbers = {cell_number(value)[0] for value in filled}
@@ -111,12 +111,12 @@ def are_numbers(values: Iterable[Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class NumberLabels:
-    """The labels of a table that are numbers of any size.
+    """Numeric labels of a table.
 
     Attributes:
         name: the column; None: there is none, and no row has a label.
-        meanings: the numbers, None where there is no label.
-        notation: a sentence on how they are written; empty where they are plain.
+        meanings: the numbers; None without a label.
+        notation: a sentence on their notation; empty for plain numbers.
     """
 
     name: str | None
@@ -128,19 +128,19 @@ class NumberLabels:
         return list(filter(None, [self.notation]))
 
     def comma_remark(self) -> str:
-        """Remark on decimal commas as in `remarks`; empty if there is none."""
+        """The remark on decimal commas, or an empty string."""
         return self.notation
 
 
 def number_labels(table: DataTable, name: str | None) -> NumberLabels:
-    """The labels of a table whose labels are numbers of any size.
+    """Read numeric labels of a table.
 
     Args:
         table: the table.
-        name: its column of labels; None: there is none.
+        name: its column of labels, or None.
 
     Raises:
-        InputError: if a cell holds no number.
+        InputError: if a cell is not a number.
     """
     if name is None:
         return NumberLabels(None, [None] * len(table.rows))
@@ -150,12 +150,12 @@ def number_labels(table: DataTable, name: str | None) -> NumberLabels:
 
 
 class NumberColumn:
-    """A column of numbers of any size; those with a percent sign are shares.
+    """A column of arbitrary numbers; numbers with a percent sign are shares.
 
     Args:
         table: the table.
         name: the column.
-        what: what its numbers are; errors name it.
+        what: noun for its numbers, for errors.
     """
 
     def __init__(self, table: DataTable, name: str, what: str = "a prediction") -> None:
@@ -165,10 +165,10 @@ class NumberColumn:
         self._notations = Counter[Notation]()
 
     def read(self, index: int) -> float | None:
-        """The number in a row, None where the cell is empty.
+        """The number in a row; None for an empty cell.
 
         Raises:
-            InputError: if the cell holds none.
+            InputError: if the cell is not such a number.
         """
         value = self.table.rows[index].get(self.name)
         if folded(value) in NO_LABEL:
@@ -184,17 +184,17 @@ class NumberColumn:
         return number
 
     def remark(self) -> str:
-        """A sentence on how the cells that were read are written; empty where they are plain."""
+        """A sentence on the notation of the read cells; empty for plain numbers."""
         return notation_remark(self.name, self._notations)
 
 
 class ShareColumn:
-    """A column of numbers from 0 to 1, or of percentages where its cells or its heading say so.
+    """A column of numbers from 0 to 1, or of percentages according to its cells or heading.
 
     Args:
         table: the table.
         name: the column.
-        what: what its numbers are, such as "a probability"; errors name it.
+        what: noun for its numbers, such as "a probability", for errors.
     """
 
     def __init__(self, table: DataTable, name: str, what: str = "a probability") -> None:
@@ -206,10 +206,10 @@ class ShareColumn:
         self._n_shares = 0
 
     def read(self, index: int) -> float | None:
-        """The share in a row, None where the cell is empty.
+        """The share in a row; None for an empty cell.
 
         Raises:
-            InputError: if the cell holds none.
+            InputError: if the cell is not such a number.
         """
         share, notation = cell_share(
             self.table.rows[index].get(self.name),
@@ -223,7 +223,7 @@ class ShareColumn:
         return share
 
     def remark(self) -> str:
-        """A sentence on how the cells that were read are written; empty where they are plain."""
+        """A sentence on the notation of the read cells; empty for plain numbers."""
         remark = notation_remark(self.name, self._notations)
         if self._n_shares and not self._per_cent and PER_CENT_HEADING.search(self.name):
             remark += (

@@ -1,7 +1,7 @@
-"""Claims with probabilities and labels, from any table of them, as one long frame.
+"""Reading of claims with probabilities and labels from any table, as a long frame.
 
-`read_claims` is how every method that takes probabilities reads its data.
-`experiments.columns.reader` says how columns are found and cells read.
+Every method with probabilities as input reads its data with `read_claims`.
+`experiments.columns.reader` finds columns and reads cells.
 """
 
 from __future__ import annotations
@@ -78,26 +78,27 @@ def read_claims(
     numbers: Sequence[Any] | None = None,
     carried: Mapping[str, str] | None = None,
 ) -> ClaimFrame:
-    """Claims of data with their probabilities and labels, and remarks.
+    """Read claims with their probabilities and labels, and remarks.
 
-    Where no column of probabilities is named, records that carry verdicts have a model for each
-    judge. Columns that no role needs are noted as not used.
+    If no column of probabilities is named, each judge of records with verdicts becomes a model.
+    Columns without a role are recorded as unused.
 
     Args:
         data: a file, the name of an embedded dataset, a data frame, or records.
-        options: which columns are what, where their names do not tell.
-        labeled: whether there must be labels.
-        judges: whether models judge the same responses, so that a claim has one label under all.
-        texts: whether what claims and responses say is wanted too.
-        numbers: labels of other tables of the same claims, where labels may be numbers of any size.
-            They are numbers if all of these and of the table are, and some is neither 0 nor 1;
-            predictions may be any number too. None: labels say true or false.
-        carried: columns to carry over into the frame unchanged, by the option that names each. The
-            frame's column has the option's name, without hyphens.
+        options: columns whose names do not tell their roles.
+        labeled: True if labels are required.
+        judges: True if models judge the same responses, so that a claim has the same label for all
+            of them.
+        texts: True to read texts of claims and responses too.
+        numbers: labels of other tables of the same claims, if numeric labels are allowed. Labels
+            are numeric if all labels here and in the table are numbers and some are neither 0 nor
+            1; predictions may then be any numbers. None if labels mean true or false.
+        carried: columns to copy into the frame, by the option that names each. The frame's column
+            has the option's name, without hyphens.
 
     Raises:
-        InputError: if the data cannot be read, a column is missing, a cell is no probability or
-            label, or rows of one claim state different things.
+        InputError: if the data cannot be read, a column is missing, a cell is not a probability or
+            label, or rows of the same claim contradict each other.
     """
     table, assessors = judged_table(table_of(data))
     wanted = options if options.p else options.model_copy(update={"p": assessors})
@@ -126,7 +127,7 @@ def read_claims(
         *_response_remarks(reader, wanted, resolved, read.kept),
         *_spelling_remarks(reader.response, read.kept),
     ]
-    # Records with verdicts have become columns of ours.
+    # Records with verdicts now have standard columns.
     if not assessors:
         reader.note_unused(resolved.by)
     if isinstance(table, FlatTable):
@@ -166,10 +167,10 @@ def claims_frame(data: Data) -> pd.DataFrame:
 def _with_row_per_claim(
     table: DataTable, wanted: ProbabilityColumns, *, labeled: bool
 ) -> tuple[DataTable, ProbabilityColumns, tuple[str, ...]]:
-    """The table with a row for each claim, where responses hold lists of them.
+    """The table with a row per claim, expanded if responses contain lists of claims.
 
     Returns:
-        The table, the options with the layout of a known owner filled in, and remarks on it.
+        The table, the options completed with a known tool's layout, and remarks.
     """
 
     def has_roles(columns: Columns, options: ProbabilityColumns) -> bool:
@@ -182,7 +183,7 @@ def _with_row_per_claim(
     names = column_names_of(table)
     filled, remarks = with_layout(names, wanted)
     nested = Columns(names, table.source)
-    # An error is about the columns that a person sees.
+    # Errors refer to the user's columns.
     if not has_roles(nested, filled):
         return table, wanted, ()
     name = next(iter(filled.p), None)
@@ -192,18 +193,18 @@ def _with_row_per_claim(
 
 @dataclass(frozen=True, eq=False)
 class _Resolved:
-    """The column of each role in a table; None where no column has it.
+    """The column of each role in a table, or None.
 
     Attributes:
         probabilities: the columns of probabilities.
         label: the column of labels.
         claim: the column of the claims' ids.
-        identity: the column that identifies a claim: its id, or else what it says.
-        text_beside_id: the column of what claims say, where another has their ids.
-        by: the columns that part data and models.
+        identity: the column that identifies a claim: its id, or otherwise its text.
+        text_beside_id: the column of claim texts, if another column has ids.
+        by: the columns that separate data and models.
         of_models: columns that distinguish the judges of the same responses.
-        shown_text: the column of what claims say, if it is wanted.
-        answer: the column of whole responses, if it is wanted.
+        shown_text: the column of claim texts, if requested.
+        answer: the column of whole responses, if requested.
     """
 
     probabilities: tuple[str, ...]
@@ -220,10 +221,10 @@ class _Resolved:
 def _resolve(
     reader: TableReader, wanted: ProbabilityColumns, *, labeled: bool, judges: bool, texts: bool
 ) -> _Resolved:
-    """Find the column of each role, that of the responses for the reader.
+    """Find the column of each role, and set the reader's column of responses.
 
     Raises:
-        InputError: if an option names no column, or a role that is needed has none.
+        InputError: if an option names an unknown column, or a required role has no column.
     """
     columns, rows = reader.columns, reader.table.rows
     probabilities = tuple(columns.given("--p", name) for name in wanted.p)
@@ -235,7 +236,7 @@ def _resolve(
         label: str | None = columns.required(LABEL, wanted.label)
     else:
         label = columns.optional(LABEL, wanted.label)
-    # An object that holds claims is a response; its own name for it need not be known.
+    # An object with claims is a response, even if its name is unknown.
     guesses = not reader.is_nested
     response = columns.filled(RESPONSE, rows, wanted.group) if guesses or wanted.group else None
     reader.response = response
@@ -253,7 +254,7 @@ def _resolve(
         by = _known_parts(reader)
         if by:
             columns.guessed["model"] = ", ".join(by)
-    # Elsewhere a model may have written the responses, and its claims have labels of their own.
+    # Otherwise a model may have written the responses, whose claims have their own labels.
     models = columns.all_known(MODEL)
     return _Resolved(
         probabilities,
@@ -269,18 +270,18 @@ def _resolve(
 
 
 def _text_beside_id(reader: TableReader, claim: str | None) -> str | None:
-    """The column of what claims say where they have ids: rows of one id must say the same."""
+    """The column of claim texts for claims with ids, where rows of an id must have equal texts."""
     if reader.response is None or claim is None:
         return None
     text = reader.columns.known(TEXT_BESIDE_ID)
-    # It may be the id itself, or what the whole response says.
+    # It may be the id itself, or the text of the whole response.
     if text in (None, claim) or not _differs_within(reader.table.rows, reader.response, str(text)):
         return None
     return text
 
 
 def _known_parts(reader: TableReader) -> tuple[str, ...]:
-    """Columns known as models, data or parts of a study's cells that hold more than one value."""
+    """Columns known as models, data or parts of a study's cells, with more than one value."""
     columns, rows = reader.columns, reader.table.rows
     known = {*columns.all_known(MODEL), *columns.all_known(DATA), *CELL}
     return tuple(
@@ -292,14 +293,14 @@ def _known_parts(reader: TableReader) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _KeptRow:
-    """A row of the table that has a probability.
+    """A row of the table with a probability.
 
     Attributes:
-        index: the row of the table.
-        by: what it says of the columns that part data and models.
-        response: its response; the row itself where no column tells.
-        claim: id of its claim; None without one.
-        label: what its label says: true, false, or that it does not count; or a number.
+        index: index of the row.
+        by: values of the columns that separate data and models.
+        response: its response; the row itself without such a column.
+        claim: id of its claim, or None.
+        label: its label: true, false, irrelevant, or a number.
         p: its probabilities by column.
     """
 
@@ -312,16 +313,16 @@ class _KeptRow:
 
 
 class _Rows:
-    """The rows of a table that have a probability, each claim once.
+    """The rows of a table with a probability, without repeated claims.
 
     Args:
         reader: the table.
-        resolved: which columns have which roles.
+        resolved: the columns of the roles.
         labels: its labels.
-        of_numbers: whether labels, and what is predicted of them, are numbers of any size.
+        of_numbers: True if labels and predictions are arbitrary numbers.
 
     Raises:
-        InputError: if a cell is no probability or names nothing, or no row has a probability.
+        InputError: if a cell is not a probability or an id is empty, or no row has a probability.
     """
 
     def __init__(
@@ -337,8 +338,8 @@ class _Rows:
         self.shares = [kind(reader.table, column) for column in resolved.probabilities]
         self.kept: list[_KeptRow] = []
         self._unanswered = 0
-        # Statements of rows on claims: with a probability, with labels alone, and with labels from
-        # any judge.
+        # Statements of rows about claims: with a probability, with labels only, and with labels
+        # from any judge.
         self._stated: list[ClaimRow] = []
         self._labeled: list[ClaimRow] = []
         self._labeled_for_all: list[ClaimRow] = []
@@ -362,7 +363,7 @@ class _Rows:
             part_name(reader.cell(index, name)) if name in CELL else reader.name(index, name, name)
             for name in resolved.by
         )
-        # A row whose response nothing tells is a response of its own.
+        # A row without a known response is a response of its own.
         is_known = reader.response is not None or reader.is_nested
         name = reader.response_name(index) if is_known else None
         response = index if name is None else name
@@ -371,7 +372,7 @@ class _Rows:
         if label is not None:
             self._labeled.append(stated)
             if stated.claim is not None and reader.response is not None and resolved.of_models:
-                # Whatever a model says of it, a claim has one label.
+                # A claim has the same label for all models.
                 of_data = tuple(
                     part
                     for part, name in zip(by, resolved.by, strict=True)
@@ -391,12 +392,12 @@ class _Rows:
     def _claim_row(
         self, index: int, by: tuple[str, ...], response: str | int, claim: str | None
     ) -> ClaimRow:
-        """Return the label that a row states of its claim, and its text beside a column of ids."""
+        """Return a row's label for its claim, and the claim's text if there is a column of ids."""
         reader, resolved = self.reader, self.resolved
         words = claim or reader.name_if_any(index, resolved.identity) or None
         of_response = reader.response is not None
-        # Several unknown responses may have a claim c1, while a text identifies a claim. In lists
-        # of claims the order distinguishes them.
+        # Without known responses, ids such as c1 can repeat, while a text identifies a claim. In
+        # lists of claims the order distinguishes claims.
         is_known = of_response or (len((words or "").split()) > 1 and not reader.is_nested)
         return reader.claim_row(
             index,
@@ -410,12 +411,12 @@ class _Rows:
         """Leave out rows that repeat a claim.
 
         Raises:
-            InputError: if rows of one claim state different things.
+            InputError: if rows of the same claim contradict each other.
         """
         response, of_models = self.reader.response, self.resolved.of_models
         alike, mend = response is None, _mend(response)
         self._repeated = repeated_rows(self._stated, alike=alike, advice=mend)
-        # A row without a probability is left out, but its label may contradict another row's.
+        # A row without a probability is left out, but its label can contradict another row's.
         repeated_rows(self._labeled, alike=alike, advice=mend)
         of_all = _mend_of_models(response, of_models)
         repeated_rows(self._labeled_for_all, alike=False, advice=of_all)
@@ -423,16 +424,16 @@ class _Rows:
             del self.kept[position]
 
     def repeated_remark(self) -> str:
-        """A sentence on the rows that repeat a claim; empty where there is none."""
+        """A sentence on repeated claims, or an empty string."""
         return repeated_remark(self._stated, self._repeated)
 
     def number_remarks(self) -> Iterator[str]:
-        """Yield sentences on how probabilities are written, and on missing ones."""
+        """Yield sentences on the notation of probabilities, and on missing ones."""
         yield from filter(None, (share.remark() for share in self.shares))
         unanswered = self._unanswered
         for column in self.resolved.probabilities:
             if all(column not in row.p for row in self.kept):
-                yield f"Column {column!r} has no value: it is left out."
+                yield f"Column {column!r} has no values and is left out."
                 unanswered -= len(self.reader)
         if unanswered:
             yield (
@@ -441,7 +442,7 @@ class _Rows:
             )
 
     def long_rows(self, carried: Mapping[str, str]) -> list[dict[str, Any]]:
-        """A row for each claim and column of probabilities, as `ClaimFrame.frame` has them.
+        """A row for each claim and column of probabilities, for `ClaimFrame.frame`.
 
         Args:
             carried: columns of the table to add, by their name in the frame.
@@ -476,33 +477,33 @@ class _Rows:
 def _response_remarks(
     reader: TableReader, wanted: ProbabilityColumns, resolved: _Resolved, rows: Sequence[_KeptRow]
 ) -> Iterator[str]:
-    """Yield sentences on claims that are taken as independent."""
+    """Yield sentences on claims that are treated as independent."""
     response, columns = reader.response, reader.columns
     if response is None and not reader.is_nested:
-        reason = "No column says which claims are of one response"
+        reason = "No column groups claims by response"
     elif (
         response is not None
         and wanted.group is None
         and folded(response) not in ID_OF_A_RESPONSE
         and _are_single(rows)
     ):
-        reason = f"No two rows have one value of {response!r}"
+        reason = f"No two rows share a value of {response!r}"
     else:
         return
     others = [name for name in columns.names if name not in {*columns.used, *resolved.by}]
     likely = likely_column(RESPONSE, others, reader.table.rows)
-    # Without such a column there is nothing to name.
+    # Without such a column, there is none to name.
     mend = f"; if {likely!r} does, add {as_option('--group', likely)}" if likely else ""
     shared = None if likely else _shared_by_models(reader, resolved)
     if shared:
         mend = f"; {as_option('--group', shared)} pairs models by {shared!r}"
-    yield f"{reason}, so claims are taken as independent{mend}."
+    yield f"{reason}, so claims are treated as independent{mend}."
 
 
 def _shared_by_models(reader: TableReader, resolved: _Resolved) -> str | None:
-    """The column of claims, or another, in which every model has the same several values.
+    """The column of claims, or another one, in which every model has the same values.
 
-    It is none if rows of one value would then be one claim twice.
+    None if rows with the same value would then repeat a claim.
     """
     if not resolved.of_models:
         return None
@@ -524,7 +525,7 @@ def _shared_by_models(reader: TableReader, resolved: _Resolved) -> str | None:
 
 
 def _spelling_remarks(response: str | None, rows: Sequence[_KeptRow]) -> Iterator[str]:
-    """Yield a sentence on responses whose names are one number in several spellings."""
+    """Yield a sentence on responses whose names are the same number in several spellings."""
     spellings: dict[int, dict[str, None]] = {}
     for row in rows:
         name = str(row.response)
@@ -535,34 +536,34 @@ def _spelling_remarks(response: str | None, rows: Sequence[_KeptRow]) -> Iterato
         first, second, *_ = several[0]
         more = f" ({counted(len(several), 'such number')} in all)" if len(several) > 1 else ""
         yield (
-            f"{first!r} and {second!r} in {response!r} are two responses{more}; if they "
-            "are one, write the number in one way."
+            f"{first!r} and {second!r} in {response!r} are two responses{more}; if they are the "
+            "same response, spell the number in the same way."
         )
 
 
 def _list_remarks(table: FlatTable, resolved: _Resolved) -> Iterator[str]:
-    """Yield sentences on lists without claims, and on unused content beside lists of claims."""
+    """Yield sentences on lists without claims, and on columns outside lists of claims."""
     if remark := table.empty_remark():
         yield remark
     if not table.is_nested:
         return
     for column in (*resolved.probabilities, resolved.label):
         if column is not None and column not in table.within:
-            yield f"{column!r} is outside the list of claims: each claim of the list has it."
+            yield f"{column!r} is outside the list of claims and applies to each claim of the list."
 
 
 def _are_single(rows: Sequence[_KeptRow]) -> bool:
-    """Return whether there are several rows, and no two of one response and model."""
+    """Return True if there are several rows, and no two with the same response and model."""
     return len({(row.by, row.response) for row in rows}) == len(rows) > 1
 
 
 def part_name(value: Any) -> str:
-    """Name of a part of a table: of a model, of data, or of a cell of a study."""
+    """Name of a model, of data, or of a cell of a study."""
     return cell_name(value) or str(value)
 
 
 def _differs_within(rows: Sequence[Mapping[str, Any]], response: str, column: str) -> bool:
-    """Return whether rows of one response differ in a column, as in the texts of their claims."""
+    """Return True if rows of a response differ in a column, such as the texts of claims."""
     first: dict[str, str] = {}
     return any(
         first.setdefault(cell_name(row.get(response)), value) != value
@@ -572,16 +573,16 @@ def _differs_within(rows: Sequence[Mapping[str, Any]], response: str, column: st
 
 
 def _mend(response: str | None) -> str:
-    """Return the fix for rows of one claim that differ."""
+    """Return the fix for contradictory rows of a claim."""
     if response is None:
-        return "name the column of the responses with --group, or keep one row of each claim"
-    parted = "or part the rows by a column that tells them apart with --by"
-    return f"keep one row of each claim, {parted}, or name another column of ids with --claim"
+        return "name the column of responses with --group, or keep one row per claim"
+    parted = "or name a column that distinguishes them with --by"
+    return f"keep one row per claim, {parted}, or name another column of ids with --claim"
 
 
 def _mend_of_models(response: str | None, models: Sequence[str]) -> str:
     """Return the fix for a claim whose label differs between models."""
     return (
-        "correct one of them, or give answers of different models ids of their own in "
-        f"{response!r} ({', '.join(map(repr, models))} alone does not tell responses apart)"
+        f"correct one of them, or give answers of different models different ids in {response!r} "
+        f"({', '.join(map(repr, models))} does not distinguish responses)"
     )

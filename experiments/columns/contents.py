@@ -1,6 +1,6 @@
-"""Columns that can have a role by what their cells hold, for errors to propose.
+"""Columns whose cells fit a role, as suggestions in errors.
 
-Nothing is read by this: a table's columns are known by their names or named by options.
+Suggestions are never read: a table's columns are found by their names or named by options.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from factormodels.io.tables.numbers import cell_share, heading_is_per_cent
 from factormodels.words import NO_LABEL, folded
 
 _READ = 200
-"""Rows of a table that are looked at."""
+"""Number of examined rows of a table."""
 
 _SHORTEST_TEXT = 6
-"""Letters of a cell, in the mean, from which it is a text and neither a name nor a number."""
+"""Mean number of letters from which cells are texts instead of names or numbers."""
 
 
 def likely_column(
     role: Role, names: Iterable[str], rows: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """First column whose cells can have a role; None if there is none, or the role has no test.
+    """First column whose cells fit a role; None if there is none, or the role has no test.
 
     Args:
-        role: what the column holds.
-        names: the columns among which it is.
+        role: the role.
+        names: the candidate columns.
         rows: the rows of the table.
     """
     can_hold = _CAN_HOLD.get(role)
@@ -44,7 +44,7 @@ def likely_column(
 
 
 def longest_texts(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Column whose cells are the longest texts; None if no column holds texts of some words."""
+    """Column with the longest texts; None if no column has texts of several words."""
 
     def letters(name: str) -> float:
         cells = [v for row in rows[:_READ] if isinstance(v := row.get(name), str) and v.strip()]
@@ -55,7 +55,7 @@ def longest_texts(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> st
 
 
 def _are_shares(name: str, values: Sequence[Any]) -> bool:
-    """Return whether cells are probabilities, and not all of them 0 or 1."""
+    """Return True if cells are probabilities, not all of them 0 or 1."""
     per_cent = heading_is_per_cent(name, values)
     try:
         shares = {cell_share(value, "", "", per_cent=per_cent)[0] for value in values}
@@ -65,7 +65,7 @@ def _are_shares(name: str, values: Sequence[Any]) -> bool:
 
 
 def _are_labels(name: str, values: Sequence[Any]) -> bool:
-    """Return whether cells say true or false."""
+    """Return True if cells mean true or false."""
     try:
         label_spelling(values, name)
     except InputError:
@@ -74,7 +74,7 @@ def _are_labels(name: str, values: Sequence[Any]) -> bool:
 
 
 def _repeat(name: str, values: Sequence[Any]) -> bool:
-    """Return whether cells name several things, and one of them twice, as those of responses do."""
+    """Return True if cells have several values, some repeated, as for responses."""
     different = {folded(value) for value in values}
     is_other = _are_labels(name, values) or _are_shares(name, values)
     return 1 < len(different) < len(values) and not is_other
@@ -83,4 +83,4 @@ def _repeat(name: str, values: Sequence[Any]) -> bool:
 _CAN_HOLD: Mapping[Role, Callable[[str, Sequence[Any]], bool]] = MappingProxyType(
     {PROBABILITY: _are_shares, LABEL: _are_labels, JUDGEMENT: _are_labels, RESPONSE: _repeat}
 )
-"""Whether the cells of a column, those without a value left out, can have a role."""
+"""Test of whether the filled cells of a column fit a role."""

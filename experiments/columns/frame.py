@@ -1,4 +1,4 @@
-"""The long frame of claims: a row for each claim and judge, its checks, and how it is parted."""
+"""The long frame of claims, with a row for each claim and judge, its checks and its parts."""
 
 from __future__ import annotations
 
@@ -49,18 +49,17 @@ class ClaimFrame:
     """Claims with probabilities and labels, a row for each claim and judge.
 
     Attributes:
-        frame: a row for each claim and column of probabilities: response, claim (its id, None
-            without one), p, label (True, False, or None without a label that counts), irrelevant
-            (whether a label says that it does not count), place (row of the table), by (values of
-            the columns that part data and models), column (which p), and taught (whether labels of
-            the response taught p). Where they were asked for and a column has them, text and answer
-            (what the claim and the whole response say, empty where it is not known).
-        table: the table that they are from.
-        by: the columns that part data and models.
+        frame: a row for each claim and column of probabilities: response, claim (its id, or None),
+            p, label (True, False, or None without a label that counts), irrelevant (True if a label
+            excludes the claim), place (row of the table), by (values of the columns that separate
+            data and models), column (column of p), and taught (True if labels of the response
+            trained p). If requested and available, text and answer (texts of the claim and the
+            whole response, possibly empty).
+        table: the table of the claims.
+        by: the columns that separate data and models.
         columns: the columns of probabilities.
-        remarks: remarks on how they were read.
-        of_numbers: whether labels are numbers of any size, in place of True and False, and p their
-            predictions.
+        remarks: remarks on reading the table.
+        of_numbers: True if labels are arbitrary numbers, and p their predictions.
     """
 
     frame: pd.DataFrame
@@ -72,18 +71,19 @@ class ClaimFrame:
 
     @property
     def has_label(self) -> Any:
-        """Mark the rows that have a label that counts, bool (n,)."""
+        """True for rows with a label that counts, bool (n,)."""
         return self.frame["label"].notna()
 
     def without_taught(self, labeled: Any, settings: TaughtSettings) -> ClaimFrame:
         """Claims without responses whose own labels trained the probabilities.
 
         Args:
-            labeled: bool (n,), which rows have a label that is to be used.
-            settings: whether such responses may be left out.
+            labeled: bool (n,), True for rows whose label is used.
+            settings: settings on leaving such responses out.
 
         Raises:
-            InputError: if such a response has a label and is not to be left out, or none is left.
+            InputError: if such a response has a label and may not be left out, or no response is
+                left.
         """
         frame, source = self.frame, self.table.source
         taught = frame["response"].isin(frame.loc[frame["taught"], "response"])
@@ -92,28 +92,28 @@ class ClaimFrame:
         named = frame.loc[taught & labeled, "response"].unique().tolist()
         if named and not settings.leave_out_taught:
             raise InputError(
-                f"{source}: labels of {counted(len(named), 'response')} ({some_of(named)}) taught "
-                "the probabilities, and cannot judge or correct them; give labels of other "
-                "responses, or cross-fitted posteriors, which factormodels fit writes, or leave "
+                f"{source}: labels of {counted(len(named), 'response')} ({some_of(named)}) "
+                "trained the probabilities, and cannot judge or correct them; give labels of "
+                "other responses, or cross-fitted posteriors from factormodels fit, or leave "
                 "these responses out with --leave-out-taught"
             )
         left_out = frame.loc[taught, "response"].unique().tolist()
         if taught.all():
             raise InputError(
-                f"{source}: labels of all {counted(len(left_out), 'response')} taught the "
-                "probabilities; give other responses, or cross-fitted posteriors, which "
-                "factormodels fit writes"
+                f"{source}: labels of all {counted(len(left_out), 'response')} trained the "
+                "probabilities; give other responses, or cross-fitted posteriors from "
+                "factormodels fit"
             )
         remark = (
             f"{counted(len(left_out), 'response')} ({some_of(left_out)}) "
-            f"{'is' if len(left_out) == 1 else 'are'} left out: their labels taught the "
+            f"{'is' if len(left_out) == 1 else 'are'} left out, because their labels trained the "
             "probabilities."
         )
         kept = frame[~taught].reset_index(drop=True)
         return replace(self, frame=kept, remarks=[*self.remarks, remark])
 
     def under(self, conventions: Conventions) -> ClaimFrame:
-        """The claims with irrelevant ones as conventions have them.
+        """The claims with the conventions' treatment of irrelevant claims.
 
         Raises:
             InputError: if no claim is left.
@@ -133,14 +133,14 @@ class ClaimFrame:
     def parts(self) -> dict[str, pd.DataFrame]:
         """The frame by data, with the models in a column.
 
-        A column that parts responses is data; another tells models apart.
+        A column that separates responses identifies data; any other column identifies models.
 
         Raises:
-            InputError: if two models, or two sets of data, have one name.
+            InputError: if two models, or two datasets, have the same name.
         """
         keys = self.frame["by"]
         of_data = [index for index in range(len(self.by)) if self._is_data(index)]
-        # If every column separates the responses, the models have none in common.
+        # If every column separates the responses, models share no responses.
         if len(of_data) == len(self.by) and self.by and not any(map(_is_known_data, self.by)):
             of_data = []
         several = len(self.columns) > 1
@@ -154,14 +154,15 @@ class ClaimFrame:
         self._refuse_one_name(models, data)
         named = self.frame.assign(model=models, data=data)
         if several and not of_models:
-            # Columns of one row are of one claim, whatever its id.
+            # Columns of a row belong to the same claim, whatever its id.
             named["claim"] = named["place"]
         elif named["claim"].isna().any():
             named = named.drop(columns="claim")
         return {str(name): part for name, part in named.groupby("data", sort=False)}
 
     def _is_data(self, index: int) -> bool:
-        """Return whether a column of `by` names data, by its name or its division of responses."""
+        """Return True if a column of `by` identifies data, by its name or its division of
+        responses."""
         if _is_known_data(self.by[index]):
             return True
         values = self.frame.assign(part=[key[index] for key in self.frame["by"]])
@@ -174,15 +175,15 @@ class ClaimFrame:
                 earlier, later = (" and ".join(map(repr, k)) for k in (first[of, model], key))
                 raise InputError(
                     f"--by {','.join(self.by)}: rows with {earlier} and rows with {later} have "
-                    f"one name, {', '.join(key)!r}; give them values that tell them apart without "
+                    f"the same name, {', '.join(key)!r}; give them values that differ without "
                     "the commas"
                 )
 
     def labeled_parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
-        """Return the `parts` that have a label, of each the models that do, and remarks.
+        """Return the `parts` and models with labels, and remarks.
 
         Raises:
-            InputError: if none has.
+            InputError: if no part has a label.
         """
         labeled, remarks = {}, list[str]()
         for name, part in self.parts().items():
@@ -193,11 +194,11 @@ class ClaimFrame:
             labeled[name] = part[part["model"].map(has_label)]
             remarks += [
                 f"{f'{name}: ' if name else ''}No row of {model!r} has a label, so it is not "
-                "scored; write the label of a claim into each of its rows."
+                "scored; repeat the label of a claim in each of its rows."
                 for model in has_label.index[~has_label]
             ]
         if not labeled:
-            raise InputError("no claim that has a probability has a label; give labeled claims")
+            raise InputError("no claim with a probability has a label; give labeled claims")
         return labeled, remarks
 
 

@@ -1,6 +1,6 @@
-"""Claims with a label and a model's judgment of each, from a table with any column names.
+"""Reading of claims with labels and a model's judgments, from tables with any column names.
 
-`experiments.columns.reader` says how columns are found and cells read.
+`experiments.columns.reader` finds columns and reads cells.
 """
 
 from __future__ import annotations
@@ -70,16 +70,16 @@ _SETTINGS: Mapping[str, Setting] = {
 }
 
 _PLACED = {"response", "claim", "sentence", "sentences", "label", "judgements"}
-"""Keys of a record of a claim without a judgment of a model."""
+"""Keys of a claim record without a model's judgment."""
 
 _LABELED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
-"""Formats of responses whose claims have labels and nothing that a model says of them."""
+"""Formats of responses whose claims have labels but no model's judgments."""
 
 _MOST_NAMED = 3
-"""Responses that an error names."""
+"""Number of responses that an error names."""
 
 _GRID = 1_000_000
-"""A relative position is a place on a grid so fine that no edge of a bin is missed."""
+"""Number of grid positions for relative positions, fine enough for any edge of a bin."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class _Source:
 
     Attributes:
         column: its name.
-        setting: the setting of the source; None: the setting in the row.
-        is_confidence: whether it holds numbers.
+        setting: the setting of the source; None for the setting in the row.
+        is_confidence: True if it contains numbers.
     """
 
     column: str
@@ -98,11 +98,11 @@ class _Source:
 
 
 def read_judged_claims(data: Data, wanted: ClaimColumns) -> JudgedTable:
-    """Claims of data with a model's judgments, or with labels and positions alone.
+    """Read claims with a model's judgments, or with only labels and positions.
 
     Args:
         data: a file, the name of an embedded dataset, a data frame, or records.
-        wanted: which columns say what, where their names do not tell.
+        wanted: columns whose names do not tell their roles.
 
     Raises:
         InputError: if the data cannot be read, and as `judged_claims`.
@@ -123,7 +123,7 @@ def read_judged_claims(data: Data, wanted: ClaimColumns) -> JudgedTable:
 
 
 def _says_nothing_of_a_model(table: DataTable) -> bool:
-    """Return whether a file holds labels and positions of claims, and no judgment of a model."""
+    """Return True if a file has labels and positions of claims, but no model's judgments."""
     first = table.rows[0]
     if looks_like_record(first):
         unjudged = not any(row.get("judgements") for row in table.rows)
@@ -133,37 +133,37 @@ def _says_nothing_of_a_model(table: DataTable) -> bool:
         form is not None
         and form.name in _LABELED
         and first.keys() >= set(form.keys)
-        # Factcheck-Bench holds sentences there, and a table of claims their number.
+        # Factcheck-Bench has sentences there, a table of claims their number.
         and isinstance(first.get("sentences", {}), Mapping)
     )
 
 
 def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
-    """The claims of a table, whose responses may hold lists of them (`rows_in_lists`).
+    """The claims of a table, whose responses may contain lists of claims (`rows_in_lists`).
 
     Args:
         table: the table.
-        wanted: which columns say what.
+        wanted: columns of the roles.
 
     Raises:
-        InputError: if a column is not there or cannot be told, or a cell cannot be read; the
-            message names the place.
+        InputError: if a column is missing or ambiguous, or a cell cannot be read; the message names
+            the place.
     """
     columns = Columns(column_names_of(table), table.source, table.rows)
     wanted, known_layout = with_layout(columns.names, wanted)
     label = columns.required(LABEL, wanted.label)
-    # Claims keep the order of their list, so lists of one model stay apart.
+    # Claims keep the order of their list, so lists of the same model stay separate.
     rows = rows_in_lists(table, label, repeated=False)
     reader = TableReader(rows, columns)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in columns.names else None
     at = _resolve(reader, wanted, label, has_setting=fixed is None)
     sources, kind = _answer_sources(columns, wanted)
     _refuse_taught(reader, sources, label)
-    # Before rows are left out: a word of another spelling is refused wherever it stands.
+    # Before rows are left out, so that unknown words are refused everywhere.
     labels = reader.labels(label, wanted)
     setting = fixed or _default_setting(reader, sources, kind)
     judged = _JudgedRows(reader, at, sources, labels, setting)
-    # In lists of claims the order tells them apart.
+    # In lists of claims, the order distinguishes claims.
     identity = None if reader.is_nested else at.claim or columns.known(CLAIM_OR_WORDS)
     if identity is not None and (at.claim is None or kind == "confidence"):
         judged.leave_out_repeated(identity)
@@ -176,8 +176,8 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     }
     if not asked:
         raise InputError(
-            f"{table.source}: no labeled claim has an answer of the model; see that "
-            f"{' and '.join(repr(answer.column) for answer in sources)} is filled"
+            f"{table.source}: no labeled claim has an answer of the model; fill in "
+            f"{' and '.join(repr(answer.column) for answer in sources)}"
         )
     reader.note_unused([answer.column for answer in sources], records=table)
     is_known = fixed is not None or at.setting is not None or sources[0].setting is not None
@@ -204,10 +204,10 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
 
 
 def _refuse_taught(reader: TableReader, sources: Sequence[_Source], label: str) -> None:
-    """Refuse labels that taught the judgments of their own claims, and so cannot measure them.
+    """Refuse labels that trained the judgments of their own claims, and cannot measure them.
 
     Raises:
-        InputError: if there are some, or a mark cannot be read.
+        InputError: if there are such labels, or a mark cannot be read.
     """
     marks = reader.marks(answer.column for answer in sources)
     taught = dict.fromkeys(
@@ -218,9 +218,9 @@ def _refuse_taught(reader: TableReader, sources: Sequence[_Source], label: str) 
     if taught:
         some = ", ".join([*taught][:_MOST_NAMED]) + (", ..." if len(taught) > _MOST_NAMED else "")
         raise InputError(
-            f"{reader.columns.where}: labels of {counted(len(taught), 'response')} ({some}) taught "
-            "what is said of their claims, and cannot judge it; give labels of other responses, or "
-            "cross-fitted posteriors, which factormodels fit writes"
+            f"{reader.columns.where}: labels of {counted(len(taught), 'response')} ({some}) "
+            "trained the judgments of their claims, and cannot evaluate them; give labels of "
+            "other responses, or cross-fitted posteriors from factormodels fit"
         )
 
 
@@ -252,19 +252,19 @@ def judged_graphs(
     confidence: Sequence[float] | None = None,
     setting: str | None = None,
 ) -> JudgedTable:
-    """The claims of fact graphs whose metadata hold votes on their atoms, or with confidences.
+    """The claims of fact graphs with votes on atoms in their metadata, or with given confidences.
 
     Args:
         graphs: labeled responses, such as those of the dataset `selfcheck`.
-        source: what they are called.
-        confidence: a number from 0 to 1 of every atom, in order, in place of votes.
-        setting: how the model was asked, as the setting of `ClaimColumns`.
+        source: name of the responses.
+        confidence: a number from 0 to 1 for every atom, in order, instead of votes.
+        setting: setting in which the model was asked, as in `ClaimColumns`.
 
     Raises:
         InputError: if there are no votes and no confidences.
     """
     if confidence is None and not any(VOTES_KEY in graph.metadata for graph in graphs):
-        raise InputError(f"{source}: it holds no votes on claims; name a file of claims")
+        raise InputError(f"{source}: it contains no votes on claims; name a file of claims")
     atoms = [(graph, atom) for graph in graphs for atom in graph.atoms]
     rows = tuple(
         {
@@ -302,8 +302,8 @@ def _remarks(columns: Columns, at: ClaimColumns, n_unlabeled: int) -> tuple[str,
         )
     if at.sentence and not at.sentences:
         remarks.append(
-            "The number of sentences of a response is taken from the last one with a claim, as no "
-            "column says it."
+            "The number of sentences of a response is the last sentence with a claim, because "
+            "no column gives it."
         )
     if not (at.in_order or at.sentence or at.position):
         remarks.append(
@@ -316,7 +316,7 @@ def _remarks(columns: Columns, at: ClaimColumns, n_unlabeled: int) -> tuple[str,
 def _resolve(
     reader: TableReader, wanted: ClaimColumns, label: str, *, has_setting: bool
 ) -> ClaimColumns:
-    """Find the column of each role, None where there is none; that of responses for the reader."""
+    """Find the column of each role, or None, and set the reader's column of responses."""
     columns, rows = reader.columns, reader.table.rows
     if not reader.is_nested:
         reader.response = columns.required(RESPONSE, wanted.group)
@@ -324,7 +324,7 @@ def _resolve(
         # An object that holds claims is a response; its own name for it need not be known.
         reader.response = columns.given("--group", wanted.group)
     setting = columns.optional(SETTING, wanted.setting) if has_setting else None
-    # A text that occurs twice is two claims, unless an option says that it names one.
+    # A text that occurs twice is two claims, unless an option names it as the id.
     claim = None
     if wanted.claim is not None or setting is not None:
         claim = columns.optional(CLAIM_OR_WORDS, wanted.claim)
@@ -332,7 +332,7 @@ def _resolve(
     position = columns.optional(POSITION, wanted.position)
     if wanted.in_order and (wanted.sentence or wanted.position):
         option = "--sentence" if wanted.sentence else "--position"
-        raise InputError(f"--in-order and {option} both give a claim's position; leave one out")
+        raise InputError(f"--in-order and {option} both set a claim's position; leave one out")
     if wanted.in_order:
         sentence = position = None
     known_columns = {
@@ -350,11 +350,11 @@ def _resolve(
 
 
 def _answer_sources(columns: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
-    """Columns of the model's judgments, and their form."""
+    """Columns of the model's judgments, and their kind."""
     n_given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
     if n_given > 1:
         raise InputError(
-            "--judgement, --confidence and --votes are forms of the model's judgment; give one"
+            "--judgement, --confidence and --votes exclude each other; give one of them"
         )
     if wanted.judgement:
         return tuple(_judgement(columns, text) for text in wanted.judgement), "judgement"
@@ -378,8 +378,8 @@ def _answer_sources(columns: Columns, wanted: ClaimColumns) -> tuple[tuple[_Sour
             source = _Source(known_column, None, is_confidence=role is CONFIDENCE)
             return (source,), role.meaning
     raise InputError(
-        f"{columns.where}: no column is known to have the model's judgments of its claims; name it "
-        f"with --judgement, --confidence or --votes; it has {', '.join(columns.names)}"
+        f"{columns.where}: no column is known to have the model's judgments; name one of "
+        f"{', '.join(columns.names)} with --judgement, --confidence or --votes"
     )
 
 
@@ -395,19 +395,19 @@ def _judgement(columns: Columns, text: str) -> _Source:
 
 
 class _JudgedRows:
-    """The rows of a table as claims with the judgments of them.
+    """The rows of a table as claims with judgments.
 
     Args:
         reader: the table.
-        at: where the columns are.
+        at: the columns of the roles.
         sources: columns of the model's judgments.
         labels: the labels.
-        default_setting: the setting of judgments whose setting no column states.
+        default_setting: the setting of judgments without a stated one.
 
     Attributes:
         shares: the columns of confidences.
-        repeats: a sentence on rows that repeat a claim; empty where none does.
-        n_unlabeled: how many rows have no label.
+        repeats: a sentence on repeated claims, or an empty string.
+        n_unlabeled: number of rows without a label.
     """
 
     def __init__(
@@ -430,13 +430,13 @@ class _JudgedRows:
         self._left_out = frozenset[int]()
 
     def leave_out_repeated(self, identity: str) -> None:
-        """Leave out rows that repeat a claim, and keep a sentence on them.
+        """Leave out rows that repeat a claim, and record a sentence on them.
 
         Args:
             identity: the column that identifies a claim within its response.
 
         Raises:
-            InputError: if two rows of one claim differ in its label or in what the model says.
+            InputError: if two rows of a claim differ in the label or in the model's judgment.
         """
         at, reader = self.at, self.reader
         around = (at.model_column, at.condition, at.sentence, at.position, at.setting)
@@ -455,9 +455,9 @@ class _JudgedRows:
                     {"label": label_word(self.labels.meanings[index])} | stated,
                 )
             )
-        mend = "keep one row of each claim"
+        mend = "keep one row per claim"
         if at.claim is None:
-            mend += f", or say --claim {identity!r} if rows of one claim are several answers"
+            mend += f", or give --claim {identity!r} if the rows of a claim are several answers"
         repeated = repeated_rows(claims, alike=False, advice=mend)
         self._left_out, self.repeats = frozenset(repeated), repeated_remark(claims, repeated)
 
@@ -467,7 +467,7 @@ class _JudgedRows:
         A claim may have more than one row.
 
         Raises:
-            InputError: if a cell cannot be read, or rows of one claim have different labels.
+            InputError: if a cell cannot be read, or rows of a claim have different labels.
         """
         at, reader = self.at, self.reader
         texts = reader.columns.quietly(SHOWN_TEXT)
@@ -500,7 +500,7 @@ class _JudgedRows:
             if claim.label != label:
                 raise InputError(
                     f"{reader.locate(index)}: claim {key!r} of response {response!r} is {label} "
-                    f"here and {claim.label} before; give each claim one label"
+                    f"here and {claim.label} earlier; give each claim a single label"
                 )
             self._judge(claim, index)
         # The last row of a response determines its length.
@@ -542,7 +542,7 @@ class _JudgedRows:
 
 
 def _default_setting(reader: TableReader, sources: Sequence[_Source], kind: str) -> Setting:
-    """Setting of judgments that state none: the third if there are three of them."""
+    """Default setting of judgments: the third if there are three kinds of judgments."""
     three = kind == "judgement" and any(
         ModelJudgement.NEITHER in _answers(reader, index, answer.column)
         for index in range(len(reader))
@@ -552,22 +552,22 @@ def _default_setting(reader: TableReader, sources: Sequence[_Source], kind: str)
 
 
 def _sentence(reader: TableReader, index: int, at: ClaimColumns) -> int | None:
-    """Index of the claim's sentence, or its place on the grid; None where neither is known."""
+    """Index of the claim's sentence, or its position on the grid; None if unknown."""
     if at.sentence is not None:
         return _whole(reader, index, at.sentence)
     if at.position is None:
         return None
     position = reader.number(index, at.position, "a relative position")
-    # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
+    # Percents and shares are indistinguishable in (0, 1]; treat these values as shares.
     share = position / 100 if position > 1 else position
     if not 0 <= share <= 1:
         where = reader.locate(index, at.position)
-        raise InputError(f"{where}: {position:g} is not a position; give a share or percents")
+        raise InputError(f"{where}: {position:g} is not a position; give a share or a percentage")
     return max(1, round(share * _GRID))
 
 
 def _length(reader: TableReader, index: int, at: ClaimColumns, sentence: int | None) -> int:
-    """Return the number of places of the response, as far as this row states it."""
+    """Return the number of positions of the response, as far as this row states it."""
     if at.sentence is not None and at.sentences is not None:
         length = _whole(reader, index, at.sentences)
         if sentence is not None and sentence > length:
@@ -586,7 +586,7 @@ def _whole(reader: TableReader, index: int, column: str) -> int:
 
 
 def _answers(reader: TableReader, index: int, column: str) -> list[ModelJudgement]:
-    """Judgments in a cell, one or a list, without absent ones."""
+    """Judgments in a cell, which may be a list, without missing ones."""
     value = reader.cell(index, column)
     several: Iterable[Any] = [value]
     if isinstance(value, list):
@@ -597,13 +597,13 @@ def _answers(reader: TableReader, index: int, column: str) -> list[ModelJudgemen
     for word in several:
         if folded(word) in ABSENT:
             continue
-        # Such a column comes from questions with the options A, B and C.
+        # The column comes from questions with the options A, B and C.
         truth = truth_of(word, letters=True)
         if truth is None:
             raise InputError(
                 f"{reader.locate(index, column)}: {shown(word)} is not a judgment; write correct "
-                "or incorrect, yes or no, true or false, or A, B or C; leave it empty if there is "
-                "none"
+                "or incorrect, yes or no, true or false, or A, B or C; leave the cell empty "
+                "without a judgment"
             )
         judgements.append(truth)
     return judgements

@@ -10,16 +10,16 @@ from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, 
 
 @dataclass
 class JudgedClaim:
-    """A claim with the model's judgments of it, from one row or several.
+    """A claim with the model's judgments, from one or several rows.
 
     Attributes:
         response: id of its response.
-        claim: its id there.
-        sentence: its sentence, from 1; None where its position is not known.
-        sentences: number of sentences, or of places, of its response.
-        label: what a person says.
-        answers: what the model answered, by setting, once or several times.
-        confidence: its confidence, by setting.
+        claim: id of the claim.
+        sentence: its sentence, from 1; None if unknown.
+        sentences: number of sentences, or of positions, of its response.
+        label: the human label.
+        answers: the model's answers, by setting.
+        confidence: the model's confidence, by setting.
         text: what it says; empty where that is not known.
     """
 
@@ -33,7 +33,7 @@ class JudgedClaim:
     text: str = ""
 
     def score(self, setting: Setting) -> float | None:
-        """Confidence, or share of answers that say true; None without an answer."""
+        """Confidence, or share of answers that mean true; None without an answer."""
         if setting in self.confidence:
             return self.confidence[setting]
         answers = self.answers.get(setting, ())
@@ -44,8 +44,7 @@ class JudgedClaim:
     def judgement(self, setting: Setting, threshold: float | None) -> ModelJudgement | None:
         """Return the judgment in a setting, at a threshold of its confidence or votes.
 
-        Without a threshold the majority of several answers decides, and as many of one as of the
-        other are neither.
+        Without a threshold, the majority of several answers decides, and a tie is neither.
         """
         answers = self.answers.get(setting, ())
         if len(answers) == 1 and setting not in self.confidence:
@@ -63,19 +62,19 @@ class JudgedClaim:
 class JudgedTable:
     """The claims of a table.
 
-    The long frame of `experiments.columns.frame` has one probability of true in a row. A claim has
-    words of three meanings, votes or confidences here, in up to three settings, from one row or
-    several. Claims may have none of them and count by their position alone. Roles and layouts of
-    columns, spellings of labels and numbers, lists in objects and repeated rows are read as for the
-    long frame.
+    Unlike a row of the long frame in `experiments.columns.frame`, which has a single probability, a
+    claim here has judgments (true, false or neither), votes or confidences, in up to three
+    settings, from one or several rows. Claims without judgments count by position only. Roles and
+    layouts of columns, spellings of labels and numbers, lists in objects and repeated rows are read
+    as for the long frame.
 
     Attributes:
-        groups: claims by (model, condition); empty texts where there is no such column.
-        settings: what the settings in which a model was asked are called, in the paper's order.
-        kind: what the model gave: "judgement", "confidence" or "votes".
-        has_positions: whether claims say where they stand.
-        has_sentences: whether they say so by sentences.
-        remarks: remarks on how the table was read.
+        groups: claims by (model, condition); empty texts without such a column.
+        settings: names of the settings in which a model was asked, in the paper's order.
+        kind: kind of the model's judgments: "judgement", "confidence" or "votes".
+        has_positions: True if claims have positions.
+        has_sentences: True if positions are sentences.
+        remarks: remarks on reading the table.
     """
 
     groups: Mapping[tuple[str, str], tuple[JudgedClaim, ...]]
@@ -86,7 +85,7 @@ class JudgedTable:
     remarks: tuple[str, ...]
 
     def records(self, group: tuple[str, str], threshold: float | None) -> list[ClaimRecord]:
-        """Claims of a group as records, judged at a threshold; None: as `judgement` says."""
+        """Claims of a group as records, judged at a threshold, as in `judgement`."""
         return [
             ClaimRecord(
                 claim.response,

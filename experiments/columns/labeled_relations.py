@@ -1,4 +1,4 @@
-"""Relations that people judged: responses with them, and tables with a model's probabilities."""
+"""Reading of human relations: responses with them, and tables with a model's probabilities."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class LabeledRelations:
 
     Attributes:
         p: probabilities of entailment, contradiction and neutral, float64 (n, 3).
-        y: column of the relation that people found, int64 (n,).
-        responses: response of each pair, (n,); where a table has none, the claim.
+        y: column of the human relation, int64 (n,).
+        responses: response of each pair, (n,), or the claim if a table has no responses.
         taught: identities of the responses.
-        relations: name of the model; empty where nobody recorded it.
-        remarks: remarks on how they were read.
+        relations: name of the model; empty if not recorded.
+        remarks: remarks on reading the data.
         missing: number of labeled pairs that the model did not answer.
-        shared: number of those left out whose answers give the probability of their own relation
-            alone.
+        shared: number of excluded pairs whose answers have only the probability of their own
+            relation.
     """
 
     p: Floats
@@ -64,17 +64,17 @@ class LabeledRelations:
 
 
 def read_labeled_relations(data: Data) -> LabeledRelations:
-    """The pairs of a table with columns of a claim, a passage, probabilities and a human relation.
+    """Read pairs from a table with a claim, a passage, probabilities and a human relation.
 
-    Rows without a human relation or without any probability are left out and counted. Where no
-    column is of neutral, it has what entailment and contradiction leave.
+    Rows without a human relation or without probabilities are left out and counted. Without a
+    column of neutral, its probability is the remainder of entailment and contradiction.
 
     Args:
         data: the table: its file (CSV, TSV, Excel, JSON, JSON Lines, Parquet or Arrow), a data
             frame, or records.
 
     Raises:
-        InputError: if it cannot be read or lacks a column, a relation or a probability is none, or
+        InputError: if it cannot be read or lacks a column, a relation or probability is invalid, or
             the probabilities of a row do not sum to 1.
     """
     reader = TableReader(table_of(data))
@@ -100,14 +100,15 @@ def read_labeled_relations(data: Data) -> LabeledRelations:
         pair = group, text, reader.name_if_any(index, passage)
         if pair in known_pairs:
             raise InputError(
-                f"{reader.locate(index)}: the same response, claim and passage are in row "
-                f"{known_pairs[pair] + 1}; keep one"
+                f"{reader.locate(index)}: row {known_pairs[pair] + 1} has the same response, "
+                "claim and passage; keep one of them"
             )
         known_pairs[pair] = index
         rows.append((group, text, distribution, JUDGED_KINDS.index(kind)))
     if not rows:
         raise InputError(
-            f"{reader.table.source}: no row has both a human relation and probabilities; label some"
+            f"{reader.table.source}: no row has both a human relation and probabilities; label "
+            "some rows"
         )
     claims: dict[str, dict[str, None]] = {}
     for group, text, *_ in rows:
@@ -119,15 +120,16 @@ def read_labeled_relations(data: Data) -> LabeledRelations:
     remarks = [columns.remark()]
     if response is None:
         remarks.append(
-            "No column is known as the response: pairs of one claim stay in one fold, and claims "
-            "count as independent."
+            "No column is known as the response: pairs of a claim stay in the same fold, and "
+            "claims count as independent."
         )
     if neutral is None:
         remarks.append(
-            "No column is known as neutral: it has what entailment and contradiction leave of 1."
+            "No column is known as neutral: its probability is 1 minus entailment and "
+            "contradiction."
         )
     if unlabeled:
-        remarks.append(f"Rows without a human relation, left out: {unlabeled:,}.")
+        remarks.append(f"Rows without a human relation (left out): {unlabeled:,}.")
     return LabeledRelations(
         np.array([distribution for *_, distribution, _ in rows]),
         np.array([column for *_, column in rows], dtype=np.int64),
@@ -139,16 +141,16 @@ def read_labeled_relations(data: Data) -> LabeledRelations:
 
 
 def _relation(value: Any, where: str) -> RelationKind | None:
-    """The relation that a cell names, None where it is empty; an equivalence entails."""
+    """The relation in a cell; None if empty; an equivalence counts as an entailment."""
     if not (word := folded(value)):
         return None
     kind = STANCES.get(word)
     kind = RelationKind.ENTAILMENT if kind is RelationKind.EQUIVALENCE else kind
     if kind not in JUDGED_KINDS:
         raise InputError(
-            f"{where}: {shown(value)} is no relation of a passage to a claim; use one of "
-            f"{', '.join(JUDGED_KINDS)}, in a column 'human relation' if this one holds labels of "
-            "claims"
+            f"{where}: {shown(value)} is not a relation of a passage to a claim; use one of "
+            f"{', '.join(JUDGED_KINDS)}, in a column 'human relation' if this column has labels "
+            "of claims"
         )
     return kind
 
@@ -156,7 +158,7 @@ def _relation(value: Any, where: str) -> RelationKind | None:
 def _distribution(
     reader: TableReader, index: int, columns: dict[RelationKind, str | None]
 ) -> tuple[float, float, float] | None:
-    """The probabilities of a row; None where it has none."""
+    """The probabilities of a row, or None."""
     known: dict[str, float] = {}
     for kind, column in columns.items():
         if column is None:
@@ -173,26 +175,26 @@ def _distribution(
     lacking = [kind for kind in columns if kind not in known]
     if lacking:
         raise InputError(
-            f"{where}: there is no probability of {' and '.join(lacking)} beside others; give all "
-            "three, or none"
+            f"{where}: the probability of {' and '.join(lacking)} is missing; give all three, or "
+            "none"
         )
     stated = validated_distribution(known, where)
     return None if stated is None else (stated[0], stated[1], stated[3])
 
 
 def judged_responses(responses: Responses) -> tuple[FactGraph, ...]:
-    """Responses with relations that people judged; irrelevant passages are neutral.
+    """Responses with human relations; irrelevant passages are neutral.
 
     Args:
         responses: fact graphs, a table of relations, Factcheck-Bench's file, or another file of
             responses.
 
     Raises:
-        InputError: as `graphs_of`, or where a model judged the relations.
+        InputError: as `graphs_of`, or if a model judged the relations.
     """
     graphs: Iterable[FactGraph]
     if isinstance(responses, str | Path) and _is_factcheck_bench(Path(responses)):
-        # Elsewhere its irrelevant passages make no relation; here they are labels.
+        # Irrelevant passages, which other readers drop, are labels here.
         graphs = read_factcheck_bench(responses, {"irrelevant": (RelationKind.NEUTRAL, 1.0)})
     else:
         graphs = graphs_of(responses)
@@ -202,7 +204,7 @@ def judged_responses(responses: Responses) -> tuple[FactGraph, ...]:
         if isinstance(facts, dict) and "model" in facts:
             raise InputError(
                 f"response {graph.id!r}: its relations are answers of {facts['model']}; give "
-                "relations that people judged"
+                "human relations"
             )
     return graphs
 

@@ -1,6 +1,6 @@
-"""Layouts of the files of known owners: the columns they are known by, and what these mean.
+"""Layouts of known tools' files: identifying columns, and their roles.
 
-A layout is one entry of `LAYOUTS`; every command that reads claims knows it then.
+Every command that reads claims recognizes the entries of `LAYOUTS`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Layout:
     """Columns that identify a tool's files, with their roles.
 
     Attributes:
-        owner: whose files they are.
-        keys: columns that these files have.
+        owner: name of the tool.
+        keys: columns that identify these files.
         label: the column of labels.
-        true: the labels that mean true; every other is false.
-        confidence: the column of a model's confidences; None: there is none.
-        votes: the column of a model's answers; None: there is none.
+        true: the labels that mean true; all others mean false.
+        confidence: the column of a model's confidences, or None.
+        votes: the column of a model's answers, or None.
     """
 
     owner: str
@@ -54,18 +54,18 @@ LAYOUTS = (
 
 
 def layout_of(names: Collection[str]) -> Layout | None:
-    """The layout that has its keys among the names of the columns of a table."""
+    """The layout whose keys are among the columns of a table, or None."""
     return next((layout for layout in LAYOUTS if layout.keys <= set(names)), None)
 
 
 def with_layout(names: Collection[str], wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
-    """Fill in options with the layout of a known owner, and say in a sentence how.
+    """Complete options with the layout of a known tool, and return a sentence on it.
 
     An option takes precedence over the layout.
 
     Args:
         names: names of the columns of the table.
-        wanted: the options that were given.
+        wanted: the given options.
     """
     layout = layout_of(names)
     if layout is None:
@@ -87,7 +87,7 @@ def with_layout(names: Collection[str], wanted: Wanted) -> tuple[Wanted, tuple[s
 
 
 def _meanings(columns: LabelColumns) -> str:
-    """Return the meanings of the columns of a known file, in a sentence."""
+    """Return a sentence on the meanings of a known file's columns."""
     meanings = {"label": columns.label, "true (every other label is false)": columns.true}
     if isinstance(columns, ProbabilityColumns):
         meanings["probability"] = columns.p

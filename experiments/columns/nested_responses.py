@@ -1,4 +1,4 @@
-"""Assignment of rows in lists to responses: the enclosing object, or the one that they name."""
+"""Assignment of rows in lists to responses: the enclosing object, or a named response."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ID_OF_A_RESPONSE = ("response", "response id")
 
 
 def rows_in_lists(records: DataTable, column: str, *, repeated: bool) -> FlatTable:
-    """The rows in lists of records (`flat_table`), with names of the objects that hold them.
+    """The rows in lists of records (`flat_table`), with names of the enclosing objects.
 
-    The rows of a single list may name their responses themselves.
+    Rows of a single list may name their responses.
 
     Args:
         records: the table, whose cells may hold lists and objects.
         column: the column that each row has.
-        repeated: whether objects of one name and model are of one response; they otherwise keep
-            their numbers.
+        repeated: True if objects with the same name and model belong to the same response;
+            otherwise they keep their numbers.
 
     Raises:
         InputError: as `flat_table`.
@@ -38,10 +38,10 @@ def rows_in_lists(records: DataTable, column: str, *, repeated: bool) -> FlatTab
 
 
 def _is_one_list(table: FlatTable) -> bool:
-    """Return whether the rows are one list whose rows name their responses themselves.
+    """Return True if the rows form a single list and name their responses.
 
-    The enclosing object is then not a response. An id may identify the claim, unless rows share it
-    and the object has none.
+    The enclosing object is then not a response. An id identifies claims, unless rows share it and
+    the object has no id.
     """
     if not table.is_nested or len(table.holders) > 1:
         return False
@@ -56,12 +56,12 @@ def _is_one_list(table: FlatTable) -> bool:
 
 
 def _names(table: FlatTable, *, repeated: bool) -> tuple[str, ...]:
-    """Names of the objects that hold rows: their own where all have one, or their numbers."""
+    """Names of the enclosing objects if all have one, otherwise their numbers."""
     holders = table.holders
     known = _columns_of(table, holders)
     models = known.all_known(MODEL)
     if models and known.known(RESPONSE) is None:
-        # It is a model's judgment of the enclosing response.
+        # The row is a model's judgment of the enclosing response.
         holders = table.around
         known = _columns_of(table, holders)
     for column in known.all_known(RESPONSE):

@@ -1,13 +1,13 @@
 """Rows of records that hold lists: one row per innermost object, or per entry of parallel lists.
 
-A table is read as it is. JSON in which responses hold a list of claims, or lists of equal length
-with an entry per sentence, is taken apart at the column that is asked for:
+A flat table is unchanged. JSON in which responses contain a list of claims, or lists of equal
+length with an entry per sentence, is expanded at the requested column:
 
     {"id": "r1", "claims": [{"text": "...", "label": "S"}, ...]}
     {"id": "r1", "labels": ["S", ...], "answers": [["yes", "no"], ...]}
 
-Keys within objects are joined with a dot, as in ``answers.sampled``. An object that holds two lists
-with such rows is refused, as nothing says which of them is meant; one whose list is empty has none.
+Keys within objects are joined with a dot, as in ``answers.sampled``. An object with two lists of
+such rows is ambiguous and refused; an object with an empty list has no rows.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from factormodels.io.tables.data_table import DataTable
 from factormodels.nouns import counted
 
 _MOST_NAMED = 4
-"""Lists that an error names."""
+"""Number of lists that an error names."""
 
 
 @dataclass(frozen=True, eq=False)
 class FlatTable(DataTable):
-    """A table whose rows stood in lists of records.
+    """A table whose rows come from lists in records.
 
     Attributes:
         places: place of the record of each row in the file.
-        parents: number of the object that holds each row, from 1 and in order; None for a record
-            that is a row itself.
-        holders: the fields of that object itself, by its number less one.
-        around: those with the fields of the objects around it.
+        parents: number of each row's enclosing object, from 1 and in order; None for a record that
+            is a row itself.
+        holders: the fields of each enclosing object, by number minus one.
+        around: the same with the fields of outer objects.
         within: the names of fields that rows state themselves.
-        n_empty: number of objects whose list of rows is empty or null.
-        names: what these objects are called, by their numbers less one.
+        n_empty: number of objects with an empty or null list of rows.
+        names: names of these objects, by number minus one.
     """
 
     places: tuple[str, ...] = ()
@@ -49,16 +49,16 @@ class FlatTable(DataTable):
 
     @property
     def is_nested(self) -> bool:
-        """Return whether every row comes from a list within an object."""
+        """Return True if every row comes from a list in an object."""
         return None not in self.parents
 
     def holder(self, row: int) -> str | None:
-        """Return the name of the object that holds a row; None for a record that is one itself."""
+        """Return the name of a row's enclosing object; None for a record that is a row itself."""
         parent = self.parents[row]
         return None if parent is None else self.names[parent - 1]
 
     def empty_remark(self) -> str:
-        """Return a sentence on the objects without rows; empty where there are none."""
+        """Return a sentence on the objects without rows, or an empty string."""
         if not self.n_empty:
             return ""
         hold = "holds" if self.n_empty == 1 else "hold"
@@ -70,19 +70,19 @@ class FlatTable(DataTable):
 
 
 def column_names_of(table: DataTable) -> tuple[str, ...]:
-    """Names of all columns, those within lists of objects included, in order."""
+    """Names of all columns in order, including those within lists of objects."""
     return tuple(_names_of(table.rows))
 
 
 def flat_table(table: DataTable, column: str) -> FlatTable:
-    """A row for each place that has a column, in order.
+    """A row for each occurrence of a column, in order.
 
     Args:
-        table: the table, whose cells may hold lists and objects.
-        column: the column that distinguishes kinds of rows: each has one.
+        table: the table, whose cells may be lists and objects.
+        column: the column that every row must have.
 
     Raises:
-        InputError: for a record that has no such column, and for one that has it in several lists.
+        InputError: for a record without this column, or with this column in several lists.
     """
     rows: list[Mapping[str, Any]] = []
     numbers: list[int] = []
@@ -136,7 +136,8 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
 
 
 def _entries(outer: Mapping[str, Any], length: int) -> list[dict[str, Any]]:
-    """A row for each place of an object's lists; lists of another length are the same in all."""
+    """A row for each index of an object's parallel lists; lists of other lengths are copied to
+    every row."""
 
     def at(value: Any, index: int) -> Any:
         return value[index] if _is_parallel(value, length) else value
@@ -145,19 +146,19 @@ def _entries(outer: Mapping[str, Any], length: int) -> list[dict[str, Any]]:
 
 
 def _is_parallel(value: Any, length: int) -> bool:
-    """Return whether a value is a list with an entry per row."""
+    """Return True if a value is a list with an entry per row."""
     return isinstance(value, list) and len(value) == length
 
 
 @dataclass(frozen=True)
 class _Group:
-    """An object that holds rows, or is one.
+    """An object that contains rows, or is a row.
 
     Attributes:
-        fields: its fields, with those of the objects around it.
-        rows: the rows that it holds, with these fields; None if it is a row itself.
+        fields: its fields, with the fields of outer objects.
+        rows: its rows, with these fields; None if it is a row itself.
         holder: its own fields.
-        within: names of the fields that the rows state themselves.
+        within: names of the fields in the rows.
     """
 
     fields: Mapping[str, Any]
@@ -169,10 +170,10 @@ class _Group:
 def _groups(
     value: Mapping[str, Any], column: str, where: str, above: Mapping[str, Any] | None = None
 ) -> Iterator[_Group]:
-    """Yield each object that holds rows with a column, or is such a row.
+    """Yield each object that contains rows with a column, or is such a row.
 
     Raises:
-        InputError: if an object has several lists of them.
+        InputError: if an object has several lists of such rows.
     """
     holder, branches = _fields(value)
     fields = {**(above or {}), **holder}
@@ -191,7 +192,7 @@ def _groups(
     branch = branches[names[0]]
     stated = [_fields(child)[0] for child in branch]
     if any(column in each for each in stated):
-        # A row may lack the key, as it may hold null.
+        # A row may lack the key, like a null value.
         within = frozenset(name for each in stated for name in each)
         yield _Group(fields, [{**fields, **each} for each in stated], holder, within)
         return

@@ -1,4 +1,4 @@
-"""The labeled claims of responses by position, from fact graphs or records."""
+"""Reading of labeled claims by position, from fact graphs or records."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class LabeledClaims:
     Attributes:
         records: every claim with a human label.
         n_responses: number of responses in the file, annotated or not.
-        n_annotated: number of responses that are annotated.
+        n_annotated: number of annotated responses.
         n_sentences: number of sentences of the annotated responses.
-        n_unlabeled: number of claims without a label, which are left out.
+        n_unlabeled: number of unlabeled claims, which are left out.
     """
 
     records: tuple[ClaimRecord, ...]
@@ -39,12 +39,12 @@ class LabeledClaims:
 
 
 def load_claims(path: Path) -> LabeledClaims:
-    """The claims of a file: FActScore's, Factcheck-Bench's, fact graphs, or records.
+    """Read the claims of a file of FActScore or Factcheck-Bench, of fact graphs, or of records.
 
     Raises:
-        InputError: if the file cannot be read, or says of no claim where it stands.
+        InputError: if the file cannot be read, or has no positions of claims.
     """
-    # The first line is enough: a file holds one form throughout.
+    # The first line determines the format of the file.
     try:
         is_record = looks_like_record(decode(first_line(path), ""))
     except InputError:
@@ -60,15 +60,15 @@ def load_claims(path: Path) -> LabeledClaims:
 def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabeledClaims:
     """The labeled atoms of fact graphs as records.
 
-    A response that nobody annotated has no atoms and is counted alone; a sentence without atoms
-    counts in the number of sentences, hence in the positions of the others.
+    An unannotated response has no atoms and is only counted; a sentence without atoms counts in the
+    number of sentences, and therefore in the positions of the others.
 
     Args:
         graphs: the responses.
-        source: their file, which errors name.
+        source: name of the file, for errors.
 
     Raises:
-        InputError: if no atom has a label, or one has no sentence.
+        InputError: if no atom has a label, or an atom has no sentence.
     """
     records: list[ClaimRecord] = []
     n_annotated = n_sentences = n_unlabeled = 0
@@ -85,8 +85,8 @@ def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabeledClai
                 continue
             if atom.sentence is None:
                 raise InputError(
-                    f"{source}: atom {atom.id!r} of response {graph.id!r} does not say its "
-                    "sentence; give 'sentence', counted from 1"
+                    f"{source}: atom {atom.id!r} of response {graph.id!r} has no sentence; add "
+                    "'sentence', counted from 1"
                 )
             records.append(ClaimRecord(graph.id, atom.sentence, length, atom.id, label))
     if not records:
@@ -99,14 +99,14 @@ def _n_sentences(graph: FactGraph, source: object) -> int:
     # A boolean is an integer in Python.
     if isinstance(length, bool) or not isinstance(length, int) or length < 1:
         raise InputError(
-            f"{source}: response {graph.id!r} does not say how many sentences it has; give "
-            "'sentences' in its metadata"
+            f"{source}: response {graph.id!r} has no number of sentences; add 'sentences' to its "
+            "metadata"
         )
     return length
 
 
 def _label(annotation: str | None, label: bool | None) -> ClaimLabel | None:
-    # The annotator's own word says more than true or false: it may be "irrelevant".
+    # The annotator's word is more specific than true or false: it may be "irrelevant".
     if annotation in set(ClaimLabel):
         return ClaimLabel(annotation)
     if label is None:

@@ -1,11 +1,11 @@
 """Find, check and read the columns of a table, for every reader of tables.
 
-`Columns` finds the column of a role: the one that an option names, or one that its name tells.
-Case, dashes, underscores, words that are run together as in ``questionId``, and a percent sign
-behind a name make no difference. `TableReader` reads the cells. Every error names the file, the row
-and the column, and a reader notes the columns that it did not use. Roles are declared in `roles`,
-files of known owners in `layouts`, spellings of labels and numbers in `cells`, and lists within
-records in `nested_rows`. The readers build different things:
+`Columns` finds the column of a role: the column that an option names, or a column with a known
+name. Case, dashes, underscores, camel case as in ``questionId``, and a percent sign after a name
+are ignored. `TableReader` reads the cells. Every error names the file, the row and the column, and
+a reader records unused columns. Roles are declared in `roles`, known tools' files in `layouts`,
+spellings of labels and numbers in `cells`, and lists within records in `nested_rows`. The readers
+have different results:
 
     claims             a row for each claim and column of probabilities
     judged_claims      a claim with its judgments in up to three settings, from one row or several
@@ -13,11 +13,11 @@ records in `nested_rows`. The readers build different things:
     labeled_relations  arrays of pairs of a claim and a passage
     user_columns       numbers and groups of each claim
 
-Two of them read tables of claims, and differ for a reason. A probability can be scored without a
-response, so `claims` takes a row as its own response where no column tells, and joins lists of one
-response that several models judge. Claims with a position are counted within their response, so
-`judged_claims` needs it, and keeps each list in its order. A claim has one row for each column of
-probabilities, and rows that repeat it are left out; several rows of one claim may be several votes.
+Two of them read tables of claims. A probability can be scored without a response, so `claims`
+treats each row as a response if there is no column of responses, and joins the lists of a response
+that several models judge. Positions of claims are relative to their response, so `judged_claims`
+requires it, and keeps each list in order. In `claims`, repeated rows of a claim are left out; in
+`judged_claims`, they may be several votes.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom, mark_o
 from factormodels.words import folded
 
 _MOST_SHOWN = 30
-"""Columns that an error lists."""
+"""Number of columns that an error lists."""
 
 _WITHIN_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Columns:
-    """The columns of a table, and which of them were found by their names.
+    """The columns of a table, with the columns that were found by name.
 
     Attributes:
         names: all of them, in order.
-        where: the file, which errors name.
-        rows: the rows of the table, by which an error proposes a column; empty: it proposes none.
-        guessed: what was not said and was found: column by meaning.
-        used: columns that were asked for and found.
+        where: name of the file, for errors.
+        rows: the rows of the table, from which errors suggest columns; empty for no suggestions.
+        guessed: columns found by name, by meaning.
+        used: columns with a role.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Columns:
         self.rows = rows
         self.guessed: dict[str, str] = {}
         self.used: set[str] = set()
-        # The column of the very name goes first, then what takes more to be alike.
+        # Prefer exact names to similar ones.
         spellings = (
             folded,
             lambda name: folded(PER_CENT_HEADING.sub("", name)),
@@ -81,10 +81,10 @@ class Columns:
                     alike.append(name)
 
     def given(self, option: str, name: str) -> str:
-        """Column of a name.
+        """Return the column of a name.
 
         Raises:
-            InputError: if there is none, with the nearest.
+            InputError: for an unknown name; the message has the nearest one.
         """
         if name not in self.names and folded(name) in self._by_name:
             name = self._by_name[folded(name)][0]
@@ -104,10 +104,10 @@ class Columns:
         return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
     def known(self, role: Role) -> str | None:
-        """First column that has one of the names of a role, in their order; None if none has.
+        """First column with a name of a role, in the order of names, or None.
 
         Raises:
-            InputError: if two have names between which nothing decides.
+            InputError: if two columns have equally likely names.
         """
         for names in role.names:
             if isinstance(names, str):
@@ -128,31 +128,31 @@ class Columns:
         return None
 
     def has(self, role: Role, name: str | None) -> bool:
-        """Return whether the option of a role names a column, or one is known by its name."""
+        """Return True if a role has a column, from its option or by name."""
         if name is None:
             return self.known(role) is not None
         return name in self.names or folded(name) in self._by_name
 
     def quietly(self, role: Role) -> str | None:
-        """Column of a role by its name, as `known`, that is used and not remarked on."""
+        """Column of a role by name, as `known`, used without a remark."""
         column = self.known(role)
         if column is not None:
             self.used.add(column)
         return column
 
     def all_known(self, role: Role) -> list[str]:
-        """Every column that has one of the names of a role, in their order."""
+        """Every column with a name of a role, in the order of names."""
         return [column for name in role.spellings() for column in self._by_name.get(name, ())]
 
     def optional(self, role: Role, name: str | None = None) -> str | None:
-        """Column that the option of a role names, or one of the names it is known by, or None.
+        """Column of a role, from its option or by name, or None.
 
         Args:
-            role: what it holds.
-            name: what the option says; None: not given; an empty text: there is none.
+            role: the role.
+            name: value of the option; None if not given; an empty text for no column.
 
         Raises:
-            InputError: if the option names no column.
+            InputError: if the option names an unknown column.
         """
         if name is not None:
             return self.given(role.option, name) if name else None
@@ -166,10 +166,10 @@ class Columns:
     def filled(
         self, role: Role, rows: Sequence[Mapping[str, Any]], name: str | None = None
     ) -> str | None:
-        """Column as `optional` finds it; one that is found by its name has a value in some row.
+        """Column as for `optional`; a column found by name must have a value in some row.
 
         Raises:
-            InputError: if the option names no column.
+            InputError: if the option names an unknown column.
         """
         column = self.optional(role, name)
         if column is None or name is not None:
@@ -180,12 +180,12 @@ class Columns:
         return None
 
     def required(self, role: Role, name: str | None = None, *, lacking: Sequence[Role] = ()) -> str:
-        """Column as `optional` finds it.
+        """Column as for `optional`, which must exist.
 
         Args:
-            role: what it holds.
-            name: what its option says; None: not given.
-            lacking: other roles that are needed and that no column has; the error names all.
+            role: the role.
+            name: value of the option, or None.
+            lacking: other required roles without a column, for the error.
 
         Raises:
             InputError: if there is none.
@@ -204,7 +204,7 @@ class Columns:
         )
 
     def _naming(self, it: str, missing: Sequence[Role]) -> str:
-        """Return how to name the columns of roles, with columns that can hold them if any can."""
+        """Return advice on naming the columns of roles, with suggested columns."""
         taken: list[str] = []
         for each in missing:
             likely = likely_column(each, [n for n in self.names if n not in taken], self.rows)
@@ -215,30 +215,30 @@ class Columns:
         return f"name {it}, as in {' '.join(options)}"
 
     def remark(self) -> str:
-        """Return a sentence on the columns that were found by their names; empty without any."""
+        """Return a sentence on the columns that were found by name, or an empty string."""
         if not self.guessed:
             return ""
         guesses = ", ".join(f"{meaning} {column!r}" for meaning, column in self.guessed.items())
-        return f"Columns known by their names: {guesses}."
+        return f"Columns recognized by name: {guesses}."
 
 
 def as_option(option: str, column: str) -> str:
-    """Return an option with the name of a column, as a shell takes it."""
+    """Return an option with the name of a column, quoted for a shell."""
     return f"{option} {shlex.quote(column)}" if "'" in column else f"{option} '{column}'"
 
 
 _JOINED = re.compile(r" (?:x|y|\d+)$")
-"""Suffix of a column's name when tables are joined."""
+"""Suffix of a column's name after joining tables."""
 
 
 class TableReader:
-    """The cells of a table, with errors that name their places.
+    """Reader of the cells of a table, whose errors name the place.
 
     Attributes:
         table: the table.
-        columns: its columns, and which of them were found and used.
-        response: the column of the responses; None: no column tells, or the objects that hold rows
-            are the responses.
+        columns: its columns.
+        response: the column of responses; None if there is none, or if enclosing objects are the
+            responses.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class TableReader:
         return isinstance(self.table, FlatTable) and self.table.is_nested
 
     def cell(self, index: int, column: str | None) -> Any:
-        """The value in a row; None where it is missing, or there is no column."""
+        """The value in a row; None if it is missing, or without a column."""
         return None if column is None else self.table.rows[index].get(column)
 
     def locate(self, index: int, column: str | None = None) -> str:
@@ -271,22 +271,22 @@ class TableReader:
         Args:
             index: the row.
             column: the column.
-            what: what is named, such as "claim".
+            what: noun, such as "claim".
 
         Raises:
-            InputError: if the cell names nothing.
+            InputError: if the cell has no name.
         """
         return required_name(self.cell(index, column), self.locate(index, column), what)
 
     def name_if_any(self, index: int, column: str | None) -> str:
-        """The name in a cell; empty where it names nothing."""
+        """The name in a cell; empty if there is none."""
         return cell_name(self.cell(index, column))
 
     def response_name(self, index: int) -> str | None:
-        """Name of the response of a row; None where neither a column nor an object tells.
+        """Name of a row's response, from a column or the enclosing object, or None.
 
         Raises:
-            InputError: if the cell of the column names nothing.
+            InputError: if the cell of the column has no name.
         """
         if self.response is not None:
             return self.name(index, self.response, "response")
@@ -298,10 +298,10 @@ class TableReader:
         Args:
             index: the row.
             column: the column.
-            needed: what the cell must hold, such as "a relative position".
+            needed: description of the required value, such as "a relative position".
 
         Raises:
-            InputError: if it holds no finite number.
+            InputError: if the cell is not a finite number.
         """
         value = self.cell(index, column)
         try:
@@ -315,7 +315,7 @@ class TableReader:
         return number
 
     def filled_number(self, index: int, column: str, option: str) -> float:
-        """The finite number in a cell of a column that is filled throughout.
+        """The finite number in a cell of a column without missing values.
 
         Args:
             index: the row.
@@ -323,7 +323,7 @@ class TableReader:
             option: the option that names it.
 
         Raises:
-            InputError: if it holds no finite number.
+            InputError: if the cell is not a finite number.
         """
         value = self.cell(index, column)
         try:
@@ -333,7 +333,7 @@ class TableReader:
         if not math.isfinite(number):
             raise InputError(
                 f"{self.locate(index, column)}: {value!r} is not a finite number; a column of "
-                f"{option} holds one in every row"
+                f"{option} needs one in every row"
             )
         return number
 
@@ -348,10 +348,10 @@ class TableReader:
         return ShareColumn(self.table, column, what)
 
     def marks(self, columns: Iterable[str]) -> list[str]:
-        """Columns that state whether labels taught some columns, for `is_taught`.
+        """Columns that mark training labels of some columns, for `is_taught`.
 
-        These are those with the names of these columns and, since a column of probabilities may
-        have been renamed, all whose column is missing.
+        These are the marks of the given columns and, since a column of probabilities may have been
+        renamed, marks whose column is missing.
         """
         known = {folded(name) for name in self.columns.names}
         wanted = {folded(column) for column in columns}
@@ -359,7 +359,8 @@ class TableReader:
         return [mark for mark, of in marked.items() if of in wanted or of not in known]
 
     def is_taught(self, index: int, marks: Iterable[str]) -> bool:
-        """Return whether one of `marks` states that labels of the row's response taught it.
+        """Return True if one of `marks` states that labels of the row's response trained its
+        probability.
 
         Raises:
             InputError: if a mark cannot be read.
@@ -377,25 +378,25 @@ class TableReader:
         stated: Mapping[str, Any],
         text: str = "",
     ) -> ClaimRow:
-        """Return what a row states of its claim, for the check of repeated rows.
+        """Return a row's statements about its claim, for the check of repeated rows.
 
         Args:
             index: the row.
-            identity: what identifies the claim; None: nothing does.
+            identity: values that identify the claim, or None.
             name: the claim in messages.
             stated: statements by their names, such as "label".
-            text: text of the claim beside its id.
+            text: text of the claim, if it has an id.
         """
         return ClaimRow(identity, name, stated, self.table.rows[index], self.locate(index), text)
 
     def note_unused(
         self, also_used: Collection[str] = (), records: DataTable | None = None
     ) -> None:
-        """Note the columns that no role used, unless the table is one in memory.
+        """Log unused columns, unless the table is in memory.
 
         Args:
-            also_used: columns that were used, beside those of roles.
-            records: the table whose lists have become the rows; None: the table itself.
+            also_used: further used columns.
+            records: the table whose lists became the rows; None for the table itself.
         """
         table = records or self.table
         if table.form != "table":
@@ -403,17 +404,17 @@ class TableReader:
 
 
 def _marks(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Columns that state from which labels probabilities were learned.
+    """Columns that mark the training labels of probabilities.
 
-    A column is known by its name or, since tables are renamed and joined, by its first value.
+    A column is recognized by its name or, after renaming or joining, by its first value.
 
     Args:
         columns: the columns of the table.
         rows: its rows.
 
     Returns:
-        Name of the column of probabilities, as `folded` gives it, by the name of the column; empty
-        where the name does not tell it.
+        Folded name of the column of probabilities, by name of the marking column; empty if the name
+        does not tell it.
     """
     end = f" {folded(LEARNED_FROM)}"
     values = {str(mark) for mark in LearnedFrom}

@@ -1,7 +1,6 @@
-"""A table of responses: the columns of texts, questions and ids, and a fact graph for each row.
+"""Reading of tables of responses: columns of texts, questions and ids, a fact graph per row.
 
-A table of claims, whose rows say to which response their claim belongs, has a fact graph for each
-response."""
+A table of claims with a column of responses has a fact graph per response."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ from factormodels.nouns import counted
 from factormodels.samples import with_samples
 
 COLUMNS_KEY = "columns"
-"""Key of a response's metadata for the cells of its row without a role."""
+"""Metadata key of a response for the cells of its row without a role."""
 
 DOCUMENTS_KEY = "documents"
 """Metadata key of the path of a response's own documents."""
@@ -56,7 +55,7 @@ _ROLES = {
 """Roles of the columns of a table of responses, by content."""
 
 _MOST_PLACES = 10
-"""Empty responses whose places a sentence names."""
+"""Number of empty responses that a sentence names."""
 
 _OWN_NAMES = MappingProxyType(
     {
@@ -72,11 +71,11 @@ _OWN_NAMES = MappingProxyType(
 
 
 def _identifier(reader: TableReader, rows: Sequence[int]) -> tuple[str | None, str]:
-    """Return the column that identifies rows, and a sentence on one that looks so and does not.
+    """Return the column that identifies rows, and a sentence on a candidate that does not.
 
     Args:
-        reader: the table, of which no column is certain to hold ids.
-        rows: the rows that hold responses.
+        reader: the table, without a certain column of ids.
+        rows: the rows with responses.
     """
     remark = ""
     for column in reader.columns.all_known(UNIQUE_IN_ROWS):
@@ -92,8 +91,8 @@ def _identifier(reader: TableReader, rows: Sequence[int]) -> tuple[str | None, s
                     f"{_row_name(reader, row)}"
                 )
                 remark = remark or (
-                    f"Column {column!r} {fault}, so that it identifies no response; responses have "
-                    "the numbers of their rows, unless --id-column names a column."
+                    f"Column {column!r} {fault} and cannot identify responses; responses are "
+                    "named by row number, unless --id-column names a column."
                 )
                 break
         else:
@@ -109,18 +108,18 @@ def _row_name(reader: TableReader, row: int) -> str:
 def responses_of_table(
     table: DataTable, named: Mapping[str, str | None]
 ) -> tuple[list[FactGraph], tuple[str, ...]]:
-    """Return the responses of a table, and remarks on how they were read.
+    """Return the responses of a table, and remarks on reading it.
 
     A row whose response is null or blank is counted and left out. Rows of claims are joined to
     responses, unless an option names a column.
 
     Args:
         table: a row for each response.
-        named: the columns that options name, by role.
+        named: the columns named by options, by role.
 
     Raises:
-        InputError: if a column is absent or none is obvious, a cell does not fit, or every
-            response is empty; the message names the place.
+        InputError: if a column is missing or none is obvious, a cell is invalid, or every response
+            is empty; the message names the place.
     """
     reader = TableReader(table)
     columns = reader.columns
@@ -138,10 +137,10 @@ def responses_of_table(
         mend = (
             f"name it, as in {as_option('--text-column', texts)}"
             if texts
-            else "name one that holds texts with --text-column COLUMN"
+            else "name a column of texts with --text-column COLUMN"
         )
         raise InputError(
-            f"{table.source}: none of its columns is obviously the response; {mend}; it has "
+            f"{table.source}: the column of responses is unknown; {mend}; there are "
             f"{columns.listed()}"
         )
     filled, empty = [], []
@@ -176,7 +175,7 @@ def responses_of_table(
 
 
 def _has_claims(reader: TableReader) -> bool:
-    """Return whether rows are claims: they name a claim, and some response has several of them."""
+    """Return True if rows are claims: they name a claim, and some response has several rows."""
     response, claim = reader.columns.known(RESPONSE), reader.columns.known(CLAIM)
     if response is None or claim is None:
         return False
@@ -191,12 +190,11 @@ def _has_claims(reader: TableReader) -> bool:
 def _responses_of_claims(reader: TableReader) -> tuple[list[FactGraph], tuple[str, ...]]:
     """Return the responses of a table of claims, in the order of their first rows, and remarks.
 
-    Rows of one claim, such as those of several judges, are one claim. A claim without a column of
-    texts has its name as its text, unless that is a single word, as an id is.
+    Rows of the same claim, such as from several judges, are merged. Without a column of texts, the
+    name of a claim is its text, unless it is a single word like an id.
 
     Raises:
-        InputError: if a row names no response or claim, or rows of one claim differ in its text or
-            label.
+        InputError: if a row has no response or claim, or rows of a claim differ in text or label.
     """
     columns, rows = reader.columns, reader.table.rows
     response, claim = columns.required(RESPONSE), columns.required(CLAIM)
@@ -211,8 +209,8 @@ def _responses_of_claims(reader: TableReader) -> tuple[list[FactGraph], tuple[st
         atom = Atom(name, stated, label=truth(labels.meanings[row]))
         if atoms.setdefault(response_id, {}).setdefault(name, atom) != atom:
             raise InputError(
-                f"{reader.locate(row)}: claim {name!r} of response {response_id!r} has another "
-                "text or label than in an earlier row; give each claim one text and one label"
+                f"{reader.locate(row)}: claim {name!r} of response {response_id!r} differs from "
+                "an earlier row in its text or label; give each claim a single text and label"
             )
         answers[response_id] = answers.get(response_id) or _text(reader, row, answer).strip()
     reader.note_unused()
@@ -224,7 +222,7 @@ def _responses_of_claims(reader: TableReader) -> tuple[list[FactGraph], tuple[st
 
 
 def empty_remark(places: Sequence[str], total: int, noun: str) -> str:
-    """Return a sentence on responses without text; an empty one if there are none.
+    """Return a sentence on responses without text, or an empty string.
 
     Args:
         places: the number or name of each empty response.
@@ -244,21 +242,21 @@ def empty_remark(places: Sequence[str], total: int, noun: str) -> str:
 
 
 def _require_column(reader: TableReader, row: int, column: str) -> None:
-    """Refuse a record that lacks the column of the responses: its key may be misspelled."""
+    """Refuse a record without the column of responses, whose key may be misspelled."""
     if column in reader.table.rows[row]:
         return
     near = nearest(column, reader.table.rows[row])
     hint = "" if near is None else f" ({near!r} is another column)"
     raise InputError(
-        f"{reader.locate(row, column)}: the row has no such key{hint}; add it, null where there is "
-        "no response"
+        f"{reader.locate(row, column)}: the row has no such key{hint}; add it, with null for a "
+        "missing response"
     )
 
 
 def _response(
     reader: TableReader, row: int, chosen: dict[str, str | None], others: Sequence[str]
 ) -> FactGraph:
-    # The line number if there is one, as every reader of records names a record without an id.
+    # Use the line number if there is one, as all readers of records without ids do.
     table = reader.table
     line = table.lines[row] if table.lines[row] is not None else row + 1
     name = _id(reader, row, chosen["id"])
@@ -289,7 +287,7 @@ def _response(
 
 
 def _documents(reader: TableReader, row: int, column: str | None) -> str:
-    """Path of the documents that a row names, relative to the folder of the table; "" for none."""
+    """Path of a row's documents, relative to the folder of the table; "" for none."""
     if column is None:
         return ""
     where, named = reader.locate(row, column), _text(reader, row, column).strip()
@@ -300,14 +298,14 @@ def _documents(reader: TableReader, row: int, column: str | None) -> str:
     path = Path(reader.table.source).parent / named
     if not exists(path):
         raise InputError(
-            f"{where}: there is no folder or file {str(path)!r}; put the documents there, or name "
-            "where they are, from the folder of the table"
+            f"{where}: there is no folder or file {str(path)!r}; put the documents there, or "
+            "give their path relative to the folder of the table"
         )
     return str(path)
 
 
 def _id(reader: TableReader, row: int, column: str | None) -> str:
-    """Id that a cell holds; empty where it is blank."""
+    """Id in a cell; empty for a blank cell."""
     value = reader.cell(row, column)
     if isinstance(value, bool | list | dict):
         raise InputError(f"{reader.locate(row, column)}: {shown(value)} is no id; give a text")
@@ -315,25 +313,25 @@ def _id(reader: TableReader, row: int, column: str | None) -> str:
 
 
 def _unnamed_remark(reader: TableReader, rows: Sequence[int], column: str | None) -> str:
-    """Return a sentence on responses whose id is blank; an empty one if there are none."""
+    """Return a sentence on responses with a blank id, or an empty string."""
     if not rows:
         return ""
     places = ", ".join(_row_name(reader, row) for row in rows[:_MOST_PLACES])
     more = f" and {len(rows) - _MOST_PLACES:,} more" if len(rows) > _MOST_PLACES else ""
     return (
-        f"{counted(len(rows), 'response')} without an id in {column!r}, named by the numbers of "
-        f"their rows: {places}{more}."
+        f"{counted(len(rows), 'response')} without an id in {column!r}, named by row number: "
+        f"{places}{more}."
     )
 
 
 def _text(reader: TableReader, row: int, column: str | None) -> str:
-    """The text of a cell; empty where there is none."""
+    """The text of a cell; empty if there is none."""
     value = reader.cell(row, column)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, str):
         return value
-    # Numbers name rows as well as texts do.
+    # Numbers are valid ids.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise InputError(f"{reader.locate(row, column)}: {shown(value)} is not text; put text there")

@@ -1,4 +1,4 @@
-"""Responses to be assessed: plain text, tables of any kind, fact graphs, labeled datasets."""
+"""Reading of responses to assess: plain text, tables, fact graphs, labeled datasets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Given = FactGraph | Mapping[str, Any]
 ``{"response": ..., "question": ..., "id": ...}``."""
 
 _Read: TypeAlias = tuple[Sequence[FactGraph], tuple[str, ...]]
-"""Responses, and remarks on how they were read."""
+"""Responses, and remarks on reading them."""
 
 _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -64,20 +64,19 @@ _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
         "documents": "documents_of",
     }
 )
-"""The setting that names the column of a role; topics and passages have none. Commands that search
-alone have `documents_of`."""
+"""Setting for the column of each role; topics and passages have none. Only commands that search
+have `documents_of`."""
 
 ResponsesIn: TypeAlias = (
     "str | os.PathLike[str] | Given | Iterable[Given] | pd.DataFrame | Findings"
 )
-"""Responses: a file, a folder, the name of an embedded dataset, one, several, a data frame, or
-findings."""
+"""Responses: a file, a folder, the name of an embedded dataset, one or several responses, a data
+frame, or findings."""
 
 STANDARD_INPUT = Path("-")
 
 _PLAIN_FORMATS = ("responses", "prompts", "longfact", "ragas")
-"""Formats of records with a text and no claims, whose passages are those of the whole response:
-rows like any others."""
+"""Formats of records with a text and passages but no claims, which are read like table rows."""
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab")
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -85,7 +84,8 @@ _TEXT_SUFFIXES = (".txt", ".md")
 
 _REGULAR_ROWS = 2
 _PROSE_CELLS = 2
-"""Prose with fewer rows, and up to this many cells by commas, may look like a table by chance."""
+"""Prose with fewer rows, and up to this number of comma-separated cells, may look like a table by
+chance."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class LoadedResponses:
     Attributes:
         graphs: the responses.
         remarks: remarks on guesses, a sentence each.
-        source: what they are called.
+        source: name of the responses.
     """
 
     graphs: tuple[FactGraph, ...]
@@ -105,15 +105,15 @@ class LoadedResponses:
     def only(
         self, wanted: Callable[[FactGraph], Any], without: str, refusal: str
     ) -> LoadedResponses:
-        """Return the responses that can be asked about, with a remark on how many cannot.
+        """Return the usable responses, with a remark on the others.
 
         Args:
-            wanted: whether a response can be.
-            without: what the others are without, as the remark says it.
-            refusal: error message if there can be none.
+            wanted: returns True for a usable response.
+            without: what the others lack, for the remark.
+            refusal: error message if no response is usable.
 
         Raises:
-            InputError: if none can be.
+            InputError: if no response is usable.
         """
         graphs = tuple(filter(wanted, self.graphs))
         if not graphs:
@@ -124,13 +124,13 @@ class LoadedResponses:
         return replace(self, graphs=graphs, remarks=(*self.remarks, remark))
 
     def with_texts(self) -> LoadedResponses:
-        """Return those with a text to take claims from, with a remark on how many have none.
+        """Return the responses with a text, with a remark on the others.
 
         Raises:
-            InputError: if none has a text.
+            InputError: if no response has a text.
         """
         first = self.graphs[0].id
-        refusal = f"the response {first!r} has no text to take claims from; give its text"
+        refusal = f"the response {first!r} has no text to extract claims from; give its text"
         return self.only(lambda graph: graph.response.strip(), "a text", refusal)
 
 
@@ -138,48 +138,48 @@ class ResponseSettings(Settings):
     """Responses."""
 
     takes_text: ClassVar[bool] = True
-    """Whether the function that reads the responses has `text`."""
+    """True if the reading function has `text`."""
 
     text: Annotated[Any, Option(command_line=False)] = None
-    """The text of a response, or a list of texts, in place of data."""
+    """The text of a response, or a list of texts, instead of data."""
 
     query: Annotated[str | None, USUAL] = None
-    """The question that was asked."""
+    """The question that the response answers."""
 
     topic: str | None = None
     """The topic of the response, added to the search for each claim."""
 
     response: Annotated[Words, Option("ID", usual=True)] = ()
-    """Response to use, if there are several; repeatable."""
+    """Id of a response to use, if there are several; repeatable."""
 
     text_column: Annotated[ColumnName, USUAL] = None
-    """In a table, the column of the responses."""
+    """In a table, the column of responses."""
 
     question_column: ColumnName = None
-    """In a table, the column of the questions."""
+    """In a table, the column of questions."""
 
     id_column: ColumnName = None
-    """In a table, the column of the ids."""
+    """In a table, the column of ids."""
 
     language: Language = None
 
     passages: Path | None = None
-    """Passages for FActScore's atoms, as JSON Lines."""
+    """File of passages for FActScore's atoms, as JSON Lines."""
 
     def load(self, responses: ResponsesIn | None = None) -> LoadedResponses:
-        """The responses of a file or folder, of standard input, of an embedded dataset, or `text`.
+        """Read responses from a file or folder, standard input, an embedded dataset, or `text`.
 
-        A text is one response, and so is each file of a folder of texts. A table has one in each
-        row (`factormodels.io.tables.data_table`), in columns that are named or whose names tell.
-        Besides, fact graphs and the other formats that `factormodels.read_many` knows.
+        A text is a response, and so is each file in a folder of texts. A table has a response per
+        row (`factormodels.io.tables.data_table`), in columns that are named or recognized. Fact
+        graphs and the other formats of `factormodels.read_many` are read too.
 
         Args:
             responses: the path of the file or folder; "-" is standard input; or the name of an
-                embedded dataset. Otherwise responses themselves. None: `text` is given.
+                embedded dataset; or the responses; or None if `text` is given.
 
         Raises:
-            InputError: if the input cannot be read, is malformed or empty, or lacks such a
-                response; or if there is none, or a text beside it.
+            InputError: if the input cannot be read, is malformed or empty, or lacks a requested
+                response; or if there is no input, or both data and a text.
         """
         if responses is None and not self.takes_text:
             raise InputError(
@@ -230,7 +230,7 @@ class ResponseSettings(Settings):
 
 
 class _WithDocuments(ResponseSettings):
-    """Responses with documents of their own, for functions without these settings."""
+    """Settings of responses with their own documents, for functions without these settings."""
 
     takes_text: ClassVar[bool] = False
 
@@ -238,7 +238,7 @@ class _WithDocuments(ResponseSettings):
 
 
 def load_responses(responses: ResponsesIn, documents_of: str | None = None) -> LoadedResponses:
-    """The responses of a file, a folder or a dataset, or given ones, as `ResponseSettings.load`.
+    """Read responses as `ResponseSettings.load` does.
 
     Args:
         responses: the responses.
@@ -252,18 +252,18 @@ _TEXT_ELSEWHERE = "give the graphs of `assess(text=...)`"
 
 
 def _check_place(text: str, *, takes_text: bool) -> None:
-    """Raise an error for a string that names nothing there is, which may be a text.
+    """Raise an error for a string that names nothing, and may be a text.
 
     Args:
         text: the string.
-        takes_text: whether the function has `text`.
+        takes_text: True if the function has `text`.
     """
     path = Path(text)
     if text == str(STANDARD_INPUT) or is_dataset(path) or exists(path):
         return
     if len(text.split()) > 1 and len(path.suffix.split()) != 1:
         raise InputError(
-            f"{shown(text)} is no file, folder or embedded dataset; "
+            f"{shown(text)} is not a file, folder or embedded dataset; "
             + ("give the text of a response as text=..." if takes_text else _TEXT_ELSEWHERE)
         )
     as_text = "give a text as text=..." if takes_text else _TEXT_ELSEWHERE
@@ -276,7 +276,7 @@ def _of_texts(texts: Any, columns: ResponseSettings) -> _Read:
     for number, text in enumerate(several, 1):
         if not isinstance(text, str):
             raise InputError(
-                f"text {number} is a {type(text).__name__}; give texts, and rows or graphs as data"
+                f"text {number} is a {type(text).__name__}, not a text; pass rows or graphs as data"
             )
     _require_no_columns(columns, "there is no table")
     graphs = [
@@ -291,7 +291,7 @@ def _of_texts(texts: Any, columns: ResponseSettings) -> _Read:
 def _of_given(
     data: Given | Iterable[Given] | pd.DataFrame | Findings, columns: ResponseSettings
 ) -> _Read:
-    """Read responses that are given themselves."""
+    """Read given responses."""
     if isinstance(data, Findings):
         data = data.graphs or table_of(data).rows
     several: list[Given] = [data] if isinstance(data, FactGraph | Mapping) else given_rows(data)
@@ -314,7 +314,7 @@ def _of_given(
 
 
 def _of_published(rows: Sequence[Mapping[str, Any]]) -> Iterator[FactGraph]:
-    """Yield the responses of rows in a format that has a reader of its own, as of a file of them.
+    """Yield the responses of rows in a published format, as from a file.
 
     Raises:
         InputError: if a row is malformed.
@@ -336,7 +336,8 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
     packed = is_binary(content)
     if source == STANDARD_INPUT and packed:
         raise InputError(
-            "standard input is Parquet, Arrow or a workbook; give the file by its name"
+            "standard input is Parquet, Arrow or a workbook, which must be read from a file; "
+            "give the file name"
         )
     if source.is_dir() or packed:
         table = read_table(source)
@@ -345,16 +346,16 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
         return _of_table(table, columns)
     text = decoded(content, name)
     if not text.strip():
-        raise InputError(f"{name}: it is empty; give the text of a response")
+        raise InputError(f"{name}: the file is empty; give the text of a response")
     plain = source.with_suffix("") if source.suffix == ".gz" else source
     suffix = plain.suffix.lower()
     if _looks_like_json(text, suffix):
         return _of_json(text, name, columns)
     asked = _named_columns(columns)
-    # A table with the columns that were requested.
+    # A table with the requested columns.
     named = bool(asked) and asked <= set(column_names(text)) and "\n" in text.strip()
     if suffix in _TABLE_SUFFIXES or named:
-        # Before the columns are guessed: tables of known datasets have a reader of their own.
+        # Before columns are recognized, because tables of known datasets have their own readers.
         if _is_published(dict.fromkeys(column_names(text), "")):
             return _without_columns(read_graphs(source), source, columns)
         return _of_table(parse_table(text, name), columns)
@@ -362,21 +363,21 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
         header = ", ".join(column_names(text))
         raise InputError(
             f"{name}: this looks like a table (columns {header}) and not like the text of a "
-            "response; name the column with --text-column, or the file .csv; a text that is meant "
-            "as it stands can be a row of JSON Lines"
+            "response; name the column with --text-column, or rename the file to .csv; to pass "
+            "it as a text, use a row of JSON Lines"
         )
     stem = "response" if source == STANDARD_INPUT else record_id(source)
     return _without_columns([FactGraph(stem, (), response=text.strip())], source, columns)
 
 
 def _is_published(row: Mapping[str, Any]) -> bool:
-    """Return whether a row has a format whose reader takes more than texts from it."""
+    """Return True if a row has a format whose reader uses more than texts."""
     known = format_of(row)
     return known is not None and known.holds == "responses" and known.name not in _PLAIN_FORMATS
 
 
 def _looks_like_json(text: str, suffix: str) -> bool:
-    """Return whether a text is meant as JSON; a response may begin with a bracket, as in [1]."""
+    """Return True if a text is meant as JSON; a response may begin with a bracket, as in [1]."""
     if not is_json(text):
         return False
     if suffix in _JSON_SUFFIXES or text.lstrip().startswith("{"):
@@ -385,13 +386,14 @@ def _looks_like_json(text: str, suffix: str) -> bool:
 
 
 def _is_table(text: str) -> bool:
-    """Return whether a text that came as prose is a table: it names a response or is regular."""
+    """Return True if a text is a table: it names a column of responses or has regular rows."""
     if not looks_like_table(text):
         return False
     names = column_names(text)
     if Columns(names, "the text").known(RESPONSE_TEXT) is not None:
         return True
-    # Three lines of prose hardly have as many semicolons, or two commas, each; code ends with one.
+    # Three lines of prose rarely have the same number of semicolons or of two or more commas each;
+    # code ends lines with one semicolon.
     rows = sum(1 for _ in table_records(text, ""))
     by_chance = len(names) <= _PROSE_CELLS and "," in text.split("\n")[0]
     return rows >= _REGULAR_ROWS and all(name.strip() for name in names) and not by_chance
@@ -403,7 +405,7 @@ def _named(columns: ResponseSettings) -> dict[str, str | None]:
 
 
 def _require_no_columns(columns: ResponseSettings, why: str, where: str = "") -> None:
-    """Refuse an option that names a column where there are none."""
+    """Refuse options that name columns if there are none."""
     for option in _COLUMN_OPTIONS.values():
         if getattr(columns, option, None) is not None:
             raise InputError(
@@ -419,12 +421,12 @@ def _of_json(text: str, name: str, columns: ResponseSettings) -> _Read:
     values = [record.value for record in strictly(json_records(text, name, nan_is_missing=True))]
     formats = [format_of(value) for value in values]
     plain = all(form is None or form.name in _PLAIN_FORMATS for form in formats)
-    # A mixture goes to the reader of graphs, whose error is better.
+    # Pass mixtures to the reader of graphs, whose error is better.
     if plain or any(isinstance(value, dict) and columns.text_column in value for value in values):
         return _of_table(parse_table(text, name), columns)
     graphs = [item for item, _ in items_of(text, name) if isinstance(item, FactGraph)]
     if not graphs:
-        raise InputError(f"{name}: it holds no response; give responses or fact graphs")
+        raise InputError(f"{name}: it contains no response; give responses or fact graphs")
     return _without_columns(_unique(graphs, name), Path(name), columns)
 
 
@@ -443,7 +445,7 @@ def _without_columns(
 def _without_empty(
     graphs: Sequence[FactGraph], noun: str
 ) -> tuple[Sequence[FactGraph], tuple[str, ...]]:
-    """Leave out responses that have neither text nor claims, unless all are such; say which."""
+    """Leave out responses with neither text nor claims, unless all are empty, with a remark."""
     filled = [graph for graph in graphs if graph.response.strip() or graph.atoms]
     if not filled or len(filled) == len(graphs):
         return graphs, ()
@@ -453,7 +455,7 @@ def _without_empty(
 
 
 def _texts_of_folder(folder: Path) -> list[FactGraph]:
-    """A response from each text file of a folder, by their paths."""
+    """A response from each text file of a folder, ordered by path."""
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -466,12 +468,12 @@ def _texts_of_folder(folder: Path) -> list[FactGraph]:
         graphs.append(FactGraph(name, (), response=text))
     if graphs and not any(graph.response for graph in graphs):
         raise InputError(
-            f"{folder}: every text of the folder is empty; give the text of a response"
+            f"{folder}: every text in the folder is empty; give the text of a response"
         )
     if not graphs:
         raise InputError(
-            f"{folder}: the folder holds no text (.txt, .md) and no Parquet or Arrow file; name "
-            "another, or a table in it by its own name"
+            f"{folder}: the folder contains no text (.txt, .md) and no Parquet or Arrow file; "
+            "name another folder, or a table in it"
         )
     return _unique(graphs, str(folder))
 
@@ -481,7 +483,7 @@ def _unique(graphs: Iterable[FactGraph], name: str) -> list[FactGraph]:
     for graph in graphs:
         if graph.id in by_id:
             raise InputError(
-                f"{name}: two responses have the id {graph.id!r}; give each response its own"
+                f"{name}: two responses have the id {graph.id!r}; give each response its own id"
             )
         by_id[graph.id] = graph
     return list(by_id.values())

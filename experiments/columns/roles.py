@@ -1,7 +1,6 @@
-"""Roles of columns, each declared once: their content, and the names that identify them.
+"""Roles of columns: their content, and the names that identify them.
 
-A new spelling of a column is a word here, and a new role a line; every reader of a table knows it
-then. `experiments.columns.reader` says which names are alike.
+Every reader of tables uses these roles and names. `experiments.columns.reader` compares names.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from factormodels.io.relation_table import SHARE_NAMES
 
 @dataclass(frozen=True)
 class Role:
-    """A meaning that a column may have.
+    """A role of a column.
 
     Attributes:
-        meaning: what it holds, as messages call it.
-        option: the option that names such a column; empty where no option does.
-        names: names by which it is known, the likeliest first. Between names of one tuple nothing
-            decides, so a table with two columns of such names is refused.
+        meaning: content of the column, for messages.
+        option: the option that names such a column; empty without an option.
+        names: recognized names, the likeliest first. Names in the same tuple are equally likely, so
+            a table with two of them is refused.
     """
 
     meaning: str
@@ -38,7 +37,7 @@ _ID_OF_TEXT = (
     *("sample id", "instance id", "example id", "item id", "record id", "task id"),
     *("generation id", "conversation id"),
 )
-"""Names of ids that several rows of a table of claims may share."""
+"""Names of ids that several rows of a table of claims can share."""
 
 _UNIQUE_ID = ("uid", "uuid", "guid")
 
@@ -65,7 +64,7 @@ PROBABILITY = Role(
 )
 CLAIM = Role("claim", "--claim", ("claim id", "claim", "atom id", "atom"))
 CLAIM_OR_WORDS = Role("claim", "--claim", (*CLAIM.names, "subclaim", "fact"))
-"""A claim's id, or words short enough to be one."""
+"""A claim's id, or a text short enough to be one."""
 CLAIM_TEXT = Role(
     "claim text",
     "",
@@ -75,13 +74,13 @@ CLAIM_TEXT = Role(
     ),
 )
 TEXT_BESIDE_ID = Role("claim text", "", (*CLAIM_TEXT.names, "text"))
-"""Texts of claims, beside a column of their ids."""
+"""Texts of claims, in addition to a column of ids."""
 ANY_TEXT = Role("claim text", "", ("text", "content"))
-"""Texts, which may be of claims or of whole responses."""
+"""Texts of claims or of whole responses."""
 SHOWN_TEXT = Role("text", "", ("claim text", "atom text", "text", "statement", "fact"))
 """Text of a claim, for readers and annotators."""
 ANSWER = Role("answer", "", ("answer", "answer text", "response text", "output", "generation"))
-"""The whole response, beside its claims."""
+"""The whole response of a claim."""
 MODEL = Role("model", "--model-column", ("model", "method", "system", "model name", "model id"))
 DATA = Role("data", "--by", ("dataset", "data", "benchmark", "split"))
 
@@ -109,7 +108,7 @@ SENTENCE = Role(
 SENTENCES = Role("sentences", "--sentences", ("sentences", "n sentences", "num sentences"))
 POSITION = Role("position", "--position", ("position", "relative position"))
 
-# A sheet of labels that a person filled in, in the columns of `factormodels estimate`.
+# A filled-in sheet of labels, with the columns of `factormodels estimate`.
 SHEET_RESPONSE = Role("response", "", ("response",))
 SHEET_CLAIM = Role("claim", "", ("claim",))
 SHEET_PROBABILITY = Role("probability", "", ("probability",))
@@ -135,12 +134,13 @@ HUMAN_RELATION = Role(
         *("gold label", "gold", "label", "human", "annotation", "annotator label"),
     ),
 )
-"""The relation that people found between a passage and a claim."""
+"""The human relation of a passage to a claim."""
 RELATION_SHARES = tuple(
     Role(kind, "", (*names, f"probabilities.{kind}", f"distribution.{kind}"))
     for kind, names in SHARE_NAMES.items()
 )
-"""A model's probabilities of entailment, contradiction and neutral; JSON may keep them together."""
+"""A model's probabilities of entailment, contradiction and neutral, possibly in a single JSON
+object."""
 
 # --------------------------------------------------------------------------- tables of responses
 
@@ -172,7 +172,7 @@ CONTEXTS = Role(
     (("retrieved contexts",), ("contexts",), ("retrieved passages",), ("passages",), ("context",)),
 )
 DOCUMENTS = Role("documents", "--documents-of", ())
-"""The folder or file of a response's own documents; no name tells that a column holds paths."""
+"""The folder or file of a response's own documents, which is never recognized by name."""
 SAMPLES = Role(
     "sampled answers",
     "",
@@ -181,7 +181,7 @@ SAMPLES = Role(
         ("sample passages", "gpt3 text samples"),
     ),
 )
-"""Lists of further answers of a model to the question of a row."""
+"""Lists of sampled answers to the question of a row."""
 UNIQUE_IN_ROWS = Role(
     "id",
     "--id-column",

@@ -1,4 +1,4 @@
-"""The table that data are: of a file, a dataset, findings, a data frame, records, or graphs."""
+"""Conversion of data to a table: files, datasets, findings, data frames, records, or graphs."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
     )
 
 _ROUNDINGS = {2: 2.0**-10, 4: 2.0**-23}
-"""Distance from 1 to the next number of float16 and float32, by their bytes."""
+"""Machine epsilon of float16 and float32, by number of bytes."""
 
 IN_MEMORY = "the table"
-"""Name of a table that is not a file."""
+"""Name of a table in memory."""
 
 
 def table_of(data: Data) -> DataTable:
-    """The table of a file, a dataset, findings, a data frame, columns, records, or fact graphs.
+    """Convert a file, a dataset, findings, a data frame, columns, records, or fact graphs to a
+    table.
 
     Raises:
-        InputError: if the file cannot be read, findings have no claims, or there is no row.
+        InputError: if the file cannot be read, findings have no claims, or there are no rows.
     """
     if isinstance(data, DataTable):
         return data
@@ -83,7 +84,7 @@ def table_of(data: Data) -> DataTable:
 
 
 def _claims_of(findings: Findings) -> pd.DataFrame | tuple[FactGraph, ...]:
-    """The frame of the claims of findings, or else their responses.
+    """The frame of the claims of findings, or their responses.
 
     Raises:
         InputError: if findings have neither.
@@ -93,18 +94,18 @@ def _claims_of(findings: Findings) -> pd.DataFrame | tuple[FactGraph, ...]:
 
 
 def _graph_table(source: str, graphs: Iterable[FactGraph]) -> DataTable:
-    """The table of fact graphs, a row each, as a file of them has it."""
+    """The table of fact graphs, a row per graph, as from a file."""
     rows = tuple(map(fact_graph_object, graphs))
     names = tuple(dict.fromkeys(name for row in rows for name in row))
     return DataTable(source, "fact-graph", names, rows, (None,) * len(rows))
 
 
 def _roundings(frame: Any) -> dict[str, float]:
-    """Distance from 1 to the next number, of the columns of float32 and float16 of a frame."""
+    """Machine epsilon of a frame's float32 and float16 columns."""
     kinds: Any = getattr(frame, "dtypes", None)
     roundings: dict[str, float] = {}
     for name, kind in kinds.items() if hasattr(kinds, "items") else ():
-        # A sparse column has no size itself, but its numbers have one.
+        # The type of a sparse column has no size, but its numbers' type has one.
         plain = getattr(kind, "subtype", kind)
         if getattr(plain, "kind", "") == "f" and plain.itemsize in _ROUNDINGS:
             roundings[str(name)] = _ROUNDINGS[plain.itemsize]

@@ -1,4 +1,4 @@
-"""Numbers and groups of a user's own: a table with a row for every claim, from which fit learns."""
+"""A user's numbers and groups for `fit`, from a table with a row per claim."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _RESPONSE, _CLAIM, _LABEL = (replace(role, option="") for role in (RESPONSE, CLA
 
 @dataclass(frozen=True, eq=False)
 class UserTable:
-    """A table of a user's own.
+    """A user's table.
 
     Attributes:
         columns: its numbers and groups, by response and claim.
-        graphs: its claims with their labels, by response; empty where labels were not asked for.
-        remark: which columns were known by their names; empty if they have the usual ones.
+        graphs: its claims with their labels, by response; empty if labels were not requested.
+        remark: remark on columns recognized by name, or an empty string.
     """
 
     columns: UserColumns
@@ -41,18 +41,18 @@ class UserTable:
 def read_user_table(
     data: Data, numbers: Sequence[str], groups: Sequence[str], *, labels: bool | None = None
 ) -> UserTable:
-    """The numbers and groups of a table, and the labels of its claims.
+    """Read numbers and groups from a table, and the labels of its claims.
 
     Args:
         data: the table: its file, a data frame, records, or findings with claims.
         numbers: columns of numbers.
-        groups: columns whose equal values make a group.
-        labels: whether claims and their labels are wanted, and there must be some; False: labels
-            may be missing; None: they are not wanted.
+        groups: columns whose values define groups.
+        labels: True to read claims with labels, which must exist; False to read claims whose labels
+            may be missing; None to skip them.
 
     Raises:
-        InputError: if the table cannot be read or lacks a column, a claim is in it twice, or a
-            cell is no number or names nothing.
+        InputError: if the table cannot be read or lacks a column, a claim occurs twice, or a cell
+            is not a number or a name.
     """
     reader = TableReader(table_of(data))
     columns = reader.columns
@@ -66,7 +66,7 @@ def read_user_table(
         if key in rows:
             raise InputError(
                 f"{reader.locate(index, claim)}: the claim {key[1]!r} of response {key[0]!r} "
-                "stands here a second time; give one row of every claim"
+                "occurs a second time; give one row per claim"
             )
         rows[key] = tuple(
             reader.filled_number(index, column, "--numbers") for column in number_columns

@@ -1,4 +1,4 @@
-"""Responses that carry verdicts, and logs of samples, as tables with a column for each judge."""
+"""Conversion of responses with verdicts, and of logs, to tables with a column for each judge."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from factormodels.words import IRRELEVANT
 from inference import infer_batch
 
 _JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
-"""Formats of responses that may carry verdicts."""
+"""Formats of responses that can have verdicts."""
 
 ENTAILED_BY = "entailed_by"
-"""Column of the claims of the same response that entail a claim, of graphs that relate claims."""
+"""Column of the claims that entail a claim, for graphs with relations between claims."""
 
 AS_GIVEN = "as given"
-"""Name of the posteriors of graphs without verdicts, which come from inference."""
+"""Name of posteriors from inference, for graphs without verdicts."""
 
 
 def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
-    """A row per claim or sample, if the records carry verdicts of such, and who gave these.
+    """Convert records with verdicts to a row per claim or sample, with remarks on the judges.
 
     Fact graphs and outputs of other tools give the columns response, claim, text, answer (the whole
-    response), label, and P(true) of each assessor by name and of each variant under which we
-    assessed the response ourselves, None where there is none; and beside the P(true) of an assessor
-    that learned from labels, the mark of `LearnedFrom`. Where a graph has entailments between
-    claims, the column `ENTAILED_BY` lists the claims that entail each. Logs of evaluation tools
-    give a row per sample, with the columns of `scored_rows`. Another table stays as it is.
+    response), label, and P(true) of each assessor by name and of each assessed variant, or None;
+    and for an assessor that learned from labels, the mark of `LearnedFrom`. If a graph has
+    entailments between claims, the column `ENTAILED_BY` lists the claims that entail each claim.
+    Logs of evaluation tools give a row per sample, with the columns of `scored_rows`. Any other
+    table is unchanged.
 
     Raises:
         InputError: if a record is malformed.
     """
-    # Verdicts and samples are in lists and objects, which cells of a plain table are not.
+    # Verdicts and samples are lists and objects, which plain tables do not have.
     if not any(isinstance(cell, list | dict) for cell in table.rows[0].values()):
         return table, ()
     logged = _logged_table(table)
@@ -79,7 +79,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
             )
             lines.append(line)
     if not models:
-        # Graphs that nobody has judged are judged as they stand.
+        # Judge graphs without verdicts as given.
         models = {AS_GIVEN: None}
         answers = infer_batch([graph.to_factor_graph() for graph in graphs], "auto")
         posteriors = [
@@ -97,7 +97,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
 
 
 def _logged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]] | None:
-    """The table of a log's samples and its scorers; None where the records are of no log."""
+    """The table of a log's samples and scorers; None if the records are not a log."""
     rows: list[dict[str, Any]] = []
     lines: list[int | None] = []
     for record, line in zip(table.rows, table.lines, strict=True):
@@ -112,9 +112,9 @@ def _logged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]] | None:
 
 
 def entailing_claims(graph: FactGraph) -> dict[str, list[str]]:
-    """Ids of the claims that entail each claim of a graph, by its id; none for other claims.
+    """Ids of the claims that entail each claim of a graph, by id; claims without such are missing.
 
-    Relations less probable than 1/2 do not count. Equivalent claims entail each other.
+    Relations with probability below 1/2 are ignored. Equivalent claims entail each other.
     """
     entailing: dict[str, list[str]] = {}
     for relation in between_claims(graph):
@@ -128,14 +128,14 @@ def entailing_claims(graph: FactGraph) -> dict[str, list[str]]:
 
 
 def posteriors_by_model(graph: FactGraph, source: str) -> dict[str, dict[str, float | None]]:
-    """P(true) of the claims of a response by who judged them: other tools, and our variants.
+    """P(true) of the claims of a response, by tool and assessed variant.
 
     Args:
         graph: the response.
         source: its file, for messages.
 
     Raises:
-        InputError: if its metadata lack, or garble, what an assessment has.
+        InputError: if its metadata of an assessment are missing or malformed.
     """
     by_model = {
         name: {atom: verdict.p_true for atom, verdict in verdicts.items()}
@@ -153,7 +153,8 @@ def posteriors_by_model(graph: FactGraph, source: str) -> dict[str, dict[str, fl
 
 
 def marks_by_model(graph: FactGraph) -> dict[str, LearnedFrom]:
-    """Labels that taught the posteriors of a response, by the names of `posteriors_by_model`.
+    """Marks of the labels that trained the posteriors of a response, by the names of
+    `posteriors_by_model`.
 
     Posteriors from relations, among them `AS_GIVEN`, have the mark of the relation model.
     """
@@ -165,12 +166,12 @@ def marks_by_model(graph: FactGraph) -> dict[str, LearnedFrom]:
 
 
 def label_of(atom: Atom) -> bool | str | None:
-    """The label of a claim as a cell of a table; of an irrelevant claim the word for that."""
+    """The label of a claim as a table cell, or the word for an irrelevant claim."""
     if atom.label is None and (atom.annotation or "").casefold() in IRRELEVANT:
         return str(ClaimLabel.IRRELEVANT)
     return atom.label
 
 
 def mark_column(model: str) -> str:
-    """Name of the column that states from which labels a model's probabilities were learned."""
+    """Name of the column that marks the training labels of a model's probabilities."""
     return f"{model}_{LEARNED_FROM}"

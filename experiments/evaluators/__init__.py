@@ -1,1 +1,1 @@
-"""From the text of a response to posteriors, durably, and what that costs."""
+"""Durable assessment of responses, from text to posteriors, with cost estimates."""

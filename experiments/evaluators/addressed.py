@@ -1,4 +1,4 @@
-"""Passages that address their reader: which verdicts hang on these sentences."""
+"""Passages that address their reader, and the verdicts that depend on these sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from factormodels.variants import variant as variant_of
 
 _HALF = 0.5
 _ROUNDING = 1e-9
-"""A posterior that is so near to 1/2 decides nothing."""
+"""Distance from 1/2 within which a posterior is undecided."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,8 @@ class VerdictWithoutAddress:
         response: id of the response.
         variant: the variant, or the assessor.
         atom: id of the claim.
-        p: its posterior as assessed.
-        without: its posterior where the passages lack these sentences; NaN if the backend has no
-            answer then.
+        p: assessed posterior.
+        without: posterior without these sentences; NaN if the backend then has no answer.
     """
 
     response: str
@@ -44,7 +43,7 @@ class VerdictWithoutAddress:
 
     @property
     def hangs(self) -> bool:
-        """Return True if the verdict (true, false or neither) changes without them."""
+        """Return True if the verdict (true, false or undecided) changes without the sentences."""
         return not math.isnan(self.without) and _side(self.p) != _side(self.without)
 
 
@@ -55,9 +54,9 @@ def _side(p: float) -> int:
 def verdicts_without_address(
     graphs: Sequence[FactGraph], views: Sequence[AssessmentView]
 ) -> list[VerdictWithoutAddress]:
-    """Posteriors of the responses with such passages, as assessed and without these sentences.
+    """Posteriors of responses with such passages, with and without the sentences.
 
-    Claims that were not answered as assessed are left out.
+    Claims without an assessed posterior are left out.
     """
     changes: list[VerdictWithoutAddress] = []
     for graph in graphs:
@@ -88,7 +87,7 @@ def verdicts_without_address(
 def _of_assessors(graph: FactGraph) -> Iterator[VerdictWithoutAddress]:
     """Verdicts of assessors on claims that were shown such a passage, with and without it.
 
-    Claims that a label excludes from the score, with it or without, have no posterior to compare.
+    Claims that a verdict excludes from the score, in either case, have no posterior to compare.
     """
     again = graph.metadata.get(METADATA_KEY, {}).get("verdicts", {})
     for name, by_atom in again.items():
@@ -102,7 +101,8 @@ def _of_assessors(graph: FactGraph) -> Iterator[VerdictWithoutAddress]:
 def address_sentences(
     graphs: Sequence[FactGraph], verdicts: Sequence[VerdictWithoutAddress]
 ) -> Iterator[str]:
-    """Yield how many passages address their reader, and how many verdicts hang on it."""
+    """Yield sentences on the passages that address their reader, and on the verdicts that depend on
+    them."""
     marked = [
         (graph, text)
         for graph in graphs
@@ -121,7 +121,7 @@ def address_sentences(
     where = f", the first that of {hanging[0].response}, {hanging[0].atom}" if hanging else ""
     yield (
         f"Without these sentences {len(hanging)} of {counted(len(verdicts), 'verdict')} of these "
-        f"responses would be another one{where}."
+        f"responses would change{where}."
     )
     if unknown := sum(math.isnan(verdict.without) for verdict in verdicts):
         yield f"Without them inference gave no answer for {counted(unknown, 'verdict')}."
@@ -130,7 +130,7 @@ def address_sentences(
 def address_tables(
     graphs: Sequence[FactGraph], verdicts: Sequence[VerdictWithoutAddress]
 ) -> dict[str, Table]:
-    """The table `addressed`, a row for each sentence, and `hanging`, one for each verdict."""
+    """The tables `addressed`, a row per sentence, and `hanging`, a row per verdict."""
     rows = [
         {"response": graph.id, "context": context, "sentence": sentence}
         for graph in graphs
@@ -161,6 +161,6 @@ def address_tables(
         tables["hanging"] = Table(
             data_frame(hanging, ["response", "variant", "claim", "p", "without"]),
             columns_as("response | variant | claim | p:3 | without:3"),
-            "Verdicts that would be another one without these sentences.",
+            "Verdicts that would change without these sentences.",
         )
     return tables

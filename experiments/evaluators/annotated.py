@@ -103,21 +103,21 @@ _CLAIM = (
 def aligned(
     file: str | os.PathLike[str], gamma: float, intervals: IntervalSettings
 ) -> tuple[pd.DataFrame, dict[str, Table], list[str]]:
-    """A pipeline's claims and verdicts beside people's (FaStfact, table 2).
+    """Compare a pipeline's claims and verdicts with human ones (FaStfact, table 2).
 
     Per response, overall and by benchmark: the claims that annotators removed, added, revised and
-    left unchanged; how often they agree with the pipeline's verdicts, separately for verdicts at
-    extraction and from evidence; and how far its counts and F1@K' are from theirs. Everything comes
-    from what the file records.
+    left unchanged; how often annotators agree with the pipeline's verdicts, separately for verdicts
+    at extraction and from evidence; and the differences of counts and F1@K'. All values come from
+    the file.
 
     Args:
         file: Responses with claims, as FaStfact-Bench's annotation tool writes them, or with
             labels and recorded verdicts, such as FactReasoner's outputs.
-        gamma: how fast recall falls in F1@K'; the paper does not print its own.
-        intervals: how intervals over responses are made.
+        gamma: decay rate of recall in F1@K'; the paper does not state its value.
+        intervals: settings of intervals over responses.
 
     Returns:
-        The counts of every response, tables by name, and what to say of them.
+        The counts of every response, tables by name, and sentences.
 
     Raises:
         InputError: if the file cannot be read or is of another format.
@@ -144,7 +144,7 @@ def aligned(
 
 
 def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
-    """The responses of a file: of the annotation tool, or with verdicts that were recorded.
+    """Read responses from a file of the annotation tool, or with recorded verdicts.
 
     If responses carry the verdicts of several assessors, each assessor is a model.
 
@@ -161,13 +161,13 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
         judged = list(_recorded(graph)) if isinstance(graph, FactGraph) else []
         if not judged:
             raise InputError(
-                f"{location(file, record.line)}: there is no response with claims_lst, and none "
-                "with recorded verdicts; give a file of FaStfact-Bench's annotation tool, an "
-                "output of FactReasoner, or what `factormodels assess --assessor` wrote"
+                f"{location(file, record.line)}: no response has claims_lst or recorded "
+                "verdicts; give a file of FaStfact-Bench's annotation tool, an output of "
+                "FactReasoner, or an output of `factormodels assess --assessor`"
             )
         responses += judged
     if not responses:
-        raise InputError(f"{file}: the file holds no response; name another")
+        raise InputError(f"{file}: the file contains no response; name another file")
     return responses
 
 
@@ -180,9 +180,9 @@ def verdict_of(atom: Atom) -> str | None:
 
 
 def _recorded(graph: FactGraph) -> Iterable[AnnotatedResponse]:
-    """Yield a response once for each assessor whose verdicts it carries.
+    """Yield a response once for each of its assessors.
 
-    People labeled its claims as they were, and changed none.
+    Annotators labeled its claims without changing them.
     """
     annotated = any(atom.label is not None for atom in graph.atoms)
     for name, verdicts in recorded_verdicts(graph).items():
@@ -204,10 +204,10 @@ def _recorded(graph: FactGraph) -> Iterable[AnnotatedResponse]:
 
 
 def _claims(responses: Sequence[AnnotatedResponse]) -> pd.DataFrame:
-    """Every claim, a row each, with its original and its revised text, and the types of verdicts.
+    """A row per claim with its original and revised texts, and the types of verdicts.
 
-    `own` and `kept` say whether the pipeline found it and people left it; `judged` whether both
-    gave it a verdict, `same` and `same_type` whether it is one and the same.
+    `own` is True if the pipeline found the claim, `kept` if annotators kept it, `judged` if both
+    gave a verdict, and `same` and `same_type` if the verdicts or their types are equal.
     """
     frame = data_frame(
         [
@@ -248,7 +248,7 @@ def _claims(responses: Sequence[AnnotatedResponse]) -> pd.DataFrame:
 def _counts(
     responses: Sequence[AnnotatedResponse], claims: pd.DataFrame, gamma: float
 ) -> pd.DataFrame:
-    """Counts for every response, a row each: `_STATISTICS` and their components."""
+    """A row per response with the counts `_STATISTICS` and their components."""
     flags = {
         **{each.value: claims["operation"] == each.value for each in Operation},
         "extracted": claims["own"],
@@ -291,7 +291,7 @@ def _alignment(counts: pd.DataFrame, by: str, gamma: float, intervals: IntervalS
         {"statistic": name, "title": title} for name, title in _STATISTICS.items()
     ]
     for group, group_counts in groups.items():
-        # Ratios of sums over responses, one cell.
+        # Ratios of sums over responses, in one cell.
         ratios = {
             name: RatioSums(
                 group_counts[[name]].to_numpy(),
@@ -307,7 +307,7 @@ def _alignment(counts: pd.DataFrame, by: str, gamma: float, intervals: IntervalS
         for row, estimate in zip(rows, estimates, strict=True):
             ends = float(estimate.estimate[0]), float(estimate.lower[0]), float(estimate.upper[0])
             if row["statistic"] in _SCORES:
-                # As everywhere else.
+                # Rounded as in other tables.
                 ends = mean_interval(group_counts[row["statistic"]].to_numpy())
             factor = 100 if row["statistic"] in _SHARES else 1
             row |= named(group, (factor * value for value in ends))
@@ -315,18 +315,18 @@ def _alignment(counts: pd.DataFrame, by: str, gamma: float, intervals: IntervalS
     return Table(
         data_frame(rows),
         (*columns_as("title statistic"), *(interval_column(group, group, 2) for group in groups)),
-        "Alignment of the pipeline with people, in the form of FaStfact's table 2: numbers per "
-        "response.",
+        "Alignment of the pipeline with annotators, in the form of FaStfact's table 2: numbers "
+        "per response.",
         note=(
-            f"Responses: {sizes}. In brackets: 95% intervals over responses. Verdicts are compared "
-            "on the claims that both judged; F1@K' of both is against people's K', with gamma "
-            f"{gamma:g}."
+            f"Responses: {sizes}. In brackets: 95% intervals over responses. Verdicts are "
+            "compared on the claims that both judged; both F1@K' use the annotators' K', with "
+            f"gamma {gamma:g}."
         ),
     )
 
 
 def _verdicts(claims: pd.DataFrame) -> Table:
-    """Verdicts of the pipeline and of people, kept apart by the stage of the pipeline's."""
+    """Verdicts of the pipeline and of annotators, by stage of the pipeline's verdict."""
     rows = []
     for stage in (Stage.PRE_VERIFIED.value, Stage.VERIFIED.value):
         here = claims[claims["stage"] == stage]
@@ -360,7 +360,7 @@ def _labels(claims: pd.DataFrame) -> Table:
     return Table(
         kept.groupby(names).size().rename("claims").reset_index(),
         columns_as("stage | verdict pipeline | human people | claims:0"),
-        "Verdicts of the pipeline and labels of people.",
+        "Verdicts of the pipeline and human labels.",
     )
 
 
@@ -368,14 +368,14 @@ def _by_response(counts: pd.DataFrame) -> Table:
     done = [each.value for each in Operation]
     names = ["response", "model", "benchmark", "extracted", *done, "k", "k_human"]
     frame = counts[names].rename(columns={"extracted": "claims"})
-    # Counts of zero are unknown for responses that were not annotated.
+    # For responses without annotation, counts of zero mean unknown.
     frame.loc[~counts["annotated"], [*done, "k_human"]] = np.nan
     columns = (
         *columns_as("response | model | benchmark | claims:0 extracted"),
         *(Column(name, name, digits=0) for name in done),
         *columns_as("k:0 S + N of the pipeline | k_human:0 K' of people"),
     )
-    return Table(frame, columns, "Responses, and what people did to their claims.")
+    return Table(frame, columns, "Responses, and the annotators' changes to their claims.")
 
 
 def _tokens(responses: Sequence[AnnotatedResponse]) -> Table:
@@ -385,7 +385,7 @@ def _tokens(responses: Sequence[AnnotatedResponse]) -> Table:
         values = [each.tokens[stage] for each in responses if stage in each.tokens]
         rows.append({"stage": stage, "responses": len(values), "tokens": float(np.mean(values))})
     columns = columns_as("stage | responses:0 | tokens:0 tokens per response")
-    return Table(data_frame(rows), columns, "Tokens of the pipeline, as the file records them.")
+    return Table(data_frame(rows), columns, "Tokens of the pipeline, from the file.")
 
 
 def _sentences(counts: pd.DataFrame, claims: pd.DataFrame) -> Iterable[str]:
@@ -393,8 +393,8 @@ def _sentences(counts: pd.DataFrame, claims: pd.DataFrame) -> Iterable[str]:
     annotated = int(counts["annotated"].sum())
     if not annotated:
         yield (
-            "Nobody annotated this file: it holds the claims and verdicts of the pipeline alone, "
-            "so there is nothing to align them with. The annotation tool adds "
+            "This file has no annotations: it contains only the claims and verdicts of the "
+            "pipeline, so there is nothing to align. The annotation tool adds "
             "annotation_status_details and annotator_label to each claim."
         )
         return
@@ -406,16 +406,16 @@ def _sentences(counts: pd.DataFrame, claims: pd.DataFrame) -> Iterable[str]:
         yield f"{counted(missing, 'response')} without annotation: left out of the alignment."
     open_yet = claims["agreement"] == "verification_pending"
     if pending := int(open_yet.sum()):
-        yield f"{counted(pending, 'claim')} whose verdict people left pending: not compared."
+        yield f"{counted(pending, 'claim')} with a pending human verdict: not compared."
     if unknown := int((claims["kept"] & (claims["human_type"] == "") & ~open_yet).sum()):
         yield (
-            f"{counted(unknown, 'claim')} that people kept without a verdict: in the operations, "
-            "and in no count of verdicts."
+            f"{counted(unknown, 'claim')} that annotators kept without a verdict: counted as "
+            "operations, not as verdicts."
         )
 
 
 def counts_figure(counts: pd.DataFrame) -> dict[str, PaperFigure]:
-    """The pipeline's number of claims against people's, a point per annotated response."""
+    """Number of claims of the pipeline against the annotators', a point per annotated response."""
     from calibration.figures.panels import COLUMN, legend_above, panels
 
     shown = counts[counts["annotated"]]
@@ -432,4 +432,6 @@ def counts_figure(counts: pd.DataFrame) -> dict[str, PaperFigure]:
             ylabel="Claims that the pipeline judged (S + N)",
         )
     frame = data_frame({"response": [*shown["response"]], "human": human, "own": pipeline})
-    return {"claims-counted": PaperFigure(figure, frame, "Claims of the pipeline and of people.")}
+    return {
+        "claims-counted": PaperFigure(figure, frame, "Claims of the pipeline and of annotators.")
+    }

@@ -1,4 +1,4 @@
-"""Tables of what annotators counted in FaStfact-Bench, where a file has counts and no claims."""
+"""Tables of annotators' counts in FaStfact-Bench, for files with counts and no claims."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from factormodels.nouns import counted
 OVERALL = "Overall"
 
 UNSUPPORTED = ("refuted", "not enough evidence", "conflicting evidence", "unsupported")
-"""Labels of claims that are not supported, as the annotation protocol has them."""
+"""Labels of unsupported claims in the annotation protocol."""
 
 JUDGED = ("supported", *UNSUPPORTED, "irrelevant")
-"""Labels of claims that FaStfact's table 7 counts."""
+"""Labels of the claims in FaStfact's table 7."""
 
 _LABELS = {
     "supported": ("supported",),
@@ -39,13 +39,13 @@ _OPERATIONS = ("removed", "added", "revised", "unchanged")
 
 
 def read_counts(file: str | os.PathLike[str]) -> GroupedCounts | None:
-    """The counts of annotations of a file; None of a file of another kind.
+    """Read the counts of annotations of a file; None for other kinds of files.
 
     Raises:
         InputError: if the file cannot be read, or its counts are malformed.
     """
     text = read_text(file)
-    # A file with a record per line has no counts, and is not decoded as one value.
+    # A file with a record per line has no counts, and cannot be decoded as a single value.
     if not text.lstrip().startswith("{") or text.partition("\n")[0].rstrip().endswith("}"):
         return None
     value = decode(text, file)
@@ -67,8 +67,8 @@ def shares_of(counts: AnnotationCounts) -> dict[str, float]:
 def counts_tables(counts: GroupedCounts) -> dict[str, Table]:
     """Annotators' actions per response, overall, by benchmark and by model.
 
-    Tables: `counts`, by benchmark; `counts-by-model`; `tokens`, where the file has them. There is
-    no interval, since sums do not say how responses differ.
+    Tables: `counts`, by benchmark; `counts-by-model`; `tokens`, if the file has them. There are no
+    intervals, because sums do not show the variation over responses.
     """
     tables = {"counts": _table(counts.overall, counts.by_benchmark, "benchmark")}
     if counts.by_model:
@@ -78,7 +78,7 @@ def counts_tables(counts: GroupedCounts) -> dict[str, Table]:
             {"stage": stage, "tokens": tokens} for stage, tokens in counts.overall.tokens.items()
         ]
         columns = columns_as("stage | tokens:0 tokens per response")
-        tables["tokens"] = Table(rows, columns, "Tokens of the pipeline, as the file has them.")
+        tables["tokens"] = Table(rows, columns, "Tokens of the pipeline, from the file.")
     return tables
 
 
@@ -88,15 +88,15 @@ def counts_sentences(counts: GroupedCounts) -> Iterator[str]:
     done = ", ".join(f"{overall.operations.get(name, 0):,} {name}" for name in _OPERATIONS)
     yield f"{counted(overall.n_responses, 'annotated response')}: {done} claims."
     yield (
-        "The file has sums and no claims: there are no intervals, no F1@K' and no differences of "
-        "counts by response."
+        "The file has sums and no claims, so there are no intervals, no F1@K' and no "
+        "differences of counts by response."
     )
     left_out = {label: n for label, n in overall.labels.items() if label not in JUDGED and n}
     if left_out:
         listed = ", ".join(f"{n:,} {label}" for label, n in left_out.items())
-        yield f"Labels that are in no share: {listed}."
+        yield f"Labels that no share includes: {listed}."
     if pending := overall.agreements.get("verification_pending", 0):
-        yield f"{counted(pending, 'verdict')} that people left pending: not compared."
+        yield f"{counted(pending, 'verdict')} pending: not compared."
 
 
 def _table(overall: AnnotationCounts, parts: Mapping[str, AnnotationCounts], by: str) -> Table:

@@ -1,4 +1,4 @@
-"""Assessment: from texts to claims, evidence, the probability of every claim, and scores."""
+"""Assessment of texts: claims, evidence, the probability of every claim, and scores."""
 
 from __future__ import annotations
 
@@ -104,30 +104,30 @@ if TYPE_CHECKING:
     from experiments.columns.responses import ResponsesIn
 
 MOST_MISSING = 0.05
-"""The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
+"""Largest share of missing relations or verdicts in a complete assessment."""
 
 
 class ClaimSettings(Settings):
     """Claims."""
 
     atoms: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Claims: given, model or sentences. Given claims are as recorded, the language model lists
-    them, or each sentence is one. A response that declines to answer has none."""
+    """Source of claims: given (as recorded), model (the language model lists them) or sentences
+    (each sentence is a claim). A response that declines to answer has no claims."""
 
     stride: Stride = "all"
 
     revise: bool | None = None
-    """Rewrite claims so that they can be understood on their own; by default only those listed by
-    the language model."""
+    """Rewrite claims so that they can be understood on their own; by default only claims that the
+    language model listed."""
 
 
 class SampledAnswerSettings(Settings):
     """Evidence."""
 
     samples: Annotated[int | None, Field(ge=1), Option("N")] = None
-    """Answers to each response's question to have as evidence. The language model is asked for
-    those that the input lacks. Sampled answers in the input are evidence without this option
-    too."""
+    """Number of sampled answers to each response's question to use as evidence. The language model
+    generates the ones that the input lacks. Sampled answers in the input are evidence even without
+    this option."""
 
 
 class JudgementSettings(RelationSettings, AlgorithmSettings):
@@ -136,28 +136,28 @@ class JudgementSettings(RelationSettings, AlgorithmSettings):
     least: Least = LEAST_PROBABILITY
 
     orders: Literal["both", "needed"] = "both"
-    """Orders in which FR3 asks about two passages: both, or the second only where it is needed, to
-    make an entailment an equivalence. A dry run counts both."""
+    """Orders in which FR3 asks about two passages: both, or the second only where it could turn an
+    entailment into an equivalence. A dry run counts both."""
 
     few_calls: bool = False
-    """Ask about the passages found for a claim first, then by the share of the claim's words that
-    the passage has, and stop at the first relation that decides the claim. At --max-calls or
-    --max-cost the assessment ends with the answers so far."""
+    """Ask first about the passages found for a claim, then in order of word overlap with the claim,
+    and stop at the first relation that decides the claim. At --max-calls or --max-cost the
+    assessment ends with the answers so far."""
 
     decisive: Annotated[float, Field(ge=DECISIVE, le=1), Option("P")] = DECISIVE
-    """With --few-calls, the smallest probability of an entailment or contradiction that decides a
+    """With --few-calls: smallest probability of an entailment or contradiction that decides a
     claim."""
 
     early_exit: Annotated[Any, Option("RULE")] = None
-    """Ask for no relations of a response that declines (to answer), or is unlike (no passage shares
-    half of the words of any claim). In Python also a function of the response with its claims and
-    passages that gives the reason, empty to go on."""
+    """Skip relations of a response that declines (to answer), or is unlike (no passage has half of
+    the words of any claim). In Python also a function of the response with its claims and passages
+    that returns the reason, or an empty string to continue."""
 
     variant: Annotated[Words, Option("NAME", usual=True)] = ("FR2",)
     """FR1, FR2 or FR3; repeatable."""
 
     assessors: Annotated[Words, Option("NAME", "assessor")] = ()
-    """Let the language model also judge the claims by a prompt: factscore, factverify, veriscore,
+    """Also let the language model judge the claims with a prompt: factscore, factverify, veriscore,
     evidence-and-knowledge, own-knowledge or fastfact; or safe, which rewrites claims to stand alone
     and searches in steps; repeatable."""
 
@@ -189,7 +189,7 @@ class AssessSettings(
         return (*self.variant, *self.assessors)
 
     def resolved(self) -> AssessSettings:
-        """These settings, with the encoding and the least probability that conventions mean."""
+        """These settings, with the encoding and the least probability of the conventions."""
         conventions = self.declared()
         kept = conventions.weak_relations == "kept" and "least" not in self.model_fields_set
         implied = {"encoding": conventions.encoding, "least": 0.0 if kept else self.least}
@@ -198,11 +198,11 @@ class AssessSettings(
 
 @front_door
 def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) -> Findings:
-    """Assess responses: their claims, the evidence, the probability of each claim.
+    """Assess responses: find claims and evidence, and compute the probability of each claim.
 
-    Splits a response into claims, finds passages, asks a relation model which of them support or
-    contradict which claim, infers the probability of every claim, and shows what each passage
-    changes. With --out you can interrupt a batch at any time: the same command continues where it
+    Splits a response into claims, finds passages, asks a relation model which passages support or
+    contradict which claims, infers the probability of every claim, and shows the effect of each
+    passage. With --out you can interrupt a batch at any time: the same command continues where it
     stopped. Every other command can read its graphs.jsonl.
 
     Without a language model, claims are sentences and relations are lexical: a baseline that
@@ -229,9 +229,9 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
 
     Args:
         responses: Responses: a text, a table, a folder, fact graphs or an embedded dataset. A table
-            has a row per response (CSV, TSV, JSON, JSON Lines, Parquet, Arrow), a folder holds
-            texts or a saved dataset. Use - for standard input. In Python also rows of a table, a
-            data frame or fact graphs themselves; texts themselves are given as ``text``.
+            has a row per response (CSV, TSV, JSON, JSON Lines, Parquet, Arrow); a folder contains
+            texts or a saved dataset. Use - for standard input. In Python also table rows, a data
+            frame or fact graphs; pass a text as ``text``.
         settings: options; in Python, pass the fields as keywords instead, such as ``max_cost=2.0``.
             `documents` may then be texts, or texts by title, `model` an object with the methods of
             `LanguageModel`, or settings of litellm, `relations` an object with `judge(pairs)`, and
@@ -244,8 +244,8 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
-        LimitReachedError: if no more may be asked; answers so far are kept. With `few_calls` the
-            findings are of what was answered instead, and `limit_reached` is True.
+        LimitReachedError: if a limit on calls or costs is reached; answers so far are kept. With
+            `few_calls` the findings cover the answers so far instead, and `limit_reached` is True.
         MissingDependencyError: if a library that is needed is not installed.
     """
     refuse_idle_core(settings)
@@ -293,7 +293,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
         )
         agreeing = None
         if settings.coherence and any(graph.atoms for graph in batch.graphs):
-            # Relations of the responses are used unchanged: no pairs are chosen.
+            # Recorded relations are used unchanged: no pairs are chosen.
             has_relations = any(between_claims(graph) for graph in batch.graphs)
             agreeing = coherence(
                 [graph for graph in batch.graphs if graph.atoms],
@@ -306,7 +306,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
 
 
 def with_early_exit(plan: AssessmentPlan) -> AssessmentPlan:
-    """The plan with no relations asked of responses that the rule ends."""
+    """The plan, without relation calls for responses that the early-exit rule ends."""
     stages = list(plan.stages)
     at = plan.relation_place
     rule, least = early_exit(plan.settings.early_exit), float(plan.facts["least"])
@@ -410,7 +410,7 @@ def _chosen(plan: AssessmentPlan, settings: AssessSettings) -> dict[str, Any]:
 
 
 def _with_core(batch: Batch, compared: Compared, settings: AssessSettings) -> Compared | None:
-    """The measures of the claims that count alone; None without Core.
+    """Measures of only the claims that count; None without Core.
 
     K is computed from all claims, unless it is a share of each response's claims.
     """
@@ -430,9 +430,9 @@ def _of_measures(
     if misordered:
         rows = sum(summary is not None for summary in compared.summaries.values())
         yield (
-            f"E does not rank by truth in {misordered} of {rows} rows, because it falls "
-            "again for atoms with P below 1/e; use mean_surprisal or expected_precision of the "
-            "table `summary`."
+            f"E does not rank by truth in {misordered} of {rows} rows, because E decreases for "
+            "atoms with P below 1/e; use mean_surprisal or expected_precision of the table "
+            "`summary`."
         )
     if settings.core:
         kept = with_core(batch.responses)
@@ -441,8 +441,8 @@ def _of_measures(
         yield (
             f"Core: {sum(sum(response.counts or ()) for response in kept):,} of "
             f"{sum(len(response.labels) for response in every):,} claims count; "
-            f"{counted(len(every) - len(kept), 'response')} keep none and are left out of the rows "
-            "with Core, whose K is computed from "
+            f"{counted(len(every) - len(kept), 'response')} keep no claim and are left out of "
+            "the rows with Core, whose K is computed from "
             f"{'the claims that count' if share else 'all claims'}."
         )
 
@@ -450,7 +450,7 @@ def _of_measures(
 def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> Iterator[str]:
     """Remarks on the calls: number, models, and calls of earlier runs."""
     if plan.relations == "model" and plan.model is not None:
-        # Their origin is known only now: a server may refuse log-probabilities.
+        # The origin of probabilities is known only now: a server may refuse log-probabilities.
         origins: Counter[str] = sum(
             (Counter(response.origins) for response in batch.responses), Counter()
         )
@@ -468,7 +468,7 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
         yield silent
     if batch.resumed:
         were = "was" if batch.resumed == 1 else "were"
-        paid = "" if plan.model is None else "; the table `cost` has the calls of this run alone"
+        paid = "" if plan.model is None else "; the table `cost` has only the calls of this run"
         yield f"{counted(batch.resumed, 'response')} {were} finished by an earlier run{paid}."
 
 
@@ -482,25 +482,25 @@ def _of_correction(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
     ]
     if names:
         yield (
-            f"Labels of {counted(len(names), 'response')} here taught the correction "
+            f"Labels of {counted(len(names), 'response')} here trained the correction "
             f"{plan.correction.name} ({some_of(names)}): they cannot score or correct these "
             "posteriors."
         )
 
 
 def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
-    """Number of informative relations that are not used."""
+    """Remarks on informative relations that are not used."""
     conventions = plan.settings.declared()
     for encoding in dict.fromkeys(view.encoding for view in plan.views):
         seen = (variant(graph, plan.widest, conventions) for graph in batch.graphs)
         yield from relation_remarks(seen, encoding)
     yield from own_prior_remarks(batch.graphs, conventions)
-    # Without a distribution the relation retains nothing of the answer.
+    # Without a distribution, the relation retains no information from the answer.
     lost = sum(map(made_neutral, batch.graphs))
     if lost:
         yield (
-            f"{counted(lost, 'answer')} less probable than {plan.settings.least:g} "
-            f"{is_or_are(lost)} read as neutral: no distribution says more."
+            f"{counted(lost, 'answer')} with probability below {plan.settings.least:g} "
+            f"{is_or_are(lost)} read as neutral, because they have no distribution."
         )
 
 
@@ -511,19 +511,19 @@ def _of_few_calls(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
 
 
 def _of_exits(batch: Batch) -> Iterator[str]:
-    """Number of responses that decline, and of those whose relations were not asked, by reason."""
+    """Remarks on responses that decline, and on responses without relation calls, by reason."""
     if declined := sum(DECLINED_KEY in graph.metadata for graph in batch.graphs):
         yield (
             f"{counted(declined, 'response')} {'declines' if declined == 1 else 'decline'} to "
-            "answer: no claim was taken from there, and no measure counts one."
+            "answer: without claims, and left out of every measure."
         )
     reasons = Counter(
         str(graph.metadata[EXIT_KEY]) for graph in batch.graphs if EXIT_KEY in graph.metadata
     )
     for reason, count in reasons.most_common():
         yield (
-            f"{counted(count, 'response')}: no relations were asked ({reason}); their claims have "
-            "no answer."
+            f"{counted(count, 'response')}: relations were not asked for ({reason}); their "
+            "claims have no answer."
         )
 
 
@@ -532,7 +532,7 @@ def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterato
     yield from missing_sentences(batch.responses, batch.graphs)
     if incomplete:
         local = plan.asks_nobody
-        again = "" if local else "; with --retry-failed the same command asks for it again"
+        again = "" if local else "; add --retry-failed to ask for missing answers again"
         yield (
             f"More than {MOST_MISSING:.0%} of the requested answers are missing: the assessment is "
             f"incomplete{again}."
@@ -546,7 +546,7 @@ def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterato
             yield (
                 f"{view.variant}: {counted(len(others), 'response')} of {len(answered):,} would "
                 "take long to solve exactly: their log Z is bounded, and their posteriors are "
-                f"estimates; the first {others[0][0].response}, by {others[0][1]}."
+                f"estimates; the first is {others[0][0].response}, by {others[0][1]}."
             )
         without = [response for response in batch.responses if view.variant in response.errors]
         if without:
@@ -566,8 +566,8 @@ def _bound(loaded: LoadedResponses, plan: AssessmentPlan) -> Findings:
     if any(row.inference for row in rows):
         tables["inference"] = inference_table(rows, plan.views[0].backend)
     thinks = (
-        "Thoughts: what the model may spend on reasoning before its answers, if it uses all the "
-        "room that it is given; mostly it takes a small part of it."
+        "Thoughts: upper bound on reasoning tokens before the answers; models usually use a "
+        "small part of it."
     )
     return Findings(
         source=loaded.source,
@@ -575,9 +575,10 @@ def _bound(loaded: LoadedResponses, plan: AssessmentPlan) -> Findings:
             *loaded.remarks,
             "Nothing was sent.",
             *([thinks] if any(row.thoughts for row in rows) else []),
-            "Tokens: characters / 4. Answers in the cache are not taken off. Where claims are not "
-            f"yet known: {CLAIMS_PER_SENTENCE:g} per sentence, each with passages that no other "
-            "has, until the documents have no more. Verdicts of assessors count at their longest.",
+            "Tokens: characters / 4. Cached answers are not subtracted. If claims are not yet "
+            f"known, the estimate assumes {CLAIMS_PER_SENTENCE:g} per sentence, each with "
+            "passages of its own as far as the documents allow. Verdicts of assessors count "
+            "with their maximum length.",
         ),
         tables=tables,
     )

@@ -1,4 +1,4 @@
-"""Coherence of a response's claims: relations between them, and readouts."""
+"""Coherence of a response's claims: relations between the claims, and readouts."""
 
 from __future__ import annotations
 
@@ -88,15 +88,15 @@ class CoherenceSettings(
     """
 
     window: Annotated[int | None, Field(ge=1), Option("CLAIMS", usual=True)] = None
-    """Largest distance between two claims that are asked about."""
+    """Largest distance between two claims to ask about."""
 
     most: Annotated[int | None, Field(ge=1), Option("PAIRS", usual=True)] = None
-    """Largest number of pairs to ask about in each response."""
+    """Largest number of pairs to ask about per response."""
 
     by: Annotated[str, Option("NAME")] = "related"
     """Choice of these pairs: most likely related by their words (related), largest loss of
-    consistency in a conflict, by words and posteriors (value), or most similar by embeddings of a
-    local model (meaning:FOLDER).
+    consistency if they conflict, by words and posteriors (value), or most similar by embeddings of
+    a local model (meaning:FOLDER).
     """
 
     openness: Openness = OPENNESS
@@ -104,7 +104,8 @@ class CoherenceSettings(
     least: Least = LEAST_PROBABILITY
 
     model: Annotated[Model, USUAL] = None
-    """Language model that relates claims; as litellm spells it, its key from the environment."""
+    """Language model that relates claims; as litellm spells it, with its key from the environment.
+    """
 
     encoding: Encoding = DEFAULT_ENCODING
 
@@ -112,7 +113,7 @@ class CoherenceSettings(
     """Prior of every claim; 0.99 accepts the claims as a response asserts them."""
 
     evidence: Annotated[bool, USUAL] = False
-    """Let the passages of the graphs take part, with their relations and priors."""
+    """Include the passages of the graphs, with their relations and priors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +122,9 @@ class _Found:
 
     Attributes:
         graph: the response with its relations.
-        seen: what of it takes part.
-        readouts: its readouts; None where there are none.
-        failure: why there are none.
+        seen: the claims, passages and relations that are included.
+        readouts: its readouts; None if there are none.
+        failure: reason for missing readouts.
     """
 
     graph: FactGraph
@@ -134,12 +135,12 @@ class _Found:
 
 @front_door
 def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
-    """Say how well the claims of each response agree with each other, whatever the evidence says.
+    """Measure how well the claims of each response agree with each other, independent of evidence.
 
-    Shows a row per response: the agreement, which only conflicts between claims move; the other
-    readouts in use, all exact: the mean marginal, the probability that no conflict is active, a
-    reified node, the position of log Z; then the conflicts, the most expensive first. With --out
-    also the graphs with their relations, which every command reads.
+    Shows a row per response: the agreement, which depends only on conflicts between claims, and
+    other common readouts, all exact: the mean marginal, the probability that no conflict is active,
+    a reified node, the position of log Z. Then shows the conflicts, the most expensive first. With
+    --out also writes the graphs with their relations, which every command reads.
 
     Examples::
 
@@ -162,7 +163,7 @@ def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
     loaded = load_responses(responses).only(
         lambda graph: graph.atoms,
         "claims",
-        "no response has claims; list them with `factormodels assess`, and give its graphs",
+        "no response has claims; list claims with `factormodels assess`, and give its graphs",
     )
     graphs = loaded.graphs
     relations = settings.relations or _default_relations(graphs, settings)
@@ -170,8 +171,8 @@ def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
         atom.text.strip() for graph in graphs for atom in graph.atoms
     ):
         raise InputError(
-            "the claims have no texts, so that nobody can say how they stand to each other; give "
-            "responses with the texts of their claims, or with relations between them"
+            "the claims have no texts, so their relations cannot be judged; give responses with "
+            "the texts of their claims, or with relations between them"
         )
     readings: list[_Found] = []
     with asking(settings) as session:
@@ -195,15 +196,15 @@ def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
     remarks = [*loaded.remarks, *failed]
     if settings.model is not None and relations == GIVEN:
         remarks.append(
-            "The responses have relations between their claims, so the model was not asked; "
-            f"--relations {SENSES} asks it."
+            "The responses already have relations between their claims, so the model was not "
+            f"asked; add --relations {SENSES} to ask it."
         )
     remarks += relation_remarks((reading.seen for reading in readings), settings.encoding)
     if stateless:
         remarks.append(
-            f"The certain relations of {counted(stateless, 'response')} leave no state of the "
-            "claims: the agreement, the consistency and the costs still say how far they are at "
-            "odds, the other readouts are undefined."
+            f"The certain relations of {counted(stateless, 'response')} leave no possible state "
+            "of the claims. The agreement, the consistency and the costs still measure the "
+            "conflict; the other readouts are undefined."
         )
     findings = Findings(
         source=loaded.source,
@@ -237,12 +238,12 @@ def _relating(
 ) -> Callable[[FactGraph], FactGraph]:
     """Stage that adds the relations between claims to a response."""
     if settings.by != "related" and settings.most is None:
-        raise InputError(f"--by {settings.by} says which pairs --most takes; give their number")
+        raise InputError(f"--by {settings.by} chooses pairs only with --most; give --most N")
     if relations == GIVEN:
         for name in ("window", "most"):
             if getattr(settings, name) is not None:
                 raise InputError(
-                    f"--{name} says which pairs are asked about, and the relations are given; add "
+                    f"--{name} chooses pairs to ask about, and the relations are given; add "
                     f"--relations {'lexical' if model is None else SENSES}"
                 )
         return lambda graph: graph
@@ -276,10 +277,11 @@ def _relating(
 def values_of_pairs(
     graph: FactGraph, pairs: Sequence[tuple[Atom, Atom]], settings: CoherenceSettings
 ) -> NDArray[np.float64]:
-    """Cost of each pair if it were the only conflict, judged by its words, (n,).
+    """Cost of each pair if it were the only conflict, judged by its words, float (n,).
 
-    That is -log(1 - q P(both true)): q is the lexical model's probability of a contradiction, in
-    the likelier order, and claims are distributed as without relations between them.
+    The cost is -log(1 - q P(both true)), where q is the lexical model's probability of a
+    contradiction (the larger of both orders), and the claims have their distribution without
+    relations between claims.
     """
     from inference.tasks import pairwise_joints
 
@@ -340,14 +342,13 @@ def _responses(readings: Sequence[_Found], settings: CoherenceSettings) -> Table
         columns_as(f"response | claims:0 | relations:0 | conflicts:0 | {_READOUTS}"),
         "Agreement among the claims of each response.",
         note=(
-            "Agreement: the consistency per claim, its root of degree n; 1 without a conflict. It "
-            "stands first because conflicts alone move it, whatever a response's size; the other "
-            "readouts are those in use. "
-            "Consistency: probability that no conflict that is real is violated. Mean P: of the "
-            "claims. No conflict active: probability that no contradiction or exclusion has both "
-            "claims true. Reified: posterior of a node that makes all relations hold. Log Z: where "
-            "it is between the most probable state, 0, and log Z without conflicts, 1. "
-            + _conventions_note(settings)
+            "Agreement: the consistency per claim, its n-th root; 1 without conflicts. It comes "
+            "first because it depends only on conflicts, at any response size; the others are "
+            "common readouts. Consistency: probability that no real conflict is violated. Mean "
+            "P: mean posterior of the claims. No conflict active: probability that no "
+            "contradiction or exclusion has both claims true. Reified: posterior of a node that "
+            "makes all relations hold. Log Z: position between the most probable state, 0, and "
+            "log Z without conflicts, 1.  " + _conventions_note(settings)
         ),
     )
 
@@ -363,7 +364,8 @@ def _claims(readings: Sequence[_Found]) -> Iterator[dict[str, Any]]:
 
 
 def _conventions_note(settings: CoherenceSettings) -> str:
-    """Sentence on the conventions of the graphs; without evidence none is about passages."""
+    """Sentence on the conventions of the graphs, without those about passages if there is no
+    evidence."""
     names = (*(["context_prior"] if settings.evidence else []), "weak_relations", "encoding")
     return note_of(replace(DEFAULT, encoding=settings.encoding), names)
 
@@ -427,21 +429,22 @@ def _sentences(readings: Sequence[_Found], relations: str, missing: int) -> list
         sentences.append(f"Agreement per claim, mean over responses: {agreement}.")
     if relations == "given" and known and not any(measured.n_relations for measured in known):
         sentences.append(
-            "No graph has relations between claims, so that this agreement says nothing: judge "
-            "them with --relations lexical or --model."
+            "No graph has relations between claims, so this agreement has no meaning: judge the "
+            "claims with --relations lexical or --model."
         )
     if relations == "lexical":
         sentences.append(
-            "The lexical model goes by the words that two claims share, and was fitted to passages "
-            "and claims, not to pairs of claims; --model names a language model to ask instead."
+            "The lexical model compares the words of two claims, and was fitted to passages and "
+            "claims, not to pairs of claims; use --model to ask a language model instead."
         )
     every = sum(len(claim_pairs(each.graph)) for each in readings)
     asked = sum(each.graph.metadata.get(METADATA_KEY, {}).get("asked", 0) for each in readings)
     if relations != GIVEN and asked < every:
         sentences.append(
-            f"{asked:,} of {counted(every, 'pair')} of claims were asked about. A conflict among "
-            "the others is not seen, and could only lower the consistency and the agreement."
+            f"{asked:,} of {counted(every, 'pair')} of claims were asked about. Conflicts among "
+            "the others are not detected, and could only lower the consistency and the "
+            "agreement."
         )
     if missing:
-        sentences.append(f"{counted(missing, 'pair')} could not be judged: they make no relation.")
+        sentences.append(f"{counted(missing, 'pair')} could not be judged and have no relation.")
     return sentences

@@ -22,10 +22,10 @@ from factormodels.conventions import TITLES, Conventions, differing, switched
 from factormodels.nouns import counted, is_or_are
 
 EXPLAINED = 0.1
-"""The largest share of a difference that may remain where conventions explain it."""
+"""Largest share of a difference that may remain if conventions explain it."""
 
 REPRODUCED = 1e-6
-"""Tolerance between posteriors and the result of conventions: tools write six decimals."""
+"""Tolerance between posteriors and recomputed posteriors: tools write six decimals."""
 
 TOGETHER = "several together"
 
@@ -35,7 +35,7 @@ _MOST_SETS = 4
 _SINGULAR = ("context_prior", "encoding", "k", "f1", "logarithm")
 
 MOST_SHOWN = 20
-"""Number of claims in a table, by decreasing difference."""
+"""Largest number of claims in a table, by decreasing difference."""
 
 Posteriors = Mapping[tuple[str, str], float]
 """P(true) by response and claim."""
@@ -51,12 +51,12 @@ class ClaimEffects:
     Attributes:
         response: id of the response.
         claim: id of the claim.
-        cell: where it was judged, in words; empty where there is one such place.
+        cell: name of the cell; empty if there is only one.
         before: P(true) in the first result.
         after: P(true) in the second.
         alone: P(true) of the first result with one convention switched, by its name.
-        explained_by: the names of the conventions that explain the difference; none where the two
-            results are not what their conventions give.
+        explained_by: names of the conventions that explain the difference; empty if the conventions
+            do not reproduce the two results.
     """
 
     response: str
@@ -95,17 +95,18 @@ def claim_effects(
         second: conventions of the second.
         names: conventions that differ.
         solve: posteriors of the same relations under conventions.
-        cell: where the claims were judged.
-        tolerance: posteriors that differ by no more are the same.
+        cell: name of the cell.
+        tolerance: largest difference of equal posteriors.
 
     Returns:
-        The claims, and by convention the posteriors of the first result with it alone switched.
+        The claims, and the posteriors of the first result with one convention switched, by
+        convention.
     """
     moved = [key for key, p in before.items() if key in after and abs(after[key] - p) > tolerance]
     if not moved:
         return [], {}
     ends = solve(first), solve(second)
-    # Tools round, and conventions that do not reproduce a result do not explain it.
+    # Allow for rounding by tools: conventions explain a result only if they reproduce it.
     known = [
         key
         for key in moved
@@ -149,9 +150,9 @@ def measures_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> T
     """A row per cell and measure that differs, with the convention that explains it.
 
     Args:
-        rows: of each cell and measure `cell`, `measure`, `before`, `after`, and the measure with
-            one convention switched alone, by its name.
-        names: of the conventions that differ.
+        rows: for each cell and measure: `cell`, `measure`, `before`, `after`, and the measure with
+            one convention switched, by the convention's name.
+        names: names of the conventions that differ.
     """
     explained = []
     for row in rows:
@@ -165,7 +166,7 @@ def measures_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> T
             *columns_as("measure | before:4 | after:4"),
             *columns_as("explained_by explained by"),
         ),
-        "Measures, each by its own conventions, over all claims of its side.",
+        "Measures of each side under its conventions, over all its claims.",
         group="cell",
         note="A convention explains a measure if, switched alone, it leaves at most a tenth of the "
         "difference.",
@@ -173,7 +174,7 @@ def measures_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> T
 
 
 def _value(value: object) -> str:
-    """A convention's value as an option takes it."""
+    """Format a convention's value as for an option."""
     if value is None:
         return "of the data"
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -185,7 +186,7 @@ def conventions_table(
     second: Conventions,
     names: Sequence[str],
 ) -> Table:
-    """A row per convention that differs: its two values, and what switching it alone does.
+    """A row per convention that differs: its two values, and the effect of switching it alone.
 
     Columns: convention, before, after, n_explained (claims whose difference it explains alone),
     n_with_others (claims that it explains with others), n_moved (claims whose posterior it moves)
@@ -214,10 +215,11 @@ def conventions_table(
             "n_with_others:0 in part | n_moved:0 moves | "
             "max_change:4 max |Δp|"
         ),
-        f"Conventions that differ, and what each does to the "
-        f"{counted(len(effects), 'claim')} that changed if it alone is switched.",
+        "Conventions that differ, and the effect of switching each alone on the "
+        f"{counted(len(effects), 'claim')} that changed.",
         note="A convention explains a claim if, switched alone, it leaves at most a tenth of the "
-        "difference; in part: if the fewest that do so together include it.",
+        "difference; in part: it belongs to the smallest set of conventions that does so "
+        "together.",
     )
 
 
@@ -225,18 +227,18 @@ def claims_table(
     effects: Sequence[ClaimEffects],
     names: Sequence[str],
     sides: tuple[str, str],
-    caption: str = "P(true) of the claims that changed, and what explains that.",
+    caption: str = "P(true) of the claims that changed, with explaining conventions.",
 ) -> Table:
     """A row per claim that changed.
 
-    Columns: cell, response, claim, before, after, of each convention P(true) with it alone
-    switched, by its name, and explained_by.
+    Columns: cell, response, claim, before, after, P(true) with one convention switched (by its
+    name), and explained_by.
 
     Args:
         effects: the claims.
-        names: of the conventions that differ.
-        sides: what the two results are called.
-        caption: what the table shows.
+        names: names of the conventions that differ.
+        sides: names of the two results.
+        caption: caption of the table.
     """
     rows = [
         {
@@ -277,7 +279,7 @@ def effect_sentences(effects: Sequence[ClaimEffects], moved: str = "changed") ->
 
     Args:
         effects: the claims.
-        moved: what they did: changed, or differ.
+        moved: verb for the claims: changed, or differ.
     """
     total = f"{counted(len(effects), 'claim')} that {moved}"
     by_names = Counter(each.explained_by for each in effects)
@@ -291,6 +293,6 @@ def effect_sentences(effects: Sequence[ClaimEffects], moved: str = "changed") ->
         yield f"Other conventions together explain {rest:,} of {total}."
     if other:
         yield (
-            f"{other:,} of {total} {is_or_are(other)} not what the conventions give: "
-            "the two differ in something else too."
+            f"{other:,} of {total} {is_or_are(other)} not reproduced by the conventions: the "
+            "results also differ in something else."
         )

@@ -1,4 +1,4 @@
-"""Measures under conventions: which of them depend on what, and what changes them."""
+"""Measures under conventions: dependence of measures on conventions, and conversion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from calibration.scoring import ScoredModel, ScoreTable
 
 LOGARITHMIC = ("entropy", "mean_surprisal")
-"""Measures of logarithms, which scores take to base 10."""
+"""Measures with logarithms, which scores compute to base 10."""
 
 _BASES = {"10": 10.0, "e": math.e, "2": 2.0}
 
@@ -27,8 +27,8 @@ def measure_names(
 
     Args:
         measures: names of the measures.
-        irrelevant: whether a claim may be irrelevant.
-        unlabeled: whether a claim may have no label.
+        irrelevant: True if claims may be irrelevant.
+        unlabeled: True if claims may lack a label.
     """
     shown = set(measures)
     depends = {
@@ -43,7 +43,7 @@ def measure_names(
 
 
 def scores_under(names: Sequence[str], conventions: Conventions) -> tuple[str, ...]:
-    """Names of scores, with the F1 that conventions mean in the place of F1."""
+    """Names of scores, with F1 replaced by the F1 of the conventions."""
     by_response = conventions.f1 == "by-response"
     chosen = ("f1_by_response" if name == "f1" and by_response else name for name in names)
     return tuple(dict.fromkeys(chosen))
@@ -55,7 +55,7 @@ def logarithm_factor(measure: str, conventions: Conventions) -> float:
 
 
 def scored_under(scored: ScoreTable, conventions: Conventions) -> ScoreTable:
-    """Scores, and differences between models, with logarithms to the base of conventions."""
+    """Scores and differences between models, with logarithms to the base of the conventions."""
 
     def scaled(each: Estimate | Difference, factor: float) -> Any:
         values = {
@@ -78,7 +78,7 @@ def scored_under(scored: ScoreTable, conventions: Conventions) -> ScoreTable:
 
 
 def in_logarithms(row: dict[str, Any], conventions: Conventions) -> dict[str, Any]:
-    """A row of measures with those of logarithms, and their intervals, to another base."""
+    """A row of measures, with logarithms and their intervals converted to another base."""
     if conventions.logarithm == "10":
         return row
     changed = {

@@ -1,4 +1,4 @@
-"""Core around any scorer: which of the claims that were judged count, beside the score of all.
+"""Core for any scorer: selection among the judged claims, and scores of the selected claims.
 
 Source: Core, section 3: a decorator between decomposition and score.
 """
@@ -33,18 +33,17 @@ from factormodels.selection import (
 )
 
 UNJUDGED = "unjudged"
-"""Status of a selection that is not known."""
+"""Status of an unknown selection."""
 
 
 class CoreSettings(Settings):
     """Claims that count."""
 
     core: bool = False
-    """Also score only the claims that count: informative, not repeated, faithful."""
+    """Also score only the claims that count: informative, not repeated, and faithful."""
 
     faithfulness: bool = True
-    """With --core: require that a claim is entailed by its sentence, as in the code that Core's
-    authors released."""
+    """With --core: require that its sentence entails a claim, as in the released code of Core."""
 
     core_relations: Annotated[str, Option("NAME")] = "lexical"
     """With --core: judge of entailment: lexical, model, nli:FOLDER or recorded:FILE."""
@@ -59,17 +58,18 @@ def core_stage(
     *,
     given: bool = True,
 ) -> tuple[Stage, dict[str, Any]]:
-    """Stage that says which claims count and drops none, and the facts that results depend on.
+    """Stage that marks the claims that count without dropping any, and the facts that results
+    depend on.
 
-    ``metadata["core"]`` holds `kept`, ids of the claims that count, `status`, `missing`
-    (judgments) and the settings. Where answers on a claim cannot be read, `kept` is null and the
-    status `UNJUDGED`: nobody knows which claims count.
+    ``metadata["core"]`` has `kept`, the ids of the claims that count, `status`, `missing`
+    (judgments) and the settings. If answers on a claim cannot be read, `kept` is null and the
+    status is `UNJUDGED`.
 
     Args:
-        graphs: the responses, for what cannot be done with them.
-        settings: how claims are selected.
+        graphs: the responses, to refuse unsuitable ones.
+        settings: settings of the selection.
         model: the language model, for relations of that name.
-        given: whether claims are those of the input.
+        given: True if the claims come from the input.
 
     Raises:
         InputError: for an unknown name, or a response that lacks required content.
@@ -81,9 +81,7 @@ def core_stage(
             "its claims with; add --no-faithfulness"
         )
     if given and any(not atom.text.strip() for graph in graphs for atom in graph.atoms):
-        raise InputError(
-            "--core: it compares the texts of claims, and these have none; leave it out"
-        )
+        raise InputError("--core: these claims have no texts to compare; leave --core out")
     templates = templates_of(settings.domain)
     relations: RelationModel
     relations, facts = relation_model(settings.core_relations, model, option="--core-relations")
@@ -113,13 +111,13 @@ def core_stage(
 
 
 def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]:
-    """The claims of a response, with their sentences where a share of faithful ones is asked for.
+    """The claims of a response, with their sentences if a share of faithful claims is required.
 
-    A claim whose sentence cannot be told, since its annotators counted other sentences than there
-    are, has the whole response for its source.
+    If the annotators' sentence numbers do not fit the text, the source of a claim is the whole
+    response.
 
     Raises:
-        InputError: if a share is asked for and the response has no text.
+        InputError: if a share is required and the response has no text.
     """
     claims = subclaims_of(graph)
     if share is None:
@@ -143,7 +141,7 @@ def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]
 
 
 def kept_claims(graph: FactGraph) -> frozenset[str] | None:
-    """Ids of the claims that count; None where nothing was selected."""
+    """Ids of the claims that count; None if nothing was selected."""
     kept = graph.metadata.get(CORE_KEY, {}).get("kept")
     return None if kept is None else frozenset(kept)
 
@@ -152,22 +150,22 @@ def refuse_idle_core(settings: CoreSettings) -> None:
     """Refuse options of Core without --core.
 
     Raises:
-        InputError: for one that is given.
+        InputError: if such an option is given.
     """
     for name in CoreSettings.model_fields:
         if name in settings.model_fields_set and not settings.core:
             option = "no-faithfulness" if name == "faithfulness" else name.replace("_", "-")
-            raise InputError(f"--{option} is of --core; add --core, or leave it out")
+            raise InputError(f"--{option} applies only with --core; add --core, or leave it out")
 
 
 def unselected_sentence(graphs: Sequence[FactGraph], relations: str) -> str:
-    """Sentence on responses of which it is not known which claims count; "" if there are none."""
+    """Sentence on responses with an unknown selection; "" if there are none."""
     unknown = [graph for graph in graphs if graph.metadata.get(CORE_KEY, {}).get("kept", 0) is None]
     if not unknown:
         return ""
     missing = sum(graph.metadata[CORE_KEY]["missing"] for graph in unknown)
     return (
-        f"Core: it is not known which claims of {counted(len(unknown), 'response')} count, since "
-        f"{counted(missing, 'answer')} of --core-relations {relations} could not be read; they are "
-        "left out of the numbers with Core."
+        f"Core: the selection of {counted(len(unknown), 'response')} is unknown, because "
+        f"{counted(missing, 'answer')} of --core-relations {relations} could not be read; they "
+        "are left out of the numbers with Core."
     )

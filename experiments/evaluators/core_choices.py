@@ -41,7 +41,7 @@ class Subject:
     """Subject of a response.
 
     Attributes:
-        name: the name that bleached claims are filled with.
+        name: name that fills the bleached claims.
         domain: the domain of the bleached claims.
     """
 
@@ -86,19 +86,19 @@ class CoreChoices:
 
     Attributes:
         relations: the relation model that judges claims.
-        weights: "informativeness", with the bleached claims of the response's domain, or "uniform".
+        weights: "informativeness" (with the bleached claims of the response's domain) or "uniform".
         rule: see `factormodels.selection.conflicts_of`.
-        domain: domain of the bleached claims; None takes the domain from `subject_of`.
-        templates: file of bleached claims by domain; None takes the project's.
+        domain: domain of the bleached claims; None for the domain of `subject_of`.
+        templates: file of bleached claims by domain; None for the embedded one.
         solver: limits of the solver.
-        share: least share of faithful claims among the chosen; None asks for none.
-        epsilon: what is taken off each informativeness.
-        cap: the relation model whose answer caps it; None takes `relations`.
-        graded: the relation model that gives P(claim given a bleached one), as Core wants it; None
-            takes `relations`.
+        share: smallest share of faithful claims among the chosen; None for no requirement.
+        epsilon: amount subtracted from each informativeness.
+        cap: the relation model whose answer caps informativeness; None means `relations`.
+        graded: the relation model that gives P(claim given a bleached claim), as Core requires;
+            None means `relations`.
 
     Raises:
-        InputError: for unknown weights, or templates that do not have the domain.
+        InputError: for unknown weights, or templates without the domain.
     """
 
     relations: RelationModel
@@ -126,8 +126,8 @@ class CoreChoices:
         if self.weights == "informativeness":
             informing = cached if self.graded is None else CachedRelations(self.graded)
             domain = self.domain or subject_of(graph).domain
-            # The judge of exclusion also judges the entailments of a bleached claim, beside a
-            # graded model.
+            # With a graded model, the judge of exclusion still judges the entailments of a bleached
+            # claim.
             capping = self.cap or (None if self.graded is None else cached)
             weighting = Informativeness(
                 informing, self.bleached(domain), cap=capping, epsilon=self.epsilon
@@ -135,10 +135,10 @@ class CoreChoices:
         return Core(cached, weighting, self.rule, share=self.share, solver=self.solver)
 
     def remembering(self) -> CoreChoices:
-        """The same choices, whose relation models are asked about each pair once.
+        """The same choices with relation models that remember their answers.
 
-        For one response: its versions and paddings share most of their pairs, different responses
-        few, and what is remembered of all would grow with their number.
+        Use a new instance for each response: its versions and paddings share most of their pairs.
+        Different responses share few, and remembering all answers would need memory for each.
         """
         return replace(
             self,
@@ -165,35 +165,35 @@ class CoreChoices:
 
 
 def selected(graph: FactGraph, core: Core) -> FactGraph:
-    """The response with the claims that count: what an assessor then sees."""
-    # Bleached claims are filled with the subject; topics of the embedded responses are subject
-    # areas.
+    """The response with only the claims that count, as an assessor sees it."""
+    # The subject fills bleached claims; topics of the embedded responses are subject areas.
     topic = subject_of(graph).name
     claims = [replace(claim, topic=topic) for claim in subclaims_of(graph)]
     return restricted(graph, [claim.id for claim in select(claims, core).chosen])
 
 
 KEPT = MappingProxyType({"kept": "kept", "true": "true of all", "true_kept": "true of kept"})
-"""Shares of `kept_by_sentence`, with their names in a figure."""
+"""Shares of `kept_by_sentence`, with their titles in a figure."""
 
 KEPT_COLUMNS = "sentence | claims:0 | kept:2± | true:3± | true_kept:3± true of kept | change:3±"
-KEPT_NOTE = "Intervals: 95 % over responses, the change's paired. True: of claims with a label."
+KEPT_NOTE = "Intervals: 95% over responses, paired for the change. True: share of labeled claims."
 
 
 def kept_by_sentence(
     selections: Sequence[tuple[FactGraph, Collection[str]]], *, sentences: int = 10, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """Yield what selection keeps by the place of the sentence: a row a place, and last "all".
+    """Yield the share of kept claims by position of the sentence: a row per position, and last
+    "all".
 
-    A row has `sentence`, from "1"; `claims`, their number; and, with the ends of intervals that
-    resample responses in NAME_lower and NAME_upper: `kept`, the share of claims that count; `true`
-    and `true_kept`, the shares labeled true among all labeled claims and among labeled claims that
-    count; `change`, the second minus the first, paired. Claims without a sentence are in the last
-    row alone.
+    A row has `sentence`, from "1"; `claims`, their number; and the following shares, with bootstrap
+    intervals over responses in NAME_lower and NAME_upper: `kept`, the share of claims that count;
+    `true` and `true_kept`, the shares labeled true among all labeled claims and among labeled
+    claims that count; `change`, `true_kept` minus `true`, paired. Claims without a sentence are
+    only in the last row.
 
     Args:
         selections: responses with claims, and the ids of their claims that count.
-        sentences: sentences that have a row of their own; later ones share one.
+        sentences: number of sentences with their own row; later sentences share a row.
         seed: seed of the intervals.
     """
     columns = np.array(

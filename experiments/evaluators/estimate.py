@@ -1,4 +1,4 @@
-"""Estimate of an assessment before anything is sent: calls, tokens and cost by stage."""
+"""Estimate of an assessment before it is run: calls, tokens and cost by stage."""
 
 from __future__ import annotations
 
@@ -45,18 +45,17 @@ if TYPE_CHECKING:
     from inference.exact.prediction import Prediction
 
 CHARACTERS_PER_TOKEN = 4.0
-"""A rule of thumb for English; tokenizers differ by a quarter or so."""
+"""Characters per token, a rule of thumb for English; tokenizers differ by about a quarter."""
 
 SAFE_CHARACTERS = 300
-"""Characters of a snippet that SAFE is shown, about."""
+"""Approximate characters of a search snippet in SAFE's prompts."""
 
 RELATED_SHARE = 0.1
-"""Share of pairs of a claim or passage with a passage assumed to be related, beside the pairs of a
-claim with its retrieved passages.
+"""Assumed share of related pairs among pairs other than a claim with its retrieved passages.
 """
 
 _MOST_VARIABLES = 1_000
-"""Largest size of a response whose elimination is planned; beyond it, a dry run would take seconds.
+"""Largest response whose elimination is planned; beyond this size, a dry run would take seconds.
 """
 
 
@@ -65,18 +64,18 @@ class StageEstimate:
     """Estimate of a stage's requests.
 
     Attributes:
-        stage: its name.
+        stage: name of the stage.
         calls: number of calls or searches; an upper bound if `exact` is false.
-        exact: whether the number is known.
-        prompt_tokens: tokens of all questions, about.
-        completion_tokens: tokens of all answers, about.
-        cost: price in US dollars; None where it is not known.
-        chosen: whether the stage is part of the plan, and not shown for comparison only.
-        thoughts: tokens that a model which reasons may spend before its answers, at most: they are
-            answered, and not among `completion_tokens`.
-        thoughts_cost: their price; None where it is not known.
-        inference: of relations, what exact inference in the largest response would cost; None where
-            that is not known.
+        exact: True if the number is known.
+        prompt_tokens: approximate number of tokens of all questions.
+        completion_tokens: approximate number of tokens of all answers.
+        cost: price in US dollars; None if unknown.
+        chosen: True if the stage is part of the plan, False if it is shown for comparison.
+        thoughts: upper bound on reasoning tokens before the answers; billed as completion tokens,
+            but not included in `completion_tokens`.
+        thoughts_cost: price of the thoughts; None if unknown.
+        inference: for relation stages, the cost of exact inference in the largest response; None if
+            unknown.
     """
 
     stage: str
@@ -93,13 +92,13 @@ class StageEstimate:
 
 @dataclass(frozen=True)
 class ExpectedInference:
-    """Cost of exact inference, if a share `RELATED_SHARE` of the pairs is related.
+    """Expected cost of exact inference if a share `RELATED_SHARE` of the pairs is related.
 
     Attributes:
         atoms: claims of the response.
         contexts: its passages.
         prediction: the cost, with the induced width.
-        widest: the induced width if all pairs were related.
+        widest: induced width if all pairs were related.
     """
 
     atoms: int
@@ -111,12 +110,12 @@ class ExpectedInference:
 def expected_inference(variant: str, atoms: int, contexts: int) -> ExpectedInference | None:
     """Cost of exact inference for given numbers of atoms and contexts.
 
-    Its structure is drawn at random with a fixed seed. None for a response without claims or
-    passages, or of more than a thousand of both.
+    The structure is random with a fixed seed. None for a response without claims or passages, or
+    with more than a thousand of both together.
     """
     if not 0 < atoms <= atoms + contexts <= _MOST_VARIABLES or not contexts:
         return None
-    # Loaded where it is needed: with its kernels, which take longer than all else here.
+    # Imported here because its kernels take longer to load than the rest of this module.
     from inference.exact.backend import Exact
 
     each, more = divmod(contexts, atoms)
@@ -138,8 +137,8 @@ class _Size:
 
     Attributes:
         extent: the numbers.
-        exact_atoms: whether the claims are known.
-        exact_contexts: whether the passages are known.
+        exact_atoms: True if the claims are known.
+        exact_contexts: True if the passages are known.
         graph: the claims and passages that are known.
     """
 
@@ -150,14 +149,14 @@ class _Size:
 
 
 def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEstimate]:
-    """Estimate the stages' requests, in order; nothing is sent.
+    """Estimate the requests of the stages, in order, without sending any.
 
-    The relation stage is given for FR1, O(kn) calls, FR2, O(nm), and FR3, O(nm + m^2), whichever
-    is chosen; a passage that is read in windows counts a call for each. Answers that are in the
-    cache are not taken off.
+    The relation stage is estimated for FR1 with O(kn) calls, FR2 with O(nm), and FR3 with O(nm +
+    m^2), whichever is chosen. A passage that is read in windows counts one call per window. Cached
+    answers are not subtracted.
 
     Raises:
-        InputError: if a response cannot be read as the plan wants it.
+        InputError: if a response does not fit the plan.
     """
     wanted = plan.settings
     sizes = [_size(graph, plan) for graph in graphs]
@@ -188,10 +187,10 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
         rows.append(_row(table.SAMPLED_ANSWER, extents, True, plan))
     if wanted.summarize:
         rows.append(_row(table.SUMMARIZER, extents, exact, plan))
-        exact = False  # how many passages turn out to be irrelevant is not known
+        exact = False  # the number of irrelevant passages is unknown
     rows += [_relations(name, sizes, exact, plan) for name in EXTRACTED_VARIANTS]
     for assessor in map(get_assessor, wanted.assessors):
-        # As if every claim took all its steps: its own searches need no passages.
+        # Upper bound: every claim takes all its steps, and its own searches need no passages.
         sure = known if assessor.searches else exact
         rows += [_row(step.stage, extents, known, plan) for step in assessor.steps]
         rows.append(_row(assessor.verdict, extents, sure, plan))
@@ -201,11 +200,11 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
 
 
 def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEstimate]:
-    """Estimate the calls of the probe, in one row; none if nothing is probed.
+    """Estimate the calls of the probe as a single row; empty if nothing is probed.
 
     Args:
         names: names of probes of stages that ask the language model.
-        plan: whose model is asked, and what it costs.
+        plan: plan with the model and its prices.
     """
     number = questions = answers = 0
     for probe in map(probe_named, names):
@@ -229,12 +228,12 @@ def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEst
 
 
 def relation_calls(variant: str, extent: Extent) -> int:
-    """The number of pairs that a variant asks about.
+    """Number of pairs that a variant asks about.
 
     Args:
         variant: FR1, FR2 or FR3.
-        extent: of a response, with n atoms, m contexts, of which FR3 compares those that are no
-            samples, and kn pairs of an atom and a context retrieved for it where all k are found.
+        extent: sizes of a response: n atoms, m contexts (FR3 compares contexts that are not
+            samples), and up to kn pairs of an atom and a context that was retrieved for it.
     """
     if variant == "FR1":
         return extent.retrieved
@@ -243,7 +242,7 @@ def relation_calls(variant: str, extent: Extent) -> int:
 
 
 def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
-    """The size of a response's graph: counted where it is known, assumed where it is not."""
+    """Size of a response's graph, counted if known and assumed otherwise."""
     wanted = plan.settings
     sentences = sentences_of(graph) if plan.atoms != "given" else ()
     if plan.atoms == "sentences":
@@ -257,7 +256,7 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
     if plan.retriever == "given":
         contexts = without_samples(graph).contexts
     elif plan.retriever == "local" and exact_atoms and plan.searcher and not wanted.queries:
-        # Searching documents on this disk costs nothing, and then the numbers are known.
+        # Searching documents on this disk is free, so search them for exact numbers.
         bare = FactGraph(graph.id, atoms, query=graph.query, topic=graph.topic)
         retrieval = partial(retrieval_stage, for_question=wanted.question_contexts)
         search = stage_by_response(retrieval, plan.searcher)
@@ -342,7 +341,7 @@ def _relation_stage(plan: AssessmentPlan) -> ModelStage[Any]:
 
 
 def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:
-    """Windows that a pair is read in, on the average of a response."""
+    """Mean number of windows per pair of a response."""
     judge = plan.judge
     if not isinstance(judge, PromptedRelationModel):
         return 1.0
@@ -353,7 +352,7 @@ def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:
     pairs = relation_pairs(size.graph, variant)
     if not pairs:
         return 1.0
-    # Mostly all fit, and then no pair has to be looked at by itself.
+    # Usually all passages fit, and no pair has to be examined.
     premise, hypothesis, title = (
         max((getattr(pair, part) for pair in pairs), key=len)
         for part in ("premise", "hypothesis", "title")
@@ -365,7 +364,7 @@ def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:
 
 
 def _embeddings(searcher: DenseRetriever, extents: Sequence[Extent]) -> list[StageEstimate]:
-    """Embeddings of passages and searches by a provider; nothing where they are made here."""
+    """Embeddings of passages and searches by a provider; empty if they are computed locally."""
     embedder = searcher.store.embedder
     if not isinstance(embedder, LitellmEmbedder):
         return []
@@ -384,7 +383,7 @@ def _with_thoughts(row: StageEstimate, plan: AssessmentPlan) -> StageEstimate:
     try:
         room = reasoning_tokens(plan.model.name)
     except InputError:
-        return row  # no model of a provider
+        return row  # not a provider's model
     prices = _prices(plan)
     cost = None if prices is None else row.calls * room * prices.answer
     return replace(row, thoughts=row.calls * room, thoughts_cost=cost)
@@ -397,8 +396,8 @@ def _prices(plan: AssessmentPlan) -> Prices | None:
 def _claim_relations(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> StageEstimate:
     """Estimate of --coherence: a question about each pair of claims, with the response.
 
-    Relations between claims that the responses have are taken as they are, and without a language
-    model the lexical model judges: both ask nobody.
+    Recorded relations between claims, and the lexical model without a language model, need no
+    calls.
     """
     has_relations = any(between_claims(size.graph) for size in sizes)
     extents = [
@@ -422,10 +421,10 @@ def _row(
 
     Args:
         stage: the row.
-        extents: how large the responses are.
-        exact: whether their sizes are known, as far as the stage depends on them.
-        plan: whose model is asked, and what it costs.
-        repeated: how often each question is asked.
+        extents: sizes of the responses.
+        exact: True if the sizes that the stage depends on are known.
+        plan: plan with the model and its prices.
+        repeated: number of times that each question is asked.
     """
     template = prompts_of(plan.model)[stage.prompt]
     calls = [stage.calls(extent, template.slots) for extent in extents]

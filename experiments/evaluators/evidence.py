@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from inference.sampling.annealing import AnnealedImportance
 
 DRAWING_SECONDS = 60.0
-"""Seconds of draws for a view, such as one with thousands of passages, beside the 5 s of its
-posterior. Draws for 31 claims and 90 passages take 2.4 s of processor time.
+"""Limit on seconds of draws per view, in addition to 5 s for its posterior. Draws for 31 claims and
+90 passages take 2.4 s of processor time; a view can have thousands of passages.
 """
 
 
 class Removal(NamedTuple):
-    """The posterior of an atom with a context and without it, exact where `error` is 0.
+    """Posterior of an atom with a context and without it, exact if `error` is 0.
 
     Attributes:
-        present: with it.
-        without: without it.
-        error: standard error of the change, of estimates from draws.
+        present: posterior with the context.
+        without: posterior without the context.
+        error: standard error of the change, for estimates from draws.
     """
 
     present: float
@@ -42,19 +42,18 @@ class Removal(NamedTuple):
 
 
 Removals = dict[tuple[str, str], Removal | None]
-"""(context, atom) -> what becomes of the atom when the context is taken away; None: not known."""
+"""Effect of removing a context on an atom, by (context, atom); None if unknown."""
 
 
 @dataclass(frozen=True)
 class ContextEvidence:
-    """A relation that joins a context to an atom.
+    """A relation between a context and an atom.
 
     Attributes:
         context: id of the context in the response as recorded.
-        relation: what the relation is.
-        probability: its probability, as the view has it.
-        removal: what becomes of the atom when the context is taken away; None where that is not
-            known.
+        relation: kind of the relation.
+        probability: probability of the relation in the view.
+        removal: effect on the atom of removing the context; None if unknown.
     """
 
     context: str
@@ -71,17 +70,17 @@ def evidence_of_atoms(
     Args:
         graph: the response as recorded.
         seen: the view of it that inference saw.
-        removals: of `context_removals`; None if they were not computed.
+        removals: output of `context_removals`; None if it was not computed.
     """
     evidence: dict[str, list[ContextEvidence]] = {atom: [] for atom in seen.atom_ids}
     contexts = set(seen.context_ids)
     for relation in seen.relations:
         ends = (relation.source, relation.target)
-        # Exactly one end must be a context: what joins two atoms, or two contexts, is no evidence
-        # by itself.
+        # Exactly one end must be a context: relations between two atoms or two contexts are not
+        # evidence.
         if relation.kind is RelationKind.NEUTRAL or (ends[0] in contexts) == (ends[1] in contexts):
             continue
-        # Relations may be stated in either direction.
+        # Relations can have either direction.
         context, atom = ends if ends[0] in contexts else ends[::-1]
         evidence[atom].append(
             ContextEvidence(
@@ -102,12 +101,12 @@ def context_removals(
     Args:
         seen: the view of a response.
         factor_graph: its factor graph.
-        exact: settings of the exact computation, which draws answer where it refuses; None: those
+        exact: settings of the exact computation; draws answer if it refuses. None for the settings
             of `auto`.
 
     Returns:
-        An entry for each context and each atom that a relation joins to it; None where tables do
-        not fit the memory and draws do not suffice, or are not done in `DRAWING_SECONDS`.
+        An entry for each related pair of a context and an atom; None if the tables do not fit into
+        memory and the draws are too imprecise or exceed `DRAWING_SECONDS`.
     """
     from inference import InferenceError, Status
     from inference.auto import Auto
@@ -117,7 +116,7 @@ def context_removals(
         return {}
 
     def draws() -> AnnealedImportance:
-        # Loaded where it is needed: that takes longer than most graphs do.
+        # Imported here because loading takes longer than most graphs do.
         from inference.sampling.annealing import AnnealedImportance
 
         return AnnealedImportance(seconds=DRAWING_SECONDS)
@@ -154,9 +153,9 @@ def context_removals(
 def _without_factors(
     seen: FactGraph, factor_graph: FactorGraph, removals: Removals, exact: Exact
 ) -> Removals:
-    """Removals of contexts from atoms with which they share no factor: they change nothing.
+    """Removals for pairs of a context and an atom without a common factor, which change nothing.
 
-    A relation that is less probable than 1/2 has no factor.
+    A relation with probability below 1/2 has no factor.
     """
     from inference import InferenceError
 
@@ -177,8 +176,8 @@ def _without_factors(
 
 
 def recorded_context(context: str, atom: str, graph: FactGraph) -> str:
-    """The context that FR1's copy for an atom was made from."""
+    """Original of the context that FR1 copied for an atom."""
     if context in graph.context_ids:
         return context
-    # FR1 copies a context for each of its atoms, and names the copies after both.
+    # FR1 copies a context for each of its atoms, and names the copy after the context and the atom.
     return context.removesuffix(f"{COPY_SEPARATOR}{atom}")

@@ -1,4 +1,4 @@
-"""FaStfact on a user's responses: durable, counted by stage, scored against people's counts.
+"""FaStfact on a user's responses: durable runs, costs by stage, scores against human counts.
 
 Source: FaStfact, sections 4 and 5.
 """
@@ -107,13 +107,13 @@ if TYPE_CHECKING:
     from experiments.columns.responses import ResponsesIn
 
 VERDICTS = ASSESSORS["fastfact"]
-"""Judge of a claim by the pieces found for it."""
+"""Verifier of a claim from the retrieved pieces."""
 
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
-"""Names of the retrievers that find pages, whose best pieces are read."""
+"""Names of retrievers that find whole pages, of which the best pieces are read."""
 
 DEFAULT_K_PRIME = "k_prime"
-"""The column that is looked for where none is named."""
+"""Default column of K'."""
 
 
 class FastFactRun(
@@ -130,23 +130,23 @@ class FastFactRun(
     stride: Annotated[Stride, USUAL] = "all"
 
     context: Literal["chunk", "response"] = "chunk"
-    """Context of such a call: only its chunk of sentences, or the whole response too."""
+    """Context of an extraction call: only its chunk of sentences, or also the whole response."""
 
     theta: Annotated[float, Field(ge=0, le=1), USUAL] = 0.995
     """Confidence above which a claim is skipped."""
 
     audit: Annotated[float, Field(ge=0, le=1), Option("SHARE")] = 0.0
-    """Share of skipped claims to verify anyway."""
+    """Share of skipped claims to verify for an audit."""
 
     target_error: Annotated[float | None, Field(gt=0, lt=1)] = None
-    """With --audit 1: find the theta at which at most this share of skipped claims is wrong."""
+    """With --audit 1: find the theta at which at most this share of the skipped claims is wrong."""
 
     failure_types: bool = False
     """Also judge which extracted claims are unverifiable, redundant or missing."""
 
     retriever: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Evidence: local, wikipedia or google. Local searches --documents or the input's own
-    passages, google with the key in SERPER_API_KEY."""
+    """Source of evidence: local, wikipedia or google. local searches --documents or the input's own
+    passages; google needs a key in SERPER_API_KEY."""
 
     documents: Annotated[DocumentSource, USUAL] = None
 
@@ -158,17 +158,17 @@ class FastFactRun(
     """Pages read per claim."""
 
     pieces: Annotated[int, Field(ge=1)] = 10
-    """Pieces of the pages shown to the verifier."""
+    """Number of page pieces to show to the verifier."""
 
     words: Annotated[int, Field(ge=1)] = 250
     """Words per piece."""
 
     overlap: Annotated[int, Field(ge=0)] = 40
-    """Words shared by neighboring pieces."""
+    """Number of words shared by neighboring pieces."""
 
     k_prime: Annotated[Any, Option("K", usual=True)] = None
-    """Human count of claims in a response: a number, or its column (k_prime by default, if there is
-    one).
+    """K', the human count of claims in a response: a number, or a column (k_prime by default, if
+    present).
     """
 
     gamma: Gamma = 0.1
@@ -177,12 +177,12 @@ class FastFactRun(
     """Column to group by; repeatable."""
 
     annotated: Annotated[bool, USUAL] = False
-    """Ask nothing: show annotators' judgments of a pipeline's claims and verdicts, as recorded in
-    the file (the paper's table 2).
+    """Make no calls: show the recorded annotators' judgments of a pipeline's claims and verdicts
+    (the paper's table 2).
     """
 
     n_bootstrap: Annotated[Replicates, Option(command_line=False)] = 1000
-    """Replicates of the intervals over annotated responses."""
+    """Bootstrap replicates for the intervals over annotated responses."""
 
     @property
     def pipeline(self) -> FastFactSettings:
@@ -192,18 +192,18 @@ class FastFactRun(
 
 
 _OF_ANNOTATIONS = {"annotated", "gamma", "seed", "n_bootstrap", "out"}
-"""Settings that findings on annotators' judgments depend on, and where they are written."""
+"""Settings that apply to --annotated."""
 
 
 @front_door
 def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> Findings:
     """Judge responses as FaStfact does: F1@K', with calls, searches and cost by stage.
 
-    One call splits a chunk of sentences into claims and says what the model knows about each;
-    claims it is sure of are skipped. For the others it searches, shows the best pieces of the pages
-    to a verifier, and gets one of five labels. F1@K' needs a K' counted by people; without it,
-    precision and the curve of recall over K' are shown instead. With --out you can interrupt a run
-    at any time: the same command continues where it stopped.
+    One call splits a chunk of sentences into claims and judges each from the model's knowledge;
+    confident judgments skip the search. For the other claims the command searches pages, shows
+    their best pieces to a verifier, and gets one of five labels. F1@K' needs a human count K';
+    without it, precision and the curve over K' are shown instead. With --out you can interrupt a
+    run at any time: the same command continues where it stopped.
 
     Examples::
 
@@ -217,11 +217,10 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
 
     Args:
         responses: Responses: a text, a table of any kind, a folder of texts, fact graphs, or an
-            embedded dataset. Use - for standard input. In Python also fact graphs (whose texts are
-            taken) or rows of a table themselves; texts themselves are given as ``text``. With
-            --annotated a file of FaStfact-Bench's annotation tool, its release's
-            annotation_stats.json, or labels with recorded verdicts, such as
-            FactReasoner's outputs.
+            embedded dataset. Use - for standard input. In Python also fact graphs (only their texts
+            are used) or table rows; pass a text as ``text``. With --annotated: a file of
+            FaStfact-Bench's annotation tool, the annotation_stats.json of its release, or labels
+            with recorded verdicts, such as FactReasoner's outputs.
         settings: options; in Python, pass the fields as keywords instead. `documents` may then be
             texts, or texts by title, `model` an object with the methods of `LanguageModel`, and
             `k_prime` K' by id of response. Without log-probabilities no claim is skipped.
@@ -277,14 +276,14 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
 
 
 def _probed_stages(settings: FastFactRun) -> tuple[str, ...]:
-    """The stages whose answers are one of several labels, where the model is probed."""
+    """Stages with answers from a fixed set of labels, which are probed."""
     if not is_probed(settings.probe, settings.model):
         return ()
     by_model = settings.core and settings.core_relations == "model"
     shown = {"chunk": PRE_VERIFICATIONS, "response": PRE_VERIFICATIONS_IN_RESPONSE}
     failures = (FAILURES_OF_CLAIMS, MISSING_FROM_CLAIMS)
     return (
-        # At theta 1 no claim is skipped, and nothing depends on these verdicts.
+        # At theta 1 no claim is skipped, so these verdicts have no effect.
         *([shown[settings.context]] if settings.theta < 1.0 else []),
         VERDICTS.name,
         *(failures if settings.failure_types else ()),
@@ -297,11 +296,11 @@ def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
     for name in type(settings).model_fields:
         if name in settings.model_fields_set and name not in _OF_ANNOTATIONS:
             raise InputError(
-                f"--{option_of(FastFactRun, name).name} does nothing with --annotated, which asks "
-                "nothing; leave one out"
+                f"--{option_of(FastFactRun, name).name} has no effect with --annotated, which "
+                "makes no calls; leave one out"
             )
     if not isinstance(file, str | os.PathLike):
-        raise InputError("--annotated reads a file; give its path")
+        raise InputError("--annotated reads a file, and none is given; give its path")
     if (known := read_counts(file)) is not None:
         return Findings(
             source=Path(file).name,
@@ -322,7 +321,7 @@ def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
 def _stages(
     graphs: Sequence[FactGraph], settings: FastFactRun, session: Session
 ) -> tuple[list[Stage], dict[str, Any], tuple[str, ...]]:
-    """Stages for a response, the facts that results depend on, and remarks on files not read."""
+    """Stages for a response, the facts that results depend on, and remarks on unread files."""
     model = session.needed_model("FaStfact asks")
     retriever, searched, unread = _retriever(graphs, settings, session)
     pipeline = settings.pipeline
@@ -381,7 +380,7 @@ def _tables(
 
 
 def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun) -> Iterable[str]:
-    """Findings and missing results in words."""
+    """Sentences on findings and missing results."""
     responses, claims = tables["responses"].frame, tables["claims"].frame
     yield (
         f"{counted(len(responses), 'response')}, {counted(len(claims), 'claim')}, of which "
@@ -393,14 +392,13 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
         some = int((lacking > 0).any(axis=1).sum())
         yield (
             f"Missing in {counted(some, 'response')}: {counted(verdicts, 'verdict')}, the claims "
-            f"of {counted(chunks, 'chunk')} and {counted(lines, 'line')} of claims that could not "
-            "be read; they count neither as supported nor as false."
+            f"of {counted(chunks, 'chunk')} and {counted(lines, 'line')} of claims that could "
+            "not be read; they count as neither supported nor false."
         )
     if uncounted := int(responses["k_prime"].isna().sum()):
         yield (
-            f"K', the number of claims that people find, is not known of "
-            f"{counted(uncounted, 'response')} (--k-prime): there is no F1@K', and a curve over "
-            "every K' that it could be in its place."
+            f"K', the human number of claims, is unknown for {counted(uncounted, 'response')} "
+            "(--k-prime): a curve over possible values of K' replaces F1@K'."
         )
     if "core_precision" in responses:
         means = {name: number(responses[name].mean()) for name in (
@@ -418,23 +416,23 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
         if "unusable" in claim
     )
     for reason, count in sorted(reasons.items()):
-        yield f"{counted(count, 'claim')} without a confidence, and so not skipped: {reason}."
+        yield f"{counted(count, 'claim')} without a confidence and therefore not skipped: {reason}."
     if "claim_failures" in tables and tables["claim_failures"].frame["unanswered"].any():
         yield "Some questions of the judge have no answer: their claims are left out."
     if settings.target_error is not None:
         chosen = guaranteed_threshold(claims, settings.target_error)
         if chosen is None:
-            yield "No theta is chosen: no claim with a confidence was verified."
+            yield "No theta was chosen, because no claim with a confidence was verified."
         elif chosen.skipped:
             yield (
                 f"Theta {chosen.value:.4g}: {counted(chosen.skipped, 'claim')} skipped, "
-                f"{chosen.error:.3f} of "
-                f"them wrong, at most {chosen.upper:.3f} (95% sure, if claims err independently)."
+                f"{chosen.error:.3f} of them wrong, at most {chosen.upper:.3f} (with 95% "
+                "confidence, if claims err independently)."
             )
         else:
             yield (
-                f"No theta keeps the error of skipping below {settings.target_error:g} for "
-                "certain enough."
+                f"No theta keeps the error of skipping below {settings.target_error:g} with "
+                "sufficient confidence."
             )
     yield from batch.failures()
 
@@ -453,7 +451,7 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
         stages += [CLAIM_FAILURES, MISSING_CLAIMS]
     calls = dict(planned_probe(probed))
     for stage in stages:
-        # Both stages on failures of claims have one name.
+        # Both stages on failures of claims share a name.
         calls[stage.name] = calls.get(stage.name, 0) + stage.number(extents)
     calls["searches"] = sum(load.claims for load in loads)
     frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])
@@ -462,8 +460,9 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
         source=loaded.source,
         sentences=(
             *loaded.remarks,
-            f"Nothing was sent. Claims are not yet known: {CLAIMS_PER_SENTENCE:g} per sentence are "
-            "taken, and skipped ones are neither searched nor verified.",
+            "Nothing was sent. Claims are not yet known: the estimate assumes "
+            f"{CLAIMS_PER_SENTENCE:g} per sentence. Skipped claims are neither searched nor "
+            "verified.",
             *(
                 [
                     f"FaStfact lists its own claims, {sum(load.claims for load in loads):,} by "
@@ -494,8 +493,8 @@ def _retriever(graphs: Sequence[FactGraph], settings: FastFactRun, session: Sess
     name = settings.retriever or ("local" if has_passages or named else "")
     if not name:
         raise InputError(
-            "there is no evidence: name a folder with --documents, or a source with --retriever "
-            "wikipedia or google"
+            "there is no source of evidence; give --documents FOLDER, or --retriever wikipedia "
+            "or google"
         )
     if name not in PAGE_RETRIEVERS:
         raise InputError(unknown_name(f"--retriever {name!r}", name, PAGE_RETRIEVERS))
@@ -524,19 +523,19 @@ def _retriever(graphs: Sequence[FactGraph], settings: FastFactRun, session: Sess
 
 
 def _check_columns(graphs: Sequence[FactGraph], names: Iterable[str]) -> None:
-    """Refuse a column for groups that no response has."""
+    """Refuse a group column that no response has."""
     columns = sorted({name for graph in graphs for name in columns_of(graph)})
     for name in names:
         if name not in columns:
             raise InputError(
                 unknown_name(f"--by: the column {name!r}", name, columns)
                 if columns
-                else f"--by {name}: the input has no columns beside its texts; leave --by out"
+                else f"--by {name}: the input has no columns besides its texts; leave --by out"
             )
 
 
 def _k_primes(graphs: Sequence[FactGraph], k_prime: Any) -> dict[str, float]:
-    """K' by id of response, for responses that have one."""
+    """K' by id of response, for responses with a K'."""
     if k_prime is None or (isinstance(k_prime, str) and not _is_number(k_prime)):
         column = k_prime or DEFAULT_K_PRIME
         columns = sorted({name for graph in graphs for name in columns_of(graph)})
@@ -555,7 +554,8 @@ def _k_primes(graphs: Sequence[FactGraph], k_prime: Any) -> dict[str, float]:
             continue
         if not _is_number(value) or float(str(value)) < 0:
             raise InputError(
-                f"response {graph.id!r}: {where} is {value!r}; give the number of its claims"
+                f"response {graph.id!r}: {where} is {value!r}, which is not a number; give the "
+                "number of its claims"
             )
         by_response[graph.id] = float(str(value))
     return by_response

@@ -1,4 +1,4 @@
-"""Resistance of a score to gaming: true sentences appended to responses, with Core and without.
+"""Resistance of a score to gaming: true sentences appended to responses, with and without Core.
 
 from experiments.evaluators.gaming import Guard, gains, gaming
 scores = gaming(graphs, {"Core": Guard(CoreChoices(LexicalRelations()))}, counts=(5, 20))
@@ -46,21 +46,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Assessor = Callable[[FactGraph], Sequence[bool]]
-"""Says of each atom of a response, in order, whether it is supported.
+"""Function that returns, for each atom of a response in order, True if it is supported.
 
-It may leave out atoms that do not count, as one that relates atoms to each other does.
+It may omit atoms that do not count, as an assessor with relations between atoms does.
 """
 
 NO_GUARD = "no guard"
-"""The guard of the rows in which every claim counts."""
+"""Guard of the rows in which every claim counts."""
 
 VERSIONS = ("clean", "corrupted", "swapped", "alone")
-"""Padded text: a response unchanged; a response with half of its true claims denied, or with names
-and numbers in them exchanged; or nothing, so that the response is padding alone.
+"""Padded text: an unchanged response; a response with half of its true claims denied, or with
+exchanged names and numbers; or nothing, so that the response is only padding.
 """
 
 GAMMA = 0.1
-"""Gamma of F1@K': four claims too many or too few leave a recall of 0.80."""
+"""Gamma of F1@K': with four claims too many or too few, recall is 0.80."""
 
 COLUMNS = (
     *("response", "version", "padding", "appended", "guard", "assessor"),
@@ -73,10 +73,9 @@ class Guard:
     """Guard between a response and its score.
 
     Attributes:
-        choices: how Core selects the claims that count.
-        templates_known: whether the relation model sees through the templates of padding, as a
-            perfect judge of paraphrases would; otherwise it judges the words that are there, as any
-            judge of a response that it has never seen must.
+        choices: Core's choices for selecting claims.
+        templates_known: True if the relation model ignores the templates of padding, like a perfect
+            judge of paraphrases; False if it judges the literal words, as for an unseen response.
     """
 
     choices: CoreChoices
@@ -92,13 +91,13 @@ class Guard:
 
 @dataclass(frozen=True)
 class CanonicalRelations:
-    """Relation model that ignores the templates and judges the content alone.
+    """Relation model that ignores the templates and judges only the content.
 
-    Texts that say the same entail each other; for other texts the model judges their content.
+    Texts with the same content entail each other; for other texts the model judges their content.
 
     Attributes:
         model: the relation model.
-        canonical: what a text says, as `Padded.canonical`; a text that is not there says itself.
+        canonical: content by text, as in `Padded.canonical`; any other text is its own content.
     """
 
     model: RelationModel
@@ -106,17 +105,17 @@ class CanonicalRelations:
 
     @property
     def name(self) -> str:
-        """The model's name, marked."""
+        """The model's name with a suffix."""
         return f"{self.model.name}, templates known"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """Return an answer per pair, in order."""
         stated = [self._said(pair) for pair in pairs]
-        # Many pairs are made of few texts: each text is compared in the form it has once.
+        # Many pairs consist of few texts: each text is normalized once.
         texts = dict.fromkeys(text for pair in stated for text in (pair.premise, pair.hypothesis))
         plain = {text: normalized_text(text) for text in texts}
         same = [plain[pair.premise] == plain[pair.hypothesis] for pair in stated]
-        # Only these are asked about: one that says the same needs no opinion.
+        # Ask only about these: pairs with the same content need no judgment.
         different = [pair for pair, alike in zip(stated, same, strict=True) if not alike]
         answers = iter(self.model.judge(different) if different else [])
         entailed = Judgement(RelationKind.ENTAILMENT, 1.0, "recorded", (1.0, 0.0, 0.0))
@@ -132,7 +131,7 @@ class CanonicalRelations:
 
 
 def by_labels(graph: FactGraph) -> list[bool]:
-    """The human label of each atom; one without a label is not supported."""
+    """The human label of each atom; an unlabeled atom is not supported."""
     return [atom.label is True for atom in graph.atoms]
 
 
@@ -141,7 +140,7 @@ def by_inference(variant: str, relations: RelationModel | None = None) -> Assess
 
     Args:
         variant: FR1, FR2 or FR3.
-        relations: predicts the relations; None takes those of the graph.
+        relations: model that predicts the relations; None for the relations of the graph.
     """
 
     def assessor(graph: FactGraph) -> list[bool]:
@@ -149,7 +148,7 @@ def by_inference(variant: str, relations: RelationModel | None = None) -> Assess
             return []
         related = graph
         if relations is not None:
-            # Predicted separately for each version of a response, as for a new response.
+            # Predict relations for each version of a response, as for a new response.
             related = with_relations(merge_duplicate_contexts(graph), relations, variant)
         return _supported(variant_of(related, variant))
 
@@ -157,11 +156,11 @@ def by_inference(variant: str, relations: RelationModel | None = None) -> Assess
 
 
 def by_related_atoms(variant: str, relations: RelationModel) -> Assessor:
-    """FactReasoner with atoms related to each other: of atoms that say the same, one counts.
+    """FactReasoner with relations between atoms: equivalent atoms count once.
 
     Args:
-        variant: FR1, FR2 or FR3, by the relations that are recorded.
-        relations: says which atom entails which.
+        variant: FR1, FR2 or FR3, by the recorded relations.
+        relations: model of entailment between atoms.
     """
 
     def assessor(graph: FactGraph) -> list[bool]:
@@ -181,7 +180,7 @@ def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = No
     Args:
         name: a name of `factormodels.extraction.asking.table.ASSESSORS`.
         model: the language model that judges.
-        missing: where verdicts that are missing are counted, by the assessor's name.
+        missing: counter of missing verdicts, by the assessor's name.
     """
 
     def assessor(graph: FactGraph) -> list[bool]:
@@ -189,21 +188,20 @@ def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = No
         if missing is not None:
             missing[name] += sum(bool(verdict.missing) for verdict in judged)
         p = posteriors(judged)
-        # The tolerance is the same as for other assessors, so that 1/2 counts alike in all.
+        # Use the same tolerance as for other assessors, so that they treat 1/2 alike.
         return [p.get(atom, 0.0) > 0.5 + DECISION_TOLERANCE for atom in graph.atom_ids]
 
     return assessor
 
 
 def verified(graphs: Sequence[FactGraph], assessor: Assessor) -> tuple[FactGraph, ...]:
-    """Responses whose claims have the verdicts of an assessor for labels.
+    """Responses with the verdicts of an assessor as labels.
 
-    Those of which it supports no claim are left out: what is appended to a response has to be true
-    of it.
+    Responses without a supported claim are left out, because padding repeats claims that are true.
 
     Args:
-        graphs: the responses; labels that they have play no part.
-        assessor: says of every atom, in order, whether it is supported.
+        graphs: the responses; their labels are ignored.
+        assessor: the assessor.
     """
     labeled = []
     for graph in graphs:
@@ -228,24 +226,24 @@ def gaming(
     """Scores of padded responses, a row per response, version, padding, count, guard and assessor.
 
     Columns: response, its id; version, of `VERSIONS`; padding, its name; appended, the number of
-    sentences, from 0, except that nothing alone has no row; guard, `NO_GUARD` or a name of
-    `guards`; assessor; claims, of the response that nobody padded; counted, claims that count;
-    supported, how many of these the assessor supports; precision, the share supported, 0 if nothing
-    counts; f1, F1@K' with `GAMMA` and K' the claims of the response that nobody padded, so that
-    padding does not raise its own target.
+    sentences, from 0 (without a row for an empty response); guard, `NO_GUARD` or a name of
+    `guards`; assessor; claims, the number of claims of the unpadded response; counted, the number
+    of claims that count; supported, the number of these that the assessor supports; precision, the
+    share supported, 0 if nothing counts; f1, F1@K' with `GAMMA` and with K' the number of claims of
+    the unpadded response, so that padding does not raise its own target.
 
-    A padding that has fewer sentences than a count has no row there.
+    A padding with fewer sentences than a count has no row for that count.
 
     Args:
-        graphs: responses with texts and labels, each with a claim labeled true; `verified` makes
-            labels of verdicts.
-        guards: by name, beside none.
-        assessors: by name; None takes the labels.
-        paddings: by name; None takes `paddings_of`, the templates and the other responses.
-        counts: numbers of appended sentences, beside 0.
-        versions: what is padded; the clean responses always are.
+        graphs: responses with texts and labels, each with a claim labeled true; `verified` turns
+            verdicts into labels.
+        guards: guards by name, in addition to `NO_GUARD`.
+        assessors: assessors by name; None for the labels.
+        paddings: paddings by name; None for `paddings_of` (templates and other responses).
+        counts: numbers of appended sentences, in addition to 0.
+        versions: versions to pad; clean responses are always included.
         corrupt: share of the true claims that are turned false in "corrupted" and "swapped".
-        seed: seed of that draw.
+        seed: seed of the corruption.
 
     Raises:
         InputError: without responses, for an unknown version, a count below 0 or a share outside
@@ -258,7 +256,7 @@ def gaming(
     lengths, wanted = sorted({0, *counts}), dict.fromkeys(("clean", *versions))
     rows: list[tuple[Any, ...]] = []
     for number, graph in enumerate(graphs):
-        # Its versions and paddings share most of the pairs that are judged.
+        # The versions and paddings of a response share most of their pairs.
         remembering = {
             name: replace(guard, choices=guard.choices.remembering())
             for name, guard in guards.items()
@@ -299,10 +297,10 @@ def curves(scores: pd.DataFrame) -> pd.DataFrame:
     clean = points[(points["version"] == "clean") & (points["appended"] == 0)]
     same = ["response", "padding", "assessor", "guard"]
     before = points.merge(clean[[*same, "precision"]], on=same, suffixes=("", "_clean"))
-    # A mean that differs by rounding alone is not raised.
+    # A difference from rounding does not count as raised.
     points["raised"] = (before["precision"] > before["precision_clean"] + 1e-12).to_numpy()
     for key in keys:
-        # In the order in which they were first met, not of the alphabet.
+        # In order of appearance, not alphabetical.
         points[key] = points[key].astype("category").cat.set_categories(points[key].unique())
     means = points.groupby([*keys, "appended"], observed=True).agg(
         precision=("precision", "mean"), raised=("raised", "sum"), responses=("raised", "size")
@@ -316,13 +314,13 @@ def by_kind(scores: pd.DataFrame, appended: int | None = None) -> pd.DataFrame:
     Columns: assessor; guard; kind, "normal", or a padding "appended" or "alone"; counted, mean
     number of claims that count; precision and f1, means over responses.
 
-    Beside the paper's columns, in which a whole response is padding ("alone"), there are those in
-    which padding is appended to a normal response. One repeated claim alone is one claim after
-    selection, and where it is true its precision is 1: precision cannot tell, F1@K' does.
+    The paper has only whole responses of padding ("alone"); this function adds padding appended to
+    a normal response. A repeated true claim alone is a single claim after selection, with precision
+    1: precision cannot detect it, F1@K' can.
 
     Args:
-        scores: of `gaming`, with the versions "clean" and "alone".
-        appended: sentences of padding; None takes the largest number.
+        scores: output of `gaming`, with the versions "clean" and "alone".
+        appended: number of sentences of padding; None for the largest number.
     """
     kinds = _kinds(scores, appended)
     keys = ["assessor", "guard", "kind"]
@@ -336,14 +334,13 @@ def gains(scores: pd.DataFrame, appended: int | None = None) -> pd.DataFrame:
     """Gains of paddings in mean precision under each guard, paired by response, from `gaming`.
 
     Columns: guard; assessor; kind, a padding "appended" or "alone"; plain, mean gain over the
-    normal response without a guard; core, that with the guard; kept_off, what the guard keeps
-    off, the first less the second; each with the ends of its 95 % interval over responses
-    (Student's t) in NAME_lower and NAME_upper, nan where every response gains the same; responses,
-    their number.
+    normal response without a guard; core, the mean gain with the guard; kept_off, plain minus core;
+    each with a 95% interval over responses (Student's t) in NAME_lower and NAME_upper, NaN if every
+    response gains the same; responses, their number.
 
     Args:
-        scores: of `gaming`, with a guard.
-        appended: sentences of padding; None takes the largest number.
+        scores: output of `gaming`, with a guard.
+        appended: number of sentences of padding; None for the largest number.
     """
     kinds = _kinds(scores, appended)
     responses = kinds["response"].unique()
@@ -375,7 +372,7 @@ def _kinds(scores: pd.DataFrame, appended: int | None) -> pd.DataFrame:
     count = scores["appended"].max() if appended is None else appended
     if count < 1 or not (scores["appended"] == count).any():
         raise InputError(
-            f"no scores have {count} sentences appended; give a number of `counts`, from 1"
+            f"no scores have {count} appended sentences; give a number of `counts`, from 1"
         )
     rows = scores[scores["version"].isin(("clean", "alone"))].copy()
     how = rows["version"].map({"clean": "appended", "alone": "alone"})
@@ -388,7 +385,7 @@ def _kinds(scores: pd.DataFrame, appended: int | None) -> pd.DataFrame:
 def _views(
     whole: FactGraph, padding: Padded, lengths: Sequence[int], version: str
 ) -> Iterator[tuple[int, FactGraph]]:
-    """Numbers of appended sentences of a padding, each with its responses."""
+    """Yield the number of appended sentences with the padded response."""
     ids, n_before = padding.graph.atom_ids, len(whole.atoms)
     first = n_before if version == "alone" else 0
     for appended in lengths:
@@ -411,12 +408,12 @@ def _check(
     if not graphs:
         raise InputError("there are no responses to pad; give at least one")
     if len({graph.id for graph in graphs}) < len(graphs):
-        raise InputError("two responses have the same id; name each differently")
+        raise InputError("two responses have the same id; give each its own id")
     if NO_GUARD in guards:
         raise InputError(f"the guard {NO_GUARD!r} is reserved; choose another name")
     for count in counts:
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise InputError(f"the number of appended sentences is {count!r}; give one from 0")
+            raise InputError(f"the number of appended sentences is {count!r}; give 0 or more")
     for version in versions:
         if version not in VERSIONS:
             raise InputError(unknown_name(f"the version {version!r}", version, VERSIONS))

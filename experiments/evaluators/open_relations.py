@@ -1,4 +1,4 @@
-"""Ranges left open by missing relations: the possible posteriors and measures."""
+"""Ranges of posteriors and measures under missing relations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Range = tuple[float, float]
 ANYTHING: Range = (0.0, 1.0)
 
 RANGED = ("precision", "recall_at_k", "f1_at_k", "entropy")
-"""The measures with a known range, which follows from the range of every posterior."""
+"""Measures with a range that follows from the ranges of the posteriors."""
 
 _ANSWERS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 _BETWEEN_CONTEXTS = (*_ANSWERS, RelationKind.EQUIVALENCE)
@@ -43,22 +43,22 @@ _BETWEEN_CONTEXTS = (*_ANSWERS, RelationKind.EQUIVALENCE)
 def open_posteriors(
     asked: FactGraph, seen: FactGraph, encoding: str, p: Mapping[str, float]
 ) -> dict[str, Range]:
-    """Bounds on the posteriors of the atoms that relations missing, or not asked, may have moved.
+    """Bounds on the posteriors of atoms that missing or unasked relations could change.
 
-    A missing relation could have been an entailment or a contradiction with any probability that
-    counts (`least` of the relations, up to 1), or neutral; of two contexts also an equivalence, in
-    place of what the other order said. Whatever all of them were, each posterior is within its
-    bounds (`inference.tasks.open_marginals`, with draws where neither exact inference nor walks
-    say enough); of an atom without any answer nothing is known.
+    A missing relation could be neutral, or an entailment or a contradiction with any probability
+    that counts (from `least` to 1); between two contexts also an equivalence, replacing the answer
+    of the other order. For every combination, each posterior is within its bounds
+    (`inference.tasks.open_marginals`, with draws if neither exact inference nor walks suffice). The
+    posterior of an atom without any answer is unbounded.
 
     Args:
         asked: the response with the relations that the view asks for.
         seen: the view of it that inference saw.
         encoding: encoding of relations.
-        p: posterior of each atom, as the view has it.
+        p: posterior of each atom in the view.
 
     Returns:
-        (lower, upper) by id of atom; atoms that no missing relation bears on are left out.
+        (lower, upper) by id of atom, without atoms that no missing relation affects.
     """
     facts = asked.metadata.get(METADATA_KEY, {})
     missing = (*facts.get("missing", ()), *facts.get("unasked", ()))
@@ -71,7 +71,7 @@ def open_posteriors(
     numbers = {name: number for number, name in enumerate(priors)}
     least = facts.get("least", LEAST_PROBABILITY)
     if encoding != MIXTURE:
-        # A relation less probable would have had no factor.
+        # A less probable relation would have no factor.
         least = max(least, LEAST_PROBABILITY)
     contexts = set(seen.context_ids)
     tables: dict[tuple[int, int], NDArray[np.float64]] = {}
@@ -100,7 +100,7 @@ def open_posteriors(
     return {
         atom: ANYTHING
         if atom in unanswered
-        # An approximate posterior may be outside of what an exact one can be.
+        # An approximate posterior can lie outside the exact bounds.
         else (min(lower, p[atom]), max(upper, p[atom]))
         for atom, (lower, upper) in zip(seen.atom_ids, bounds.tolist(), strict=False)
         if atom in unanswered or not np.isnan(lower)
@@ -121,14 +121,14 @@ def open_measures(
 ) -> dict[str, dict[str, Range]]:
     """Ranges of the measures of `RANGED`, means over responses, by name of variant or assessor.
 
-    Each measure rises or falls with the number of supported claims, or is a mean over the claims;
-    so its ends are where all posteriors are at theirs. A response without claims is left out.
+    Each measure is monotone in the number of supported claims or a mean over claims, so its
+    extremes occur at the bounds of all posteriors. A response without claims is left out.
 
     Args:
-        ranges: of each response, (lower, upper) of every claim by name; None where a claim is
-            dropped, and then left out of all names.
+        ranges: for each response, (lower, upper) of every claim by name; a claim that is None
+            (dropped) for any name is left out for all.
         k: the K of R_K and F1@K, as `calibration.scores.choose_k` takes it.
-        logarithm: what E in logarithms to base 10 is multiplied by.
+        logarithm: factor for E in logarithms to base 10.
     """
     ends_by_name: dict[str, list[list[Range]]] = {}
     for response in ranges:

@@ -1,4 +1,4 @@
-"""Responses made to score well: true sentences appended that repeat, say nothing, or change topic.
+"""Padded responses, with appended true sentences that repeat, say nothing, or change topic.
 
 The sentences come from templates of this project, from other responses, or from a language model.
 """
@@ -35,7 +35,7 @@ FRAMES = (
     "One may repeat that {claim}",
     "It remains true that {claim}",
 )
-"""Sentences that say what their claim says."""
+"""Templates of paraphrases of a claim."""
 
 SAYINGS = (
     "{claim}",
@@ -43,10 +43,10 @@ SAYINGS = (
     "It goes without saying that {claim}",
     "Of course, {claim}",
 )
-"""Sentences around a bleached claim."""
+"""Templates around a bleached claim."""
 
 EVIDENCE = 0.95
-"""Probability with which a passage that says a bleached claim entails it."""
+"""Probability that a passage with a bleached claim entails it."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Padded:
 
     Attributes:
         graph: the response; the appended atoms are its last, labeled true.
-        canonical: of each appended text the text that it says in other words: an atom of the
-            response, or a bleached claim. Empty where no template wrote it.
-        failures: why a language model wrote nothing; empty otherwise.
+        canonical: for each appended text, the text that it paraphrases: an atom of the response, or
+            a bleached claim. Empty if no template was used.
+        failures: reasons why a language model wrote nothing.
     """
 
     graph: FactGraph
@@ -66,13 +66,13 @@ class Padded:
 
 
 Padder = Callable[[FactGraph, int], Padded]
-"""Appends a number of true sentences to a response, one claim each, or fewer if it has no more."""
+"""Function that appends up to n true sentences to a response, one claim each."""
 
 
 def paddings_of(graphs: Sequence[FactGraph]) -> dict[str, Padder]:
-    """The paddings that responses can have, by name.
+    """Paddings that fit the responses, by name.
 
-    "off-topic" is not among them if only one response has a claim labeled true.
+    "off-topic" needs two responses with a claim labeled true.
     """
     padders: dict[str, Padder] = {"repetitive": repetitive, "uninformative": uninformative}
     if sum(any(atom.label is True for atom in graph.atoms) for graph in graphs) > 1:
@@ -83,7 +83,7 @@ def paddings_of(graphs: Sequence[FactGraph]) -> dict[str, Padder]:
 def repetitive(graph: FactGraph, n: int) -> Padded:
     """The response with n paraphrases of one of its true claims appended.
 
-    Each has the evidence and the relations of that claim, `repeated_claim`. Templates recur once
+    Each has the evidence and the relations of the claim (`repeated_claim`). Templates recur once
     all are used.
 
     Raises:
@@ -96,14 +96,14 @@ def repetitive(graph: FactGraph, n: int) -> Padded:
 
 
 def uninformative(graph: FactGraph, n: int) -> Padded:
-    """The response with n appended sentences that are true of nearly everything in its domain.
+    """The response with n appended sentences that are true of nearly any subject in its domain.
 
     Each has a passage that says so. Templates recur once all are used.
     """
     about = subject_of(graph)
     claims = bleached_claims(about.domain, about.name)
     stated = [claims[k % len(claims)] for k in range(n)]
-    # A claim stands by itself the first time round, and in a frame once the templates recur.
+    # Use the bare claim first, and a template once the claims recur.
     texts = [
         SAYINGS[k // len(claims) % len(SAYINGS)].replace(
             "{claim}", claim if k < len(claims) else _inside(claim)
@@ -116,13 +116,13 @@ def uninformative(graph: FactGraph, n: int) -> Padded:
 def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:
     """The response with n true claims of other responses appended, each with its evidence.
 
-    One claim of each other response in turn, then the next of each, so that neighbors have
-    different topics; claims that recur stand more than once.
+    Takes one claim from each other response in turn, so that neighbors have different topics;
+    claims recur if there are too few.
 
     Args:
         graph: the response.
         n: number of claims.
-        graphs: the responses, of which others lend claims.
+        graphs: the responses that provide claims.
 
     Raises:
         InputError: if no other response has a claim labeled true.
@@ -136,8 +136,8 @@ def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:
     lent = [claims[turn] for turn in range(longest) for claims in lists if turn < len(claims)]
     if not lent:
         raise InputError(
-            f"response {graph.id!r}: no other response has a claim labeled true, which padding "
-            "off topic takes; give more responses"
+            f"response {graph.id!r}: no other response has a claim labeled true, which off-topic "
+            "padding needs; give more responses"
         )
     chosen = [lent[k % len(lent)] for k in range(n)]
     fresh = _atoms(graph, [atom.text for _, atom in chosen])
@@ -163,10 +163,10 @@ def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:
 
 
 def written_by(model: LanguageModel, kind: Literal["repetitive", "uninformative"]) -> Padder:
-    """A padding whose sentences a language model writes, up to as many as are asked for.
+    """Padding with up to n sentences that a language model writes.
 
-    They are labeled true, which the prompt asks for and nobody checked. A failed call appends
-    nothing, and `Padded.failures` says why.
+    They are labeled true, as the prompt demands, without a check. A failed call appends nothing,
+    and `Padded.failures` has the reason.
     """
 
     def padder(graph: FactGraph, n: int) -> Padded:
@@ -195,17 +195,17 @@ def corrupted(
 ) -> FactGraph:
     """The response with some of its true claims turned into false ones (Core, section 5.3).
 
-    Each true claim is turned with the given probability: its text says that it is not so, or names
-    another name or number in the place of its last one; its label is false, and evidence for it
-    speaks against it. The one that repetition repeats is spared: what is repeated is true. A claim
-    that has no name or number, or for which there is no other, is denied.
+    Each true claim is turned with the given probability: its text is denied, or its last name or
+    number is exchanged; its label becomes false, and its supporting evidence contradicts it. The
+    claim that repetition repeats is not turned. A claim without an exchangeable name or number is
+    denied.
 
     Args:
         graph: the response, with labels.
-        share: probability with which a true claim is turned.
+        share: probability of turning a true claim.
         seed: seed of the draw.
-        swap_from: responses that lend names and numbers, beside the response itself; None: every
-            claim that is turned is denied.
+        swap_from: responses that provide names and numbers, in addition to the response itself;
+            None to deny every turned claim.
 
     Raises:
         InputError: for a share outside [0, 1], or if no claim is labeled true.
@@ -213,8 +213,7 @@ def corrupted(
     if not 0 <= share <= 1:
         raise InputError(f"the share of corrupted claims is {share}; give one between 0 and 1")
     drawn = np.random.default_rng(seed).random(len(graph.atoms)) < share
-    # Drawn for every atom before anything is spared, so that the draw does not depend on the
-    # labels.
+    # Draw for every atom first, so that the draw does not depend on the labels.
     spared = repeated_claim(graph).id
     turned = {
         atom.id
@@ -248,11 +247,11 @@ def corrupted(
 
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _NAME = re.compile(r"(?<=[a-z,;)] )[A-Z][\w'-]*(?: (?:of |de |van |von )?[A-Z][\w'-]*)*")
-"""Words with capitals that begin no sentence."""
+"""Capitalized words that do not begin a sentence."""
 
 
 def _entities(graphs: Sequence[FactGraph]) -> list[str]:
-    """Names and numbers of the claims, each once, in order."""
+    """Distinct names and numbers of the claims, in order."""
     texts = {
         text: None
         for graph in graphs
@@ -264,7 +263,7 @@ def _entities(graphs: Sequence[FactGraph]) -> list[str]:
 
 
 def _swapped(text: str, pool: Sequence[str], seed: int) -> str | None:
-    """The claim with another name or number in place of its last one; None if there is none."""
+    """The claim with its last name or number exchanged; None if there is none."""
     matches = [match for kind in (_NUMBER, _NAME) for match in kind.finditer(text)]
     if not matches:
         return None
@@ -276,7 +275,8 @@ def _swapped(text: str, pool: Sequence[str], seed: int) -> str | None:
         if entity[0].isdigit() == is_number and entity not in text and last.group() not in entity
     ]
     if is_number:
-        # A year becomes a year, a count a count: else the claim would be nonsense, and not false.
+        # Exchange years for years and counts for counts: otherwise the claim would be nonsense
+        # instead of false.
         others = [entity for entity in others if len(entity) == len(last.group())]
     if not others:
         return None
@@ -285,9 +285,9 @@ def _swapped(text: str, pool: Sequence[str], seed: int) -> str | None:
 
 
 def repeated_claim(graph: FactGraph) -> Atom:
-    """The claim that repetition repeats: the first true one with evidence for it.
+    """The claim that repetition repeats: the first true claim with supporting evidence.
 
-    The first true one if there is no evidence for any.
+    If no true claim has such evidence, the first true claim.
 
     Raises:
         InputError: if no claim is labeled true.
@@ -295,11 +295,11 @@ def repeated_claim(graph: FactGraph) -> Atom:
     true = [atom for atom in graph.atoms if atom.label is True]
     if not true:
         raise InputError(
-            f"response {graph.id!r}: no claim is labeled true, so none can be repeated"
+            f"response {graph.id!r}: no claim is labeled true, so no claim can be repeated"
         )
     borne_out = {r.target for r in graph.relations if r.kind is RelationKind.ENTAILMENT}
     against = {r.target for r in graph.relations if r.kind is RelationKind.CONTRADICTION}
-    # The claim with undisputed evidence: its repetitions then score as well as it does.
+    # Prefer undisputed evidence, so that repetitions score as well as the claim.
     return next((atom for atom in true if atom.id in borne_out - against), true[0])
 
 
@@ -318,7 +318,7 @@ def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) ->
         for r in graph.relations:
             if r.target == original.id:
                 relations.append(replace(r, target=name))
-            # A relation that starts at the claim, such as one to another claim, is repeated too.
+            # Relations from the claim, such as to another claim, are repeated too.
             elif r.source == original.id:
                 relations.append(replace(r, source=name))
     return replace(
@@ -329,7 +329,7 @@ def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) ->
 def _with_truisms(graph: FactGraph, texts: Sequence[str]) -> FactGraph:
     """Response with claims appended, each supported by a separate passage."""
     fresh = _atoms(graph, texts)
-    # A passage for each, so that an assessor which retrieves finds its evidence too.
+    # Add a passage for each, so that a retrieving assessor also finds its evidence.
     passages = tuple(
         Context(f"{atom.id}-passage", atom.text, retrieved_for=(atom.id,)) for atom in fresh
     )
@@ -348,7 +348,7 @@ def _with_truisms(graph: FactGraph, texts: Sequence[str]) -> FactGraph:
 def _atoms(graph: FactGraph, texts: Sequence[str]) -> tuple[Atom, ...]:
     last = max((atom.sentence or 0 for atom in graph.atoms), default=0)
     return tuple(
-        # A sentence each, behind the last one of the response.
+        # One sentence per atom, after the last sentence of the response.
         Atom(f"appended{k}", text, label=True, sentence=last + k)
         for k, text in enumerate(texts, start=1)
     )
@@ -357,6 +357,6 @@ def _atoms(graph: FactGraph, texts: Sequence[str]) -> tuple[Atom, ...]:
 def _inside(claim: str) -> str:
     """A claim as it reads within a sentence: an article or pronoun loses its capital."""
     first, _, rest = claim.partition(" ")
-    # A name keeps its capital within a sentence, so only words that are none lose it.
+    # Names keep their capital within a sentence; other words lose it.
     plain = first in {"The", "A", "An", "It", "Its", "In", "He", "She", "They", "People", "Ask"}
     return f"{first.lower()} {rest}" if plain else claim

@@ -1,4 +1,4 @@
-"""The probe before an evaluation: its questions, its findings and the correction they lead to."""
+"""The probe before an evaluation: its questions, its findings and the resulting correction."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 
 def is_probed(wanted: bool | None, model: Any) -> bool:
-    """Return True if a language model is probed: on request, or if its answers are kept.
+    """Return True if a language model is to be probed: on request, or if its answers are cached.
 
     Args:
-        wanted: what was asked for; None for nothing.
-        model: the model, as it was given.
+        wanted: the user's choice; None for no choice.
+        model: the model, as the user gave it.
     """
     if model is None or wanted is not None:
         return bool(wanted)
@@ -53,15 +53,15 @@ def is_probed(wanted: bool | None, model: Any) -> bool:
 
 
 def probed_stages(settings: AssessSettings, relations: str) -> tuple[str, ...]:
-    """The stages whose answers are one of several labels and that an assessment asks for.
+    """Stages of an assessment with answers from a fixed set of labels.
 
     Args:
-        settings: what was asked for.
-        relations: where relations come from.
+        settings: settings of the assessment.
+        relations: source of relations.
     """
     asks = settings.model is not None
     return (
-        # Lexical and recorded relations are no answers of a model that is asked here.
+        # Lexical and recorded relations are not answers of a model.
         *([RELATIONS] if relations == "model" or (settings.probe and _is_local(relations)) else []),
         *(settings.assessors if asks else ()),
         *([RELEVANCES] if asks and any(ASSESSORS[a].steps for a in settings.assessors) else []),
@@ -78,9 +78,9 @@ class FirstProbe:
     """Result of the probe of an assessment.
 
     Attributes:
-        results: of each stage that was asked.
-        unrecorded: stages whose answers a replay does not have.
-        correction: the correction of relations that follows; None for none.
+        results: results of each probed stage.
+        unrecorded: stages without recorded answers in a replay.
+        correction: resulting correction of relations; None for no correction.
     """
 
     results: tuple[ProbeResult, ...] = ()
@@ -94,13 +94,13 @@ class FirstProbe:
         if self.unrecorded:
             names = " and ".join(self.unrecorded)
             yield (
-                f"The cache has no answers to the probe of {names}: whether the model's answers "
-                "are evidence is not known."
+                f"The cache has no answers to the probe of {names}: it is unknown whether the "
+                "model's answers are evidence."
             )
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Sentences on the probes whose answers are no evidence."""
+        """Sentences on probes whose answers are not evidence."""
         return tuple(probe_cautions(self.results))
 
     @property
@@ -117,12 +117,12 @@ def first_probe(
     """Probe stages whose answers are not corrected.
 
     Args:
-        stages: names of probes, and who is asked.
+        stages: names of probes with their models.
         openness: how far a probability of a relation from log-probabilities may be open.
 
     Raises:
-        LimitReachedError: if no more may be asked.
-        UnansweredProbeError: if an outage cut it off.
+        LimitReachedError: if a limit on calls or costs is reached.
+        UnansweredProbeError: if an outage interrupts the probe.
     """
 
     def judging(model: LanguageModel) -> RelationModel:
@@ -144,11 +144,11 @@ def first_probe(
 
 
 def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
-    """Findings with the probe's: its sentences first, its table before the costs.
+    """Add the findings of the probe: its sentences first, its table before the costs.
 
-    The page of a model whose answers are no evidence says so in its head, before the first number,
-    and each table of its results in the note, which a paper keeps. Beside an evaluation the row of
-    a probe says enough; `factormodels probe` shows the others.
+    If a model's answers are not evidence, the page states it at the top, and each table of results
+    in its note, which papers keep. Only the summary row of the probe is added; `factormodels probe`
+    shows the other tables.
     """
     if not (probed.results or probed.unrecorded):
         return findings
@@ -171,22 +171,22 @@ def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
 
 
 def _cautioned(listed: Callable[[], ListedResponses], cautions: tuple[str, ...]) -> ListedResponses:
-    """Responses with more cautions, the given ones first, each once."""
+    """Responses with additional cautions, the given ones first, without duplicates."""
     responses = listed()
     return replace(responses, cautions=tuple(dict.fromkeys((*cautions, *responses.cautions))))
 
 
 def probe_recorded(graph: FactGraph, cautions: tuple[str, ...]) -> FactGraph:
-    """Return the response with the failed probes of its models in its metadata.
+    """Return the response with failed probes of its models in its metadata.
 
-    Whoever reads the file later, without the findings of this run, is warned by it.
+    The warning then stays with the file when it is read without the findings of this run.
     """
     metadata = {**graph.metadata, PROBE_KEY: {"cautions": list(cautions)}}
     return replace(graph, metadata=metadata)
 
 
 def planned_probe(names: Iterable[str]) -> dict[str, int]:
-    """Number of calls of the probes of some stages, as a row of a dry run; nothing without any."""
+    """Number of calls of the probes, as a row of a dry run; empty without probes."""
     calls = sum(probe_calls(name) for name in names)
     return {STAGE: calls} if calls else {}
 
@@ -195,18 +195,18 @@ def probe_first(session: Session, settings: AssessSettings, relations: str) -> F
     """Run the probe of an assessment, and return it with the correction of relations.
 
     Args:
-        session: whose model is asked.
-        settings: what was asked for.
-        relations: where relations come from.
+        session: session with the model.
+        settings: settings of the assessment.
+        relations: source of relations.
 
     Raises:
-        InputError: if a correction is wanted that needs the probe, and there is none.
-        LimitReachedError: if no more may be asked.
-        UnansweredProbeError: if an outage cut it off.
+        InputError: if a correction needs the probe and there is none.
+        LimitReachedError: if a limit on calls or costs is reached.
+        UnansweredProbeError: if an outage interrupts the probe.
     """
     wanted = wanted_correction(settings.relation_correction)
     stages = probed_stages(settings, relations)
-    # A local relation model is probed where that is asked for.
+    # A local relation model is probed on request.
     names = stages if settings.probe or is_probed(settings.probe, settings.model) else ()
     asked = {name: probe_in_session(session, settings, name) for name in names}
     results = tuple(result for result in asked.values() if result is not None)
@@ -216,8 +216,8 @@ def probe_first(session: Session, settings: AssessSettings, relations: str) -> F
         return FirstProbe(results, unrecorded, by_probe.correction)
     if wanted == PROBE:
         raise InputError(
-            "--relation-correction probe needs the probe of a relation model that is asked; give "
-            "--probe, or batch or none"
+            "--relation-correction probe needs a probe of the relation model; add --probe, or "
+            "give batch or none"
         )
     if wanted == BATCH:
         wanted = RelationCorrection(BATCH)

@@ -1,4 +1,4 @@
-"""Recorded answers of a model about relations: with people's labels, corrected, and in graphs."""
+"""Recorded relation answers of a model: human labels, corrections, and graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from factormodels.io.source.opening import exists
 from factormodels.metadata.evidence_source import RELATIONS_KEY
 
 LEARNED = "learned"
-"""Correction by a vector scaling that the labels of other responses teach."""
+"""Correction by a vector scaling that is learned from labels of other responses."""
 
 _LEAST_BIAS = 1e-6
 
@@ -48,8 +48,8 @@ class RecordedPairs:
 
     Attributes:
         keys: ids of each pair, (n,).
-        p: probabilities of entailment, contradiction and neutral, not corrected, (n, 3).
-        empty: the same of the pairs without content, (m, 3).
+        p: uncorrected probabilities of entailment, contradiction and neutral, (n, 3).
+        empty: the same for content-free pairs, (m, 3).
     """
 
     keys: tuple[PairKey, ...]
@@ -89,7 +89,7 @@ def read_record(name: str) -> RelationRecord:
 
 
 def recorded_pairs(record: RelationRecord, prompt: str) -> RecordedPairs:
-    """Return the pairs that a record has probabilities of, as a prompt gave them.
+    """Return the pairs with recorded probabilities for a prompt.
 
     Raises:
         InputError: if there is none.
@@ -114,7 +114,7 @@ def recorded_pairs(record: RelationRecord, prompt: str) -> RecordedPairs:
 
 
 def judged_pairs(graphs: Iterable[FactGraph]) -> dict[PairKey, int]:
-    """Return the column of the relation that people found, by the ids of each judged pair."""
+    """Return the column of the human relation, by the ids of each judged pair."""
     columns = {kind: column for column, kind in enumerate(JUDGED_KINDS)}
     columns[RelationKind.EQUIVALENCE] = columns[RelationKind.ENTAILMENT]
     return {
@@ -126,7 +126,7 @@ def judged_pairs(graphs: Iterable[FactGraph]) -> dict[PairKey, int]:
 
 
 def label_columns_of(keys: Iterable[PairKey], judged: Mapping[PairKey, int]) -> Integers:
-    """Return the column of the relation that people found for each pair, int64 (n,)."""
+    """Return the column of the human relation for each pair, int64 (n,)."""
     return np.array([judged[key] for key in keys], dtype=np.int64)
 
 
@@ -135,14 +135,13 @@ def corrected_pairs(
 ) -> dict[str, Floats]:
     """Return the probabilities of pairs by correction, (n, 3) each.
 
-    Without labels there is no learned correction; without an answer to a pair without content none
-    by the probe.
+    Without labels there is no learned correction; without answers to content-free pairs there is no
+    correction by the probe.
 
     Args:
         pairs: the pairs.
-        y: column of the relation that people found, (n,); None if nobody judged them.
-        folds: folds of responses of the learned correction, which has not seen the response of a
-            pair.
+        y: column of the human relation, (n,); None without human relations.
+        folds: number of folds of responses for the learned correction, which is out of fold.
         seed: seed of the folds.
     """
     corrected = {NONE: pairs.p}
@@ -161,11 +160,11 @@ def relation_score_row(
 ) -> dict[str, Any]:
     """Return accuracy, log loss, Brier score and ECE of relations, with intervals over responses.
 
-    The ECE is computed from the probability of the likeliest relation.
+    The ECE uses the probability of the most probable relation.
 
     Args:
         p: probabilities of entailment, contradiction and neutral, (n, 3).
-        y: column of the relation that people found, (n,).
+        y: column of the human relation, (n,).
         responses: response of each pair.
         seed: seed of the bootstrap.
     """
@@ -182,9 +181,10 @@ def relation_score_row(
 
 
 def record_costs(record: RelationRecord, prompt: str) -> dict[str, float]:
-    """Return means over the pairs of a prompt: tokens asked, read and answered, and seconds.
+    """Return means over the pairs of a prompt: prompt tokens, uncached prompt tokens, completion
+    tokens, and seconds.
 
-    Tokens that the server had in its prefix cache are asked and not read.
+    Tokens in the server's prefix cache are not counted as read.
     """
     answers = list(record.of_prompt(prompt).values())
     tokens = np.array([answer.tokens for answer in answers], dtype=np.float64).reshape(-1, 3)
@@ -284,18 +284,18 @@ def recorded_graphs(
     *,
     least: float = LEAST_PROBABILITY,
 ) -> list[FactGraph]:
-    """Return the responses whose pairs are all recorded, with relations of given probabilities.
+    """Return the completely recorded responses, with relations of the given probabilities.
 
-    A response counts if each of its claims with a human label has an answer, or a recorded failure,
-    for each passage that was retrieved for it and judged. Pairs without probabilities make no
-    relation, and are missing in the metadata.
+    A response is complete if every claim with a human label has an answer, or a recorded failure,
+    for each judged passage that was retrieved for it. Pairs without probabilities have no relation,
+    and are listed as missing in the metadata.
 
     Args:
-        graphs: responses of the record's dataset, with the relations that people found.
+        graphs: responses of the record's dataset, with human relations.
         record: the record.
-        prompt: the prompt whose answers count.
-        answers: probabilities of entailment, contradiction and neutral, by response, passage and
-            claim; such as corrected ones.
+        prompt: the prompt whose answers are used.
+        answers: probabilities of entailment, contradiction and neutral, possibly corrected, by
+            response, passage and claim.
         least: least probability of an entailment or contradiction that is evidence.
     """
     asked = set(record.of_prompt(prompt))

@@ -1,6 +1,6 @@
 """Quality of relation models: against labeled pairs, and against graded judgments as in UNLI.
 
-Source of the latter: Chen et al. 2020, "Uncertain Natural Language Inference".
+Source of graded judgments: Chen et al. 2020, "Uncertain Natural Language Inference".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from factormodels.validation import validated_probability
 
 @dataclass(frozen=True, slots=True)
 class LabeledPair:
-    """A pair of texts and the relation that is known to hold from the first to the second.
+    """A pair of texts with the known relation from the first to the second.
 
     Attributes:
         pair: the texts.
@@ -47,13 +47,13 @@ class LabeledPair:
 
 @dataclass(frozen=True, eq=False)
 class RelationForecasts:
-    """A relation model's probabilities with the labels of people; n pairs were answered.
+    """A relation model's probabilities with human labels, for n answered pairs.
 
     Attributes:
         p: (n,) probability that a relation holds, or that a hypothesis is true.
-        y: (n,) whether it does, or people's probability.
-        responses: (n,) response of each pair, or the number of its premise: pairs that share one
-            are not independent.
+        y: (n,) True if the relation holds, or the human probability.
+        responses: (n,) response of each pair, or the number of its premise: pairs of the same
+            response or premise are dependent.
         missing: number of pairs without an answer, left out.
     """
 
@@ -64,19 +64,19 @@ class RelationForecasts:
 
 
 def labeled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> list[LabeledPair]:
-    """The recorded relations from contexts to atoms as pairs whose relation is known.
+    """The recorded relations from contexts to atoms as labeled pairs.
 
     Args:
-        graphs: graphs with texts whose relations people judged; in Factcheck-Bench, map the stance
+        graphs: graphs with texts and human relations; in Factcheck-Bench, map the stance
             "irrelevant" to a neutral relation.
-        complete: whether a pair without a record counts as neutral, as in the demonstration corpus.
+        complete: True if a pair without a record counts as neutral, as in the demonstration corpus.
 
     Raises:
         InputError: if no pair has both texts.
     """
     pairs = []
     for graph in graphs:
-        # Only from context to atom: a relation model is asked in this direction.
+        # Relation models are asked only from context to atom.
         known = {(relation.source, relation.target): relation.kind for relation in graph.relations}
         for context in graph.contexts:
             for atom in graph.atoms:
@@ -85,7 +85,7 @@ def labeled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> lis
                     kind = RelationKind.NEUTRAL
                 if kind is None or not (context.content and atom.text):
                     continue
-                # A relation model has three answers; an equivalent context entails the claim.
+                # Relation models have three answers; an equivalent context entails the claim.
                 if kind is RelationKind.EQUIVALENCE:
                     kind = RelationKind.ENTAILMENT
                 pair = TextPair(
@@ -102,8 +102,8 @@ def relation_forecasts(
 ) -> dict[RelationKind, RelationForecasts]:
     """A model's probabilities of entailment, contradiction and neutral for labeled pairs.
 
-    Where a judgment has the probability of its own relation alone, the other two share the rest.
-    The arrays go into `calibration`: `calibration.auroc`, `calibration.score`,
+    If a judgment has only the probability of its own relation, the other two share the rest
+    equally. The arrays go into `calibration`: `calibration.auroc`, `calibration.score`,
     `calibration.reliability_diagram`, `calibration.corp_curve`.
     """
     kept, shares = _answered(model, [item.pair for item in labeled])
@@ -123,7 +123,7 @@ def relation_forecasts(
 def _answered(
     model: RelationModel, pairs: Sequence[TextPair]
 ) -> tuple[list[int], NDArray[np.float64]]:
-    """Places of the pairs that a model answers, and their distributions, (n, 3)."""
+    """Indices of the answered pairs, and their distributions, (n, 3)."""
     answers = ask(model, list(pairs))
     kept = [index for index, each in enumerate(answers) if isinstance(each, Judgement)]
     shares = [distribution(each) for each in answers if isinstance(each, Judgement)]
@@ -166,14 +166,14 @@ def relation_scores(
 
 @dataclass(frozen=True, eq=False)
 class LexicalFit:
-    """Coefficients of the lexical relation model, fitted anew.
+    """Refitted coefficients of the lexical relation model.
 
     Attributes:
         intercepts: log odds of entailment and contradiction against neutral without any overlap.
-        coefficients: (2, 6) what each of `FEATURES` adds to them.
-        cross_validated: (n, 3) probabilities of each pair from fits without its response's fold.
-        folds: int64 (n,), the fold of each pair: fits of different folds learned from different
-            pairs, so that AUROC compares pairs of one fold.
+        coefficients: (2, 6) coefficients of `FEATURES` in the two log odds.
+        cross_validated: (n, 3) out-of-fold probabilities of each pair.
+        folds: int64 (n,), the fold of each pair; AUROC compares pairs within a fold, because folds
+            have different fits.
     """
 
     intercepts: NDArray[np.float64]
@@ -182,13 +182,13 @@ class LexicalFit:
     folds: NDArray[np.int64]
 
     def distributions(self, labeled: Sequence[LabeledPair]) -> NDArray[np.float64]:
-        """(n, 3) probabilities of entailment, contradiction and neutral of other pairs."""
+        """Probabilities of entailment, contradiction and neutral for other pairs, (n, 3)."""
         features = pair_features([item.pair for item in labeled])
         return softmax_against_neutral(self.intercepts + features @ self.coefficients.T)
 
 
 def passages_of(graph: FactGraph) -> frozenset[str]:
-    """Hashes of the passages of a response that has labels; none of another one."""
+    """Hashes of the passages of a labeled response; empty for an unlabeled one."""
     if not any(atom.label is not None for atom in graph.atoms):
         return frozenset()
     keys = (context.key or passage_key(context.text) for context in graph.contexts)
@@ -196,15 +196,16 @@ def passages_of(graph: FactGraph) -> frozenset[str]:
 
 
 def in_sample(passages: frozenset[str]) -> int:
-    """Number of these passages, by `passages_of`, to which the lexical model was fitted."""
+    """Number of passages, given by `passages_of`, in the training data of the lexical model."""
     return len(passages & factcheck_bench_passages()) if passages else 0
 
 
 @cache
 def factcheck_bench_passages() -> frozenset[str]:
-    """Hashes of the passages of Factcheck-Bench, as `passage_key` makes them.
+    """Hashes of the passages of Factcheck-Bench, by `passage_key`.
 
-    Reading them takes longer than assessing a response, and every row of a table asks for them.
+    Cached, because reading them takes longer than assessing a response and every table row needs
+    them.
     """
     from factormodels import datasets
 
@@ -215,7 +216,7 @@ def factcheck_bench_passages() -> frozenset[str]:
 def fit_lexical(labeled: Sequence[LabeledPair], *, folds: int = 10) -> LexicalFit:
     """The multinomial logistic regression (ridge penalty 1) behind the lexical model.
 
-    Its published coefficients are those of Factcheck-Bench, rounded to two decimals.
+    The published coefficients were fitted to Factcheck-Bench and rounded to two decimals.
 
     Raises:
         InputError: if a relation does not occur, or there are fewer responses than folds.
@@ -235,14 +236,14 @@ def fit_lexical(labeled: Sequence[LabeledPair], *, folds: int = 10) -> LexicalFi
     features = pair_features([item.pair for item in labeled])
     # scikit-learn's C is the inverse of the ridge penalty.
     model = LogisticRegression(C=1.0, max_iter=1000)
-    # Folds of whole responses: pairs of one response share texts, which would leak.
+    # Folds consist of whole responses, because pairs of a response share texts, which would leak.
     parts = list(GroupKFold(folds).split(features, codes, groups))
     validated = cross_val_predict(model, features, codes, cv=parts, method="predict_proba")
     fold = np.empty(len(codes), dtype=np.int64)
     for number, (_, held_out) in enumerate(parts):
         fold[held_out] = number
     model.fit(features, codes)
-    # The regression is symmetric in the three relations; what matters is against neutral.
+    # The regression is symmetric in the three relations; report coefficients relative to neutral.
     intercepts = model.intercept_[:2] - model.intercept_[2]
     coefficients = model.coef_[:2] - model.coef_[2]
     return LexicalFit(intercepts, coefficients.reshape(2, len(FEATURES)), validated, fold)
@@ -251,7 +252,8 @@ def fit_lexical(labeled: Sequence[LabeledPair], *, folds: int = 10) -> LexicalFi
 def distribution(answer: Judgement) -> tuple[float, float, float]:
     """A judgment's probabilities of (entailment, contradiction, neutral).
 
-    If the answer has the probability of its own relation alone, the other two share the rest.
+    If the answer has only the probability of its own relation, the other two share the rest
+    equally.
     """
     if answer.distribution is not None:
         return answer.distribution
@@ -263,34 +265,34 @@ def distribution(answer: Judgement) -> tuple[float, float, float]:
 
 
 CONTRADICTED, ENTAILED = 0.1, 0.9
-"""Default bounds of what counts as contradicted and as entailed; a convention of this project."""
+"""Default bounds for contradiction and entailment, a convention of this project."""
 
 NEUTRAL_TRUTH = 0.5
-"""Default probability of a hypothesis to which its premise is neutral: an atom's default prior."""
+"""Default probability of a hypothesis with a neutral premise: an atom's default prior."""
 
 
 def labeled_from_judged(
     pairs: Sequence[JudgedPair], *, contradicted: float = CONTRADICTED, entailed: float = ENTAILED
 ) -> list[LabeledPair]:
-    """Judged pairs as labeled ones: people's probability, cut into three relations.
+    """Convert judged pairs to labeled pairs by cutting the human probability into three relations.
 
-    They go into `relation_forecasts`, `relation_scores` and `fit_lexical`. Pairs of one premise
-    are one response to the intervals.
+    The result is an input of `relation_forecasts`, `relation_scores` and `fit_lexical`. Intervals
+    treat the pairs of a premise as a response.
 
     Args:
         pairs: pairs with probabilities.
-        contradicted: the largest probability that is a contradiction.
-        entailed: the smallest that is an entailment; what lies between is neutral.
+        contradicted: largest probability of a contradiction.
+        entailed: smallest probability of an entailment; between the two, a pair is neutral.
 
     Raises:
-        InputError: if the bounds are no probabilities or cross, or there is no pair.
+        InputError: if the bounds are not probabilities or cross, or there are no pairs.
     """
     low = validated_probability(contradicted, "contradicted")
     high = validated_probability(entailed, "entailed")
     if low >= high:
         raise InputError(f"contradicted {low} is not below entailed {high}; lower it")
     if not pairs:
-        raise InputError("there are no judged pairs; give some")
+        raise InputError("there are no judged pairs; give at least one")
     return [
         LabeledPair(
             TextPair(pair.premise, pair.hypothesis),
@@ -312,13 +314,13 @@ def graded_forecasts(
 
     Args:
         model: the relation model.
-        pairs: pairs with people's probabilities.
-        neutral: probability of a hypothesis that the premise says nothing of.
+        pairs: pairs with human probabilities.
+        neutral: probability of a hypothesis with a neutral premise.
 
     Raises:
         InputError: if `neutral` is not a probability.
     """
-    # A neutral premise says nothing, so the hypothesis keeps its prior.
+    # With a neutral premise, the hypothesis keeps its prior.
     weight = validated_probability(neutral, "neutral")
     kept, shares = _answered(model, [TextPair(pair.premise, pair.hypothesis) for pair in pairs])
     groups = _groups(pairs)
@@ -335,12 +337,12 @@ def graded_scores(
 ) -> dict[str, Estimate]:
     """Scores of forecasts against graded judgments, with percentile intervals over premises.
 
-    By name: `bias` (mean forecast less mean judgment), `mae`, `rmse`, `pearson`, `spearman`; nan
-    where a correlation is not defined.
+    By name: `bias` (mean forecast minus mean judgment), `mae`, `rmse`, `pearson`, `spearman`; NaN
+    if a correlation is undefined.
 
     Args:
         forecasts: the forecasts.
-        n_bootstrap: number of bootstrap replicates, each of as many premises as there are.
+        n_bootstrap: number of bootstrap replicates.
         seed: seed of the bootstrap.
         level: coverage of the intervals.
 
@@ -349,14 +351,15 @@ def graded_scores(
     """
     if not forecasts.p.size:
         raise InputError(
-            f"none of the {counted(forecasts.missing, 'pair')} was answered; give a model that does"
+            f"none of the {counted(forecasts.missing, 'pair')} was answered; give a model that "
+            "answers"
         )
     settings = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     values = _scores(forecasts.p, forecasts.y)
     premises, position = np.unique(forecasts.responses, return_inverse=True)
 
     def redrawn(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        # A premise drawn k times brings each of its pairs k times.
+        # A premise that is drawn k times contributes each of its pairs k times.
         times = weights[:, position].astype(np.int64)
         indices = [np.repeat(np.arange(position.size), row) for row in times]
         return np.array([list(_scores(forecasts.p[i], forecasts.y[i]).values()) for i in indices])
@@ -382,7 +385,7 @@ def _scores(forecast: NDArray[Any], judged: NDArray[Any]) -> dict[str, float]:
 
 
 def _correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
-    # A constant has no correlation; numpy would warn and give NaN as well.
+    # The correlation of a constant is undefined; numpy would also return NaN, with a warning.
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])

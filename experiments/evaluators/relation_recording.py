@@ -36,7 +36,7 @@ from factormodels.io.source.files import read_text, write_text
 from factormodels.io.source.opening import exists
 
 ALTERNATIVES = 20
-"""Number of alternatives per token that are requested, the most that servers give."""
+"""Requested number of alternatives per token, the most that servers return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class PairOfResponse:
 def drawn_responses(
     pairs: Sequence[PairOfResponse], number: int, seed: int
 ) -> list[PairOfResponse]:
-    """Return the pairs of a random draw of responses, in their order.
+    """Return the pairs of a random sample of responses, in their order.
 
     Args:
         pairs: the pairs.
@@ -76,13 +76,12 @@ def _shuffled_responses(
 
 
 def recording_order(pairs: Sequence[PairOfResponse], order: str, seed: int) -> list[PairOfResponse]:
-    """Return pairs in an order whose first ones are of use wherever the recording ends.
+    """Return pairs in an order in which any initial part of the recording is useful.
 
-    By "responses", whole responses follow each other at random, and within a response the pairs of
-    one passage, which a server's prefix cache makes cheap. By "pairs", one random pair of each
-    response follows another, so that the sample has pairs of all responses. By "ranks", the
-    best-ranked passages of all claims come first, then the second-ranked, and within a rank the
-    pairs of one passage follow each other.
+    "responses" puts whole responses in random order, with the pairs of a passage adjacent, which a
+    server's prefix cache makes cheap. "pairs" takes a random pair from each response in turn, so
+    that every part has pairs of all responses. "ranks" puts the best-ranked passages of all claims
+    first, then the second-ranked, with the pairs of a passage adjacent within a rank.
 
     Args:
         pairs: the pairs.
@@ -133,19 +132,18 @@ def record_relations(
     most: int | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Ask a language model about pairs, and append its answers to a file as they come.
+    """Ask a language model about pairs, and append each answer to a file.
 
-    A file that exists is continued: questions with a recorded answer are not asked again, and the
-    remains of a line that a kill cut off are removed. Pairs without content are asked first, since
-    the correction "probe" needs them.
+    An existing file is continued: recorded questions are not asked again, and an incomplete last
+    line is removed. Content-free pairs are asked first, because the correction "probe" needs them.
 
     Args:
         path: the file.
         origin: origin of the answers; its order and seed determine the order of `pairs`.
         pairs: the pairs.
-        model: the language model, which gives log-probabilities.
+        model: the language model, which must return log-probabilities.
         most: maximum number of pairs; None for all.
-        clock: returns seconds, of which the difference is recorded.
+        clock: returns seconds; differences are recorded.
 
     Returns:
         Number of questions that were asked.
@@ -191,10 +189,10 @@ def record_relations(
 
 
 class _Counted(WrappedModel):
-    """A language model that is asked once, and adds up the usage of its calls.
+    """A language model without retries that adds up the usage of its calls.
 
-    An answer that cannot be read is not asked for again: servers whose slots take turns then keep
-    the beginning of each prompt in the slot of that prompt.
+    Unreadable answers are not requested again, so that servers with rotating slots keep the
+    beginning of each prompt in its slot.
     """
 
     def __init__(self, model: LanguageModel) -> None:
@@ -213,13 +211,13 @@ def _log_p(answer: Judgement | Missing) -> tuple[tuple[float, float, float] | No
     if isinstance(answer, Missing):
         return None, answer.reason
     if answer.distribution is None:
-        return None, "it has the probability of one relation alone"
+        return None, "it has the probability of only one relation"
     entails, contradicts, neutral = map(math.log, answer.distribution)
     return (entails, contradicts, neutral), ""
 
 
 def _continued(path: Path, origin: RecordOrigin) -> frozenset[tuple[str, str, str, str]]:
-    """Begin a file, or check one that exists and cut off an unfinished line; return its answers."""
+    """Create a file, or check one and cut off an unfinished line; return its answers."""
     text = read_text(path) if exists(path) and path.stat().st_size else ""
     whole = text[: text.rfind("\n") + 1]
     if not whole:
@@ -233,8 +231,8 @@ def _continued(path: Path, origin: RecordOrigin) -> frozenset[tuple[str, str, st
             if getattr(record.origin, name) != getattr(origin, name)
         ]
         raise InputError(
-            f"{path}: it was recorded with another {' and '.join(names)}; name another file, or "
-            "record as before"
+            f"{path}: the file was recorded with another {' and '.join(names)}; name another "
+            "file, or use the same settings"
         )
     if whole != text:
         write_text(path, whole)

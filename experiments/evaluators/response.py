@@ -1,4 +1,4 @@
-"""The assessment of one response: posteriors of its atoms, what each context does, measures."""
+"""Assessment of a response: posteriors of its atoms, effects of contexts, measures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ COLUMNS = (
     *("undecided", "precision", "human_precision", "precision_mae", "f1_at_k", "k_policy", "k"),
     *("entropy", "mean_surprisal", "expected_precision", "f1", "accuracy", "brier", "log_loss"),
 )
-"""Columns of such a row: sizes, settings, and `PAPERS_MEASURES` (FactReasoner, tables 3 to 7)."""
+"""Columns of a row of `measured`: sizes, settings, and `PAPERS_MEASURES` (FactReasoner, tables 3 to
+7)."""
 
 
 def measured(
@@ -58,20 +59,22 @@ def measured(
     more: Sequence[str] = (),
     folds: ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """The measures of a method on a dataset by name; nan where a number is not defined.
+    """Measures of a method on a dataset by name; NaN if undefined.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
         y: labels (n,), True or False, None where unlabeled.
         responses: response ids (n,).
-        policy: what unlabeled atoms count as in scores that need labels.
-        k: how the K of F1@K is chosen, as in `calibration.scores.choose_k`.
-        intervals: how intervals are made; with them, MEASURE_lower and MEASURE_upper follow.
-        more: further scores, each with MEASURE_status, which says why it has no value.
-        folds: fold of each atom, (n,), within which AUROC is; None where `p` is not cross-fitted.
+        policy: treatment of unlabeled atoms in scores that need labels.
+        k: choice of K in F1@K, as in `calibration.scores.choose_k`.
+        intervals: settings of intervals, which add MEASURE_lower and MEASURE_upper; None for no
+            intervals.
+        more: further scores, each with MEASURE_status, the reason for a missing value.
+        folds: fold of each atom, (n,), within which AUROC compares; None if `p` is not
+            cross-fitted.
 
     Raises:
-        InputError: for bad arrays, or unlabeled atoms under the policy "error".
+        InputError: for invalid arrays, or unlabeled atoms under the policy "error".
     """
     scored = score(
         *(p, y, responses),
@@ -95,7 +98,7 @@ def measured(
     row = {name: row[name] for name in (*COLUMNS, *more)}
     row |= {f"{name}_status": str(model.scores[name].status) for name in more}
     if intervals is not None:
-        # Ends beside their measure, by name, as every reader of summary.csv looks them up.
+        # Put interval ends next to their measure, as readers of summary.csv expect.
         for name, estimate in model.scores.items():
             row |= named(name, (estimate.value, *estimate.interval))
     return row
@@ -105,18 +108,18 @@ MEASURES = (
     *("n_atoms", "supported", "contradicted", "undecided"),
     *("precision", "entropy", "mean_surprisal", "expected_precision"),
 )
-"""The measures of a single response that need no labels and no other response."""
+"""Measures of a single response that need neither labels nor other responses."""
 
 
 @dataclass(frozen=True)
 class AssessmentView:
-    """View of a graph: how relations become a posterior.
+    """View of a graph: the way from relations to a posterior.
 
     Attributes:
         variant: FR1, FR2 or FR3.
         encoding: encoding of relations.
         backend: the algorithm.
-        conventions: how passages and relations become a model.
+        conventions: conventions that turn passages and relations into a model.
     """
 
     variant: str
@@ -134,13 +137,13 @@ def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str,
     its `evidence`, the contexts that a relation joins to it. A piece of evidence has `relation`,
     `probability` and `change`, the decrease of p when the context is removed (computed exactly, or
     from draws if `auto` would not be exact; None if these do not suffice, or take more than a
-    minute). Atoms in `unanswered` lack every relation and have no probability. `open` has the
-    bounds that missing relations leave to posteriors, by id, as `open_posteriors`.
+    minute). Atoms in `unanswered` have no answered relation and no probability. `open` has the
+    bounds of posteriors under missing relations, by id, as in `open_posteriors`.
 
-    Measures are over the claims on which all views and assessors have a verdict, so that they
-    compare, and say how many others there are (`left_out`), and what is missing: `missing_atoms`
-    and `missing_relations` of the view, and `missing_verdicts` of all assessors. A view that has no
-    answer holds its `error` alone.
+    Measures are over the claims on which all views and assessors have a verdict, so that they are
+    comparable. They include the number of other claims (`left_out`), and `missing_atoms` and
+    `missing_relations` of the view and `missing_verdicts` of all assessors. A view without an
+    answer has only `error`.
     """
     assessment = {view.variant: _assessed(graph, view) for view in views}
     compared = _compared(graph, assessment)
@@ -158,7 +161,7 @@ def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str,
 
 
 def _compared(graph: FactGraph, assessment: Mapping[str, Any]) -> set[str]:
-    """Ids of the atoms on which all have a verdict that have one at all."""
+    """Ids of the atoms on which all views and assessors with any verdict have one."""
     judged = [
         {atom for atom, verdict in facts["verdicts"].items() if verdict["p"] is not None}
         for facts in graph.metadata.get(ASSESSORS_KEY, {}).values()
@@ -172,7 +175,7 @@ def _compared(graph: FactGraph, assessment: Mapping[str, Any]) -> set[str]:
 
 
 def by_strength(evidence: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The evidence of an atom in an assessment, what changes its posterior most first."""
+    """The evidence of an atom in an assessment, the largest change of the posterior first."""
 
     def strength(item: Mapping[str, Any]) -> float:
         size: float = item["probability"] if item["change"] is None else item["change"]
@@ -187,7 +190,8 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     factor_graph = seen.to_factor_graph(view.encoding)
     try:
         posterior = view.backend.infer(factor_graph)
-    # The user must correct an invalid encoding or setting; other errors belong to this view.
+    # Raise errors of encodings and settings, which the user must correct; record others for this
+    # view.
     except InputError:
         raise
     except FactormodelsError as error:
@@ -196,8 +200,8 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     of_atom = dict(zip(seen.atom_ids, p.tolist(), strict=True))
     unanswered = unanswered_atoms(asked)
     left_open = open_posteriors(asked, seen, view.encoding, of_atom)
-    # Removals are computed exactly where that fits, else from draws, whatever the posterior is by;
-    # hence `change` may be None where `p` is there.
+    # Removals are computed exactly if they fit, otherwise from draws, independent of the
+    # posterior's algorithm; so `change` may be None although `p` exists.
     evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
     declared = stated(view.conventions, GraphConventions)
     return {
@@ -225,7 +229,7 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
 def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
     if not p.size:
         return {"n_atoms": 0}
-    # A batch would repeat the warning about E for every response; the summary gives it once.
+    # A batch would repeat the warning about E for every response; the summary shows it once.
     with entropy_warnings():
         # All atoms belong to response 0, so every measure has one entry.
         measured = measure_responses(p, np.zeros(p.size, dtype=int))
@@ -246,32 +250,31 @@ def _plain(item: ContextEvidence) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AssessedResponse:
-    """Summary of an assessed response for tables: small, however long its passages are.
+    """Summary of an assessed response for tables, small regardless of its passages.
 
     Attributes:
         response: its id.
-        labels: label of each atom, None if there is none; an atom that repeats another counts, with
-            the other's posterior.
-        p: posteriors of the atoms by variant, absent where a view had no answer; and what
-            assessors say by their names, None for an atom without a verdict, or none of whose
-            relations was found.
+        labels: label of each atom, None if there is none; a repeated atom counts with the posterior
+            of its original.
+        p: posteriors of the atoms by variant, absent if a view had no answer; and verdicts of
+            assessors by name. None for an atom without a verdict or without any answered relation.
         missing: relations without an answer.
         failures: failures of the other stages.
-        unjudged: verdicts of assessors that are missing.
-        counts: whether each atom counts by Core; None where nothing was selected. A claim that is
-            made again does not.
-        origins: relations by where their probabilities come from.
-        passages: hashes of the passages that the lexical model read, where claims have labels.
-        asked: relations that were asked for.
-        to_judge: verdicts of assessors that were asked for.
-        ranges: by name as `p`, what is missing leaves open of each atom, (lower, upper); None where
+        unjudged: missing verdicts of assessors.
+        counts: True for atoms that count by Core; None if nothing was selected. A repeated claim
+            does not count.
+        origins: number of relations by origin of their probabilities.
+        passages: hashes of the passages that the lexical model read, if claims have labels.
+        asked: number of requested relations.
+        to_judge: number of requested verdicts of assessors.
+        ranges: by name as `p`, bounds of each atom under missing answers, (lower, upper); None if
             an assessor drops the atom.
-        errors: why a view had no answer, by variant.
+        errors: reason for a missing answer of a view, by variant.
         answered_by: the algorithm that answered, by variant.
-        unasked: relations that were not asked for, by a limit, a settled claim or an early exit.
-        fallbacks: answers whose probabilities could not come from log-probabilities, as (relations
-            or an assessor's name, where they come from, reason, number).
-        irrelevant: whether people call each claim irrelevant; empty where they do of none.
+        unasked: relations that were not asked because of a limit, a settled claim or an early exit.
+        fallbacks: answers without usable log-probabilities, as (relations or an assessor's name,
+            actual origin, reason, number).
+        irrelevant: True for claims labeled irrelevant; empty if there are none.
     """
 
     response: str
@@ -351,7 +354,7 @@ def _ranges(graph: FactGraph, atoms: Sequence[str]) -> dict[str, tuple[Range | N
     ranges: dict[str, tuple[Range | None, ...]] = {}
     for name, view in graph.metadata[METADATA_KEY].items():
         if "atoms" in view:
-            # A graph of an earlier version has no bounds: its missing relations are unknown.
+            # Graphs of earlier versions have no bounds: their missing relations are unknown.
             bounds = view.get("open", dict.fromkeys(view["unanswered"], ANYTHING))
             ranges[name] = tuple(
                 (lower, upper)
@@ -385,7 +388,7 @@ def with_core(responses: Sequence[AssessedResponse]) -> list[AssessedResponse]:
 
 
 def _with_claims(response: AssessedResponse, kept: Sequence[bool]) -> AssessedResponse:
-    """The response with some of its claims alone."""
+    """The response restricted to some of its claims."""
     return replace(
         response,
         labels=tuple(compress(response.labels, kept)),
@@ -398,9 +401,9 @@ def _with_claims(response: AssessedResponse, kept: Sequence[bool]) -> AssessedRe
 def responses_under(
     responses: Sequence[AssessedResponse], conventions: Conventions
 ) -> list[AssessedResponse]:
-    """The responses with irrelevant claims as conventions have them.
+    """The responses with the conventions' treatment of irrelevant claims.
 
-    Where these are left out, so is a response that has no other claim.
+    If they are left out, a response without other claims is left out too.
     """
     if conventions.irrelevant_claims == "counted":
         return list(responses)
@@ -433,14 +436,14 @@ class Compared:
     """Summaries over the same claims.
 
     Attributes:
-        summaries: by name of the variant or assessor, a row of `measured`; None of one that judged
-            no claim at all.
-        left_out: number of claims that one of the others judged, and not all.
-        in_sample: number of the passages to which the lexical model, that read them, was fitted;
-            scores then flatter what comes of it.
+        summaries: a row of `measured` by name of the variant or assessor; None if it judged no
+            claim.
+        left_out: number of claims that some but not all of them judged.
+        in_sample: number of passages in the training data of the lexical model that judged them,
+            which makes its scores optimistic.
         recalls: R_K of each, mean over responses, with the K of its summary.
-        ranges: what missing relations and verdicts leave open of the measures of a summary, by its
-            name, over all claims, those without a verdict among them; empty where none is missing.
+        ranges: ranges of the measures of each summary under missing relations and verdicts, by
+            name, over all claims including claims without a verdict; empty if nothing is missing.
     """
 
     summaries: Mapping[str, Mapping[str, Any] | None]
@@ -451,13 +454,13 @@ class Compared:
 
     @property
     def k(self) -> float | None:
-        """K of F1@K and R_K, of all of them; None where nothing was judged."""
+        """Common K of F1@K and R_K; None if nothing was judged."""
         return next(
             (summary["k"] for summary in self.summaries.values() if summary is not None), None
         )
 
     def measure(self, name: str, measure: str) -> float:
-        """A measure of a variant or assessor that has a summary: one of it, or `recall_at_k`."""
+        """A measure of the summary of a variant or assessor, or `recall_at_k`."""
         if measure == "recall_at_k":
             return self.recalls[name]
         value: float = (self.summaries[name] or {})[measure]
@@ -470,16 +473,16 @@ def summarize_judged(
     conventions: Conventions = DEFAULT,
     k: float | None = None,
 ) -> Compared:
-    """Summaries of variants and assessors over responses, of the claims that all of them judged.
+    """Summarize variants and assessors over the claims that all of them judged.
 
-    A claim on which one has no verdict is left out of every summary, so that they compare; one that
-    judged nothing leaves nothing out.
+    A claim without a verdict from some variant or assessor is left out of every summary, so that
+    summaries are comparable. A variant or assessor that judged nothing has no effect.
 
     Args:
         responses: the responses.
-        names: of the variants and assessors.
-        conventions: those of the measures.
-        k: K of F1@K; None: as conventions have it.
+        names: names of the variants and assessors.
+        conventions: conventions of the measures.
+        k: K of F1@K; None for the conventions' choice.
     """
     responses = responses_under(responses, conventions)
     policy = conventions.k if k is None else k
@@ -529,7 +532,7 @@ def summarize_judged(
                 for response_ranges in judged_ranges
                 if len(response_ranges) == len(judging)
             ],
-            # If K is a share of each response's claims, it is computed from all its claims here.
+            # If K is a share of each response's claims, compute it from all its claims.
             policy if math.isnan(own_k) else own_k,
             logarithm_factor("entropy", conventions),
         )
@@ -543,7 +546,7 @@ def _measured_under(
     conventions: Conventions,
     k: str | float,
 ) -> dict[str, Any]:
-    """The measures of a method under conventions; F1 is that which they mean."""
+    """Measures of a method under conventions, with their definition of F1."""
     by_response = conventions.f1 == "by-response"
     more = ("f1_by_response",) if by_response else ()
     row = measured(p, labels, responses, policy=conventions.unlabeled, k=k, more=more)

@@ -92,23 +92,23 @@ class AssessmentPlan:
     """Complete plan of an assessment.
 
     Attributes:
-        settings: what was asked for.
-        stages: what makes the graphs of responses.
-        views: how these become posteriors.
+        settings: settings of the assessment.
+        stages: stages that build the graphs of responses.
+        views: views that turn graphs into posteriors.
         facts: JSON values that results depend on.
-        atoms: where claims come from, one of `ATOMS`.
-        revise: whether they are rewritten.
+        atoms: source of claims, one of `ATOMS`.
+        revise: True if claims are rewritten.
         retriever: `GIVEN`, or one of `RETRIEVERS`.
-        searcher: the retriever, or documents of each response; None for `GIVEN`.
-        relations: where relations come from, one of `RELATIONS`.
+        searcher: retriever, or documents of each response; None for `GIVEN`.
+        relations: source of relations, one of `RELATIONS`.
         judge: the relation model.
-        model: the language model; None if there is none.
-        relation_place: which of the stages asks for relations.
-        relation_stage_of: makes that stage of a relation model and JSON values that its answers
-            depend on beside; relations of both orders of two passages stay apart where the third
-            argument says so.
+        model: the language model, or None.
+        relation_place: index of the stage that asks for relations.
+        relation_stage_of: returns this stage for a relation model and the JSON values that its
+            answers also depend on; with the third argument True, the relations of both orders of
+            two passages stay separate.
         unread: sentences on files of `--documents` that are not searched.
-        correction: what corrects the label bias of relations; None where nothing does.
+        correction: correction of the label bias of relations, or None.
     """
 
     settings: AssessSettings
@@ -129,7 +129,7 @@ class AssessmentPlan:
 
     @property
     def asks_nobody(self) -> bool:
-        """True if nothing is asked, so that waiting in parallel gains nothing."""
+        """True if no model is asked, so that parallel waiting gains nothing."""
         return self.model is None and self.retriever in (GIVEN, "local")
 
     @property
@@ -139,19 +139,19 @@ class AssessmentPlan:
 
     @property
     def widest(self) -> str:
-        """The variant that relations are asked for: they hold those of the others."""
+        """The variant whose relations are requested, which include those of the other variants."""
         return max(self.settings.variant, key=EXTRACTED_VARIANTS.index)
 
     @property
     def top_k(self) -> int:
-        """Passages per query; 0 where nothing is searched."""
+        """Passages per query; 0 without a search."""
         return int(self.facts.get("top_k", 0))
 
 
 def make_plan(
     graphs: Sequence[FactGraph], settings: AssessSettings, session: Session
 ) -> AssessmentPlan:
-    """The stages, views and settings with which responses are assessed.
+    """Plan the stages, views and settings of an assessment.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
@@ -178,7 +178,7 @@ def make_plan(
     judge = settings.relations or ("lexical" if session.model is None else "model")
     relations = str(name_of_relations(judge))
     stages: list[Stage] = []
-    # Whatever changes a result stands here: a store is gone on with only under equal ones.
+    # Everything that affects a result belongs here: a store continues only with equal facts.
     facts: dict[str, Any] = {
         "atoms": atoms,
         "retriever": retriever,
@@ -186,7 +186,7 @@ def make_plan(
         "variants": list(settings.variant),
         "encoding": settings.encoding,
         "least": settings.least,
-        # The repr holds all settings, as backends are dataclasses.
+        # Backends are dataclasses, so the repr contains all settings.
         "backend": repr(backend),
     }
     declared = stated(conventions, GraphConventions)
@@ -194,7 +194,7 @@ def make_plan(
         facts["conventions"] = declared
     if settings.language is not None:
         facts["language"] = settings.language
-    # Without a model its settings mean nothing, and must not keep a batch from going on.
+    # Without a model its settings have no effect, and must not prevent continuing a batch.
     if session.model is not None:
         facts |= {
             "model": session.model.name,
@@ -212,7 +212,7 @@ def make_plan(
         stages.append(of_answers(atomizer_stage(_model(session, "--atoms model"), stride)))
     if revise:
         stages.append(reviser_stage(_model(session, "--revise")))
-    # Only now, since revision may make two claims one, and before anything is asked about them.
+    # After revision, which can merge two claims, and before any question about claims.
     stages.append(merge_duplicate_atoms)
     searcher: Searched | None = None
     unread: tuple[str, ...] = ()
@@ -233,21 +233,19 @@ def make_plan(
             ("--scope", settings.scope is not None),
         ):
             if chosen:
-                raise InputError(
-                    f"{name}: nothing is searched with --retriever given; leave one out"
-                )
+                raise InputError(f"{name}: --retriever given searches nothing; leave one out")
         refuse_web_options(GIVEN, settings)
     if settings.summarize:
         log_probabilities = _chosen_method(settings, session.model) == "logprobs"
         summarizing = _model(session, "--summarize")
         stages.append(summary_stage(summarizing, log_probabilities=log_probabilities))
-        # The records of earlier versions have this spelling.
+        # Records of earlier versions use this spelling.
         facts["summarise"] = True
     if settings.samples is not None:
         if not any(graph.query.strip() for graph in graphs):
             raise InputError(
-                "--samples asks the question of each response again, and no response has one; give "
-                "--query, or --question-column of a table"
+                "--samples needs the question of each response, and no response has one; give "
+                "--query, or --question-column for a table"
             )
         stages.append(samples_stage(_model(session, "--samples"), settings.samples))
         facts["samples"] = settings.samples
@@ -282,7 +280,8 @@ def make_plan(
     decisive = max(settings.decisive, settings.least)
 
     def relation_stage_of(judging: RelationModel, more: Mapping[str, Any], apart: bool) -> Stage:
-        # An equivalence as probable as the larger entailment is made of both orders by its view.
+        # The view combines both orders into an equivalence with the larger probability of
+        # entailment.
         unite = not apart and conventions.equivalence == "smaller"
 
         def stage_of(asked: RelationModel) -> Stage:
@@ -296,7 +295,7 @@ def make_plan(
             related = few_calls_stage(stage_of, judging, decisive)
         else:
             related = stage_of(judging)
-        # Recorded relations are of whole passages, and few calls are to stay few.
+        # Recorded relations are for whole passages, and windows would multiply the few calls.
         silent = settings.few_calls or relations.startswith("recorded")
 
         def stage(graph: FactGraph) -> FactGraph:
@@ -312,17 +311,15 @@ def make_plan(
         facts["decisive"] = decisive
         if settings.relation_correction == BATCH:
             raise InputError(
-                "--relation-correction batch corrects when all is answered, and --few-calls stops "
-                "at the first relation that decides a claim; leave one out"
+                "--relation-correction batch needs all answers, and --few-calls stops at the "
+                "first relation that decides a claim; leave one out"
             )
     elif settings.decisive != DECISIVE:
-        raise InputError(
-            "--decisive says which relation settles a claim with --few-calls; give --few-calls too"
-        )
+        raise InputError("--decisive applies only with --few-calls; add --few-calls")
     stages.append(relation_stage_of(shared, {}, False))
     if settings.early_exit is not None:
         rule = early_exit(settings.early_exit)
-        # A function is known by its name alone.
+        # A function is identified only by its name.
         facts["early_exit"] = getattr(rule, "__qualname__", repr(rule))
     if settings.assessors:
         if len(set(settings.assessors)) < len(settings.assessors):
@@ -357,9 +354,9 @@ def make_plan(
 
 
 def with_correction(plan: AssessmentPlan, correction: RelationCorrection | None) -> AssessmentPlan:
-    """The plan with the label bias of its relations corrected; unchanged without a correction.
+    """The plan with a correction of its relations' label bias; unchanged without a correction.
 
-    That of the run's own mean is known when all is answered: `corrected_batch` makes it.
+    The correction by the run's own mean needs all answers; `corrected_batch` applies it.
     """
     if correction is None:
         return plan
@@ -385,7 +382,8 @@ def with_correction(plan: AssessmentPlan, correction: RelationCorrection | None)
 
 
 def corrected_batch(plan: AssessmentPlan, graphs: Sequence[FactGraph]) -> list[FactGraph]:
-    """Responses whose relations are divided by the mean answer of all of them, assessed.
+    """Divide the relations of responses by the mean answer over all of them, and assess the
+    responses.
 
     Args:
         plan: the plan, whose correction uses the run's own mean answer.
@@ -419,15 +417,15 @@ def corrected_batch(plan: AssessmentPlan, graphs: Sequence[FactGraph]) -> list[F
 def _atoms(
     graphs: Sequence[FactGraph], settings: AssessSettings, model: LanguageModel | None
 ) -> str:
-    """Source of claims: the requested one or the one that the input allows, checked against it."""
+    """Source of claims: the requested source, or the default for the input, checked against it."""
     has_claims = any(graph.atoms for graph in graphs)
-    # The source of atoms if the input has none.
+    # Source of atoms if the input has none.
     without = "sentences" if model is None else "model"
     name = settings.atoms or ("given" if has_claims else without)
     if name not in ATOMS:
         raise InputError(f"--atoms {name!r} is unknown; use one of {', '.join(ATOMS)}")
     if name == "given" and not has_claims:
-        raise InputError(f"--atoms given: the input holds no atoms; use --atoms {without}")
+        raise InputError(f"--atoms given: the input contains no claims; use --atoms {without}")
     if name != "given":
         for graph in graphs:
             if not graph.response.strip():
@@ -439,54 +437,54 @@ def _atoms(
 
 
 def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms: str) -> str:
-    """Source of evidence: the requested one or one that the input allows, checked against it."""
+    """Source of evidence: requested, or the default for the input; checked against the input."""
     sampled = settings.samples is not None or any(graph.sample_ids for graph in graphs)
     with_passages = [graph for graph in graphs if len(graph.sample_ids) < len(graph.contexts)]
     passages = bool(with_passages)
-    # Without claims in the input its passages belong to each response as a whole.
+    # Without claims in the input, passages belong to each response as a whole.
     of_claims = any(graph.atoms for graph in with_passages)
     name = settings.retriever
     if name is None:
         if settings.documents is not None or settings.documents_of is not None:
             name = "local" if settings.embeddings is None else "dense"
         elif passages:
-            # Passages found for the input's own atoms fit no others; as documents they can be
-            # searched.
+            # Passages that were found for the input's atoms do not fit other atoms, but can be
+            # searched as documents.
             name = "local" if of_claims and atoms != "given" else "given"
         elif sampled:
             name = "given"
         else:
             raise InputError(
-                "there is no evidence: name a folder with --documents, or a source with "
-                "--retriever wikipedia or google, or ask for other answers with --samples 5"
+                "there is no source of evidence; give --documents FOLDER, --retriever wikipedia "
+                "or google, or sample other answers with --samples 5"
             )
     if name not in (GIVEN, *RETRIEVERS):
         subject = f"--retriever {name!r}"
         raise InputError(unknown_name(subject, name, (GIVEN, *RETRIEVERS)))
     if name == "given" and not (passages or sampled):
-        raise InputError("--retriever given: the input holds no passages; name another source")
+        raise InputError("--retriever given: the input contains no passages; name another source")
     placed = any(context.retrieved_for for graph in with_passages for context in graph.contexts)
     if name == "given" and "FR1" in settings.variant and passages and not placed:
         raise InputError(
-            "--variant FR1: the input does not say which claim a passage was retrieved for; use "
-            "--variant FR2, or --retriever local to search the passages again"
+            "--variant FR1: the input does not state the claim that a passage was retrieved "
+            "for; use --variant FR2, or --retriever local to search the passages again"
         )
     if name == "given" and of_claims and atoms != "given":
         raise InputError(
-            f"--retriever given: the passages were found for the atoms of the input, and --atoms "
-            f"is {atoms}; use --retriever local to search them again"
+            "--retriever given: the passages were retrieved for the claims of the input, and "
+            f"--atoms is {atoms}; use --retriever local to search them again"
         )
     reads_documents = name != GIVEN and RETRIEVERS[name].reads_documents
     named = settings.documents is not None or any(DOCUMENTS_KEY in g.metadata for g in graphs)
     if reads_documents and not named and not passages:
-        raise InputError(f"--retriever {name}: name a folder of documents with --documents")
+        raise InputError(f"--retriever {name}: there are no documents; give --documents FOLDER")
     if not reads_documents:
         refuse_document_options(name, settings)
     return name
 
 
 def _chosen_method(settings: AssessSettings, model: LanguageModel | None) -> str:
-    """Origin of the relations' probabilities, by the parameters that the model takes."""
+    """Origin of the relations' probabilities, by the parameters that the model supports."""
     return settings.method if model is None else chosen_method(settings.method, model)
 
 
@@ -495,13 +493,15 @@ def _model(session: Session, option: str) -> LanguageModel:
 
 
 def stride_of(text: str, option: str) -> int | None:
-    """Sentences per call as an option says them; None for all.
+    """Parse an option for sentences per call; None for all.
 
     Raises:
-        InputError: for what is not a number from 1, nor "all".
+        InputError: if the text is neither a number from 1 nor "all".
     """
     if text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{option} {text!r} is not a number of sentences; give one from 1, or all")
+        raise InputError(
+            f"{option} {text!r} is not a number of sentences; give a number from 1, or all"
+        )
     return int(text)

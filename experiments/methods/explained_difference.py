@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from inference.backend import Backend
 
 Explained = tuple[dict[str, Table], list[str]]
-"""Tables and sentences about conventions; none where they do not differ."""
+"""Tables and sentences about conventions; empty if the conventions are equal."""
 
 MOST_SOLVED = 500
-"""Responses of a cell that are solved again."""
+"""Largest number of responses of a cell that are solved again."""
 
 _GRAPHS = "graphs.jsonl"
 
@@ -68,7 +68,7 @@ class _JudgedView:
     Attributes:
         graph: the response, as recorded.
         variant: the view of it.
-        conventions: how it became a model.
+        conventions: conventions that turn it into a model.
         backend: the algorithm.
         p: P(true) by id of claim.
     """
@@ -88,7 +88,7 @@ def explained_findings(
     Args:
         before: the first.
         after: the second.
-        folders: where each was read from; None of what is in memory.
+        folders: folder that each was read from; None for findings in memory.
     """
     if {before.command, after.command} - {"infer", "assess"}:
         return {}, []
@@ -117,7 +117,7 @@ def explained_findings(
         tell(f"conventions of {variant}: {', '.join(TITLES[name] for name in differ)}")
         kept = pairs[:MOST_SOLVED]
         remarks += _limited(len(pairs), variant)
-        # The two entailments of an already united equivalence are unknown.
+        # Once an equivalence is merged, its two entailments are unknown.
         graphs = [max((a.graph, b.graph), key=lambda each: len(each.relations)) for a, b in kept]
         solve = partial(solved_views, graphs, variant, kept[0][0].backend)
         sides = [
@@ -195,7 +195,10 @@ def _told(
         every = claims_table(effects, names, sides)
         tables["explained"] = every
         if len(effects) > MOST_SHOWN:
-            caption = f"The {MOST_SHOWN} claims that changed most, and what explains that."
+            caption = (
+                f"The {MOST_SHOWN} claims that changed most, with the conventions that explain "
+                "the change."
+            )
             most = changed_most(effects, MOST_SHOWN)
             tables["explained"] = claims_table(most, names, sides, caption)
             tables["explained_claims"] = every
@@ -205,8 +208,8 @@ def _told(
 def _limited(n_responses: int, cell: str) -> Iterator[str]:
     if n_responses > MOST_SOLVED:
         yield (
-            f"{cell}: conventions are switched in the first {MOST_SOLVED:,} of "
-            f"{counted(n_responses, 'response')} alone."
+            f"{cell}: conventions are switched only in the first {MOST_SOLVED:,} of "
+            f"{counted(n_responses, 'response')}."
         )
 
 
@@ -220,7 +223,7 @@ class _Run:
     Attributes:
         rows: its rows.
         cells: its cells, by the values of their columns.
-        declared: its conventions, but for the encoding.
+        declared: its conventions, without the encoding.
         measures: its measures.
     """
 
@@ -245,8 +248,8 @@ def explained_runs(
     Args:
         before: folder of the first run.
         after: folder of the second.
-        paired: yields the cells of both that are compared.
-        titled: what two compared cells are called.
+        paired: yields the pairs of cells to compare.
+        titled: name of a pair of compared cells.
     """
     first, second = _run(before), _run(after)
     manifest = read_manifest(before)
@@ -287,7 +290,10 @@ def explained_runs(
                 except InputError as error:
                     reason = str(error)
             if reason:
-                remarks.append(f"{title}: which convention explains is not known, since {reason}.")
+                remarks.append(
+                    f"{title}: the difference cannot be attributed to a convention, because "
+                    f"{reason}."
+                )
                 continue
             remarks += _limited(len(known.graphs), title)
             tell(f"conventions of {title}: {', '.join(TITLES[name] for name in of_graphs)}")
@@ -332,7 +338,7 @@ def _run(folder: Path) -> _Run:
 
 
 def _unsolvable(cell: StudyCell) -> str:
-    """Why a cell cannot be solved again; empty where it can."""
+    """Reason why a cell cannot be solved again; empty if it can."""
     if cell.view.relation_model != RECORDED:
         return f"the relations that {cell.view.relation_model} found are not kept"
     if cell.view.prior.learned is not None:
@@ -343,10 +349,10 @@ def _unsolvable(cell: StudyCell) -> str:
 def _data_of(
     manifest: Mapping[str, Any], folder: Path, name: str, known: dict[str, StudyData]
 ) -> StudyData:
-    """The dataset of a run, read again.
+    """Read the dataset of a run again.
 
     Raises:
-        InputError: if it is not there, or is another one than then.
+        InputError: if it is missing, or has changed since the run.
     """
     if name in known:
         return known[name]
@@ -354,12 +360,12 @@ def _data_of(
     choice = next(each for each in study.datasets if each.title == name)
     places = (Path(), folder, *folder.resolve().parents[:2])
     if choice.path is not None:
-        # A manifest has names of files without their folders.
+        # A manifest has file names without folders.
         places = tuple(each for each in places if (each / str(choice.path)).exists())
         if not places:
             raise InputError(
-                f"{choice.path} is neither here nor beside {folder}; run diff in the folder of "
-                "that file"
+                f"{choice.path} is neither in this folder nor next to {folder}; run diff in the "
+                "folder of that file"
             )
     data = load_dataset(choice, places[0], str(folder))
     if data.sha256 != manifest["data"][name]["sha256"]:
@@ -417,7 +423,7 @@ def _measures(
 
 
 def _with_posteriors(judgements: Judgements, p: Posteriors | None) -> Judgements:
-    """The judgments with other posteriors; as they are without any."""
+    """The judgments with other posteriors; unchanged if `p` is None."""
     import numpy as np
 
     if p is None:
@@ -433,7 +439,7 @@ def _with_posteriors(judgements: Judgements, p: Posteriors | None) -> Judgements
 def _values(
     judgements: Judgements, conventions: Conventions, measures: Sequence[str]
 ) -> dict[str, float]:
-    """Measures of a cell under conventions, by the names that studies have for them."""
+    """Measures of a cell under conventions, by their names in studies."""
     p, label, index = judgements.under(conventions).claims
     if not p.size:
         return {}

@@ -38,7 +38,7 @@ from factormodels.nouns import counted
 from inference import get_backend
 
 RELEASE = "fact-reasoner-0.8"
-"""The conventions of a FactReasoner output, whose file names none."""
+"""Conventions of FactReasoner's outputs, whose files state none."""
 
 _FACTREASONER = "factreasoner"
 
@@ -48,8 +48,8 @@ class ToolConventions:
     """Conventions behind a tool's posteriors.
 
     Attributes:
-        conventions: its conventions.
-        variant: the view of the graph; empty where its output does not say it.
+        conventions: conventions of the tool.
+        variant: view of the graph; empty if the output does not state it.
         backend: the algorithm.
     """
 
@@ -59,9 +59,9 @@ class ToolConventions:
 
 
 def tool_conventions(graphs: Sequence[FactGraph]) -> dict[str, ToolConventions]:
-    """The conventions of those who judged the claims of responses, where they are known, by name.
+    """Known conventions of the assessors of responses, by name of the assessor.
 
-    They are the conventions that `assess` recorded; FactReasoner's outputs have the release's.
+    `assess` records its conventions; FactReasoner's outputs have the conventions of its release.
     """
     known: dict[str, ToolConventions | None] = {}
     for graph in graphs:
@@ -83,7 +83,7 @@ def as_verdicts(graph: FactGraph, source: str) -> FactGraph:
         source: its file, for messages.
 
     Raises:
-        InputError: if its metadata garble what an assessment has.
+        InputError: if its metadata of an assessment are malformed.
     """
     if METADATA_KEY not in graph.metadata:
         return graph
@@ -103,7 +103,7 @@ def as_verdicts(graph: FactGraph, source: str) -> FactGraph:
 def related_responses(
     graphs: Sequence[FactGraph], outputs: Sequence[Sequence[FactGraph]]
 ) -> dict[str, FactGraph]:
-    """Responses by id: the response itself or a tool's output for it, the first that has relations.
+    """Responses with relations, by id: the response itself or the first tool's output for it.
 
     A tool counts if its claims have the ids and texts of the response's claims.
     """
@@ -125,8 +125,8 @@ def explained_tools(
 ) -> tuple[dict[str, Table], list[str]]:
     """Tables and sentences about the conventions in which tools differ.
 
-    Each is compared with the first that judged the same variant; one whose output does not state a
-    variant, with the first of all.
+    Each tool is compared with the first tool of the same variant; a tool without a stated variant
+    is compared with the first of all.
 
     Args:
         rows: a row per claim: response, claim, and P(true) by model.
@@ -158,7 +158,7 @@ def explained_tools(
         before, after = _column(solvable, base), _column(solvable, name)
         second = other.conventions
         if not other.variant:
-            # Its class and its command line have different tables by default.
+            # The release's class and command line have different default tables.
             encodings = (replace(second, encoding=each) for each in (CONDITIONAL, DEFAULT_ENCODING))
             second = min(encodings, key=lambda each: _n_apart(solve(each), after))
         differ = names_that_differ(first.conventions, second, [first.variant])
@@ -177,13 +177,16 @@ def explained_tools(
         names |= dict.fromkeys(differ)
     if not tables:
         return {}, []
-    caption = "Conventions in which tools differ, and what each does to claims, switched alone."
+    caption = "Conventions in which tools differ, and the effect of switching each alone."
     shown = {"conventions": replace(tables[0], data=every, caption=caption, group="tools")}
     if effects:
-        # With several pairs, each has a block whose title names the two.
+        # With several pairs, the title of each block names its pair.
         sides = ("before", "after") if len(pairs) > 1 else pairs[0]
         most = changed_most(effects, MOST_SHOWN)
-        caption = f"The {counted(len(most), 'claim')} that differ most, and what explains that."
+        caption = (
+            f"The {counted(len(most), 'claim')} that differ most, with the conventions that "
+            "explain the difference."
+        )
         shown["explained"] = claims_table(most, tuple(names), sides, caption)
         shown["explained_claims"] = claims_table(effects, tuple(names), sides)
     return shown, sentences
@@ -194,5 +197,5 @@ def _column(rows: Sequence[Mapping[str, Any]], model: str) -> Posteriors:
 
 
 def _n_apart(solved: Posteriors, p: Posteriors) -> int:
-    """Number of posteriors that differ from a solution."""
+    """Number of posteriors that differ from the solved ones."""
     return sum(key in solved and abs(solved[key] - each) > REPRODUCED for key, each in p.items())

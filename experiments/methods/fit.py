@@ -1,4 +1,4 @@
-"""A judge learned from labeled responses, how well it does, and its use on others."""
+"""Learning a judge from labeled responses, its scores, and its application to other responses."""
 
 from __future__ import annotations
 
@@ -92,48 +92,47 @@ if TYPE_CHECKING:
 FIELD, GIVEN = "field", "as given"
 _SCORES = ("brier", "log_loss", "auroc")
 _OF_BOTH = ("save", "relations", "folds")
-"""Settings of learning that a correction of relations uses too."""
+"""Settings that learning a correction of relations also uses."""
 
 
 class ColumnSettings(Settings):
     """A user's columns."""
 
     table: Annotated[Path | None, Option("FILE", usual=True)] = None
-    """Table with your own columns: a row for every claim, with its response and claim."""
+    """Table with your own columns: a row per claim, identified by response and claim."""
 
     numbers: Annotated[ColumnNames, USUAL] = ()
-    """Column of --table, or of a table of labeled claims, that the potential reads as a number;
-    repeatable."""
+    """Numeric column of --table, or of a table of labeled claims, for the potential; repeatable."""
 
     groups: ColumnNames = ()
-    """Column of --table whose equal values make a group, for --causes; repeatable."""
+    """Column of --table whose values define groups, for --causes; repeatable."""
 
     def user_table(self) -> UserTable | None:
         """Table of the user's columns; None without one.
 
         Raises:
-            InputError: if it cannot be read, no column is named, or a value is not a number.
+            InputError: if the table cannot be read, no column is named, or a value is not a number.
         """
         if self.table is not None:
             if not (self.numbers or self.groups):
                 raise InputError(
-                    f"--table {self.table}: no column of it is named; give --numbers COLUMN, or "
+                    f"--table {self.table}: no column is named; give --numbers COLUMN, or "
                     "--groups COLUMN with --causes COLUMN"
                 )
             return read_user_table(self.table, self.numbers, self.groups)
         if self.numbers or self.groups:
             raise InputError(
-                "--numbers and --groups name columns of --table, or of a table of labeled "
-                "claims; give one"
+                "--numbers and --groups name columns of a table, and none is given; give "
+                "--table FILE, or a table of labeled claims"
             )
         return None
 
     def own_responses(self, responses: Responses | Data, *, labeled: bool) -> UserTable | None:
-        """The table of claims that responses are, whose numbers are named; None of other data.
+        """Table of labeled claims with the columns of `numbers`; None for other data.
 
         Args:
-            responses: what the command is given.
-            labeled: whether there must be labels.
+            responses: input of the command.
+            labeled: True if labels are required.
 
         Raises:
             InputError: as `read_user_table`.
@@ -153,24 +152,24 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     """Write the learned judge to this file (JSON)."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Learn a correction of this relation model instead, from labeled pairs: given (with their
+    """Learn a correction of this relation model instead, from labeled pairs: given (a table with
     probabilities), lexical, model, ..."""
 
     columns: Annotated[Names, USUAL] = ("evidence", "position", "texts")
-    """Families of columns: evidence, position, neighbors (means over sentence and response),
-    others (passages not retrieved for the claim), passages (words of topic and claim in their
-    texts), texts (words and names of the claim in them), samples (relations of sampled answers).
-    The columns of texts are the share of the claim's names in any passage of the response, and of
-    its words in one sentence; they are left out beside others where a response lacks texts. Only
-    samples reads sampled answers. Alone source, domain or kind: learn a prior of each source or
-    kind of contexts instead, for --prior."""
+    """Families of columns: evidence, position, neighbors (means over sentence and response), others
+    (passages not retrieved for the claim), passages (words of topic and claim in their texts),
+    texts (words and names of the claim in them), samples (relations of sampled answers). The family
+    texts has the share of the claim's names in any passage of the response, and the share of its
+    words in one sentence; it is left out if a response lacks texts and another family is given.
+    Only samples uses sampled answers. Instead, source, domain or kind alone learns a prior of each
+    source or kind of contexts, for --prior."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
     --groups; none for no cause."""
 
     potential: Literal["linear", "small"] = "linear"
-    """Function from columns to log odds; small: eight tanh units beside the linear one."""
+    """Function from columns to log odds; small: linear plus eight tanh units."""
 
     objective: ObjectiveName = "log_loss"
     """Objective to minimize: log loss or Brier score of each claim's posterior, or the negative
@@ -178,23 +177,24 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     """
 
     penalty: Annotated[float | None, Field(ge=0, allow_inf_nan=False), Option("X")] = None
-    """Weight of half the squared weights of standardized columns; chosen by inner folds of
-    responses if not given."""
+    """L2 penalty: factor of half the squared weights of standardized columns; chosen by inner folds
+    of responses by default."""
 
     coupling_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False), Option("X")] = 10.0
-    """Weight of half the squared couplings of causes: it shrinks couplings if responses are few."""
+    """L2 penalty on couplings: factor of half the squared couplings of causes; shrinks couplings if
+    responses are few."""
 
     variant: Annotated[VariantName, USUAL] = "FR1"
-    """Relations that are a claim's evidence."""
+    """Relations that count as evidence for a claim."""
 
     folds: Annotated[int, Field(ge=0), USUAL] = 5
-    """Folds of responses in which it is judged; 0 for none."""
+    """Number of folds of responses for scores on held-out responses; 0 for none."""
 
     members: Annotated[int, Field(ge=1)] = 3
-    """Seeds that are averaged, of a potential that is not linear."""
+    """Number of seeds to average over, for a nonlinear potential."""
 
     estimate: Annotated[Names, USUAL] = ()
-    """Estimate these quantities over all claims, labeled or not, by the posteriors of the folds
+    """Estimate these quantities over all claims, labeled or not, from the posteriors of the folds
     and the labels, as `factormodels estimate` does: share, mean-share, brier, f1-at-k, accuracy,
     auroc, ece, kept-precision, quantile."""
 
@@ -205,18 +205,18 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels of causes; none for the word none."""
+        """Levels of causes; empty for `none`."""
         return tuple(name for name in self.causes if name != "none")
 
     def check_learner(self) -> None:
-        """Refuse options of a judge with `relations`, and options of asking without it.
+        """Refuse options of a judge if `relations` is given, and options of asking if it is not.
 
         Raises:
             InputError: for the first of them.
         """
         if self.relations is None:
             asked = (*AskingSettings.model_fields, *RelationMethodSettings.model_fields)
-            unread, why = asked, "is of relations that are asked for; give --relations too"
+            unread, why = asked, "applies to relations from a model; give --relations too"
         else:
             unread = tuple(
                 name
@@ -225,7 +225,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
                 )
                 if declared in (FitSettings, ColumnSettings) and name not in _OF_BOTH
             )
-            why = "is of a judge, and --relations learns a correction; leave one out"
+            why = "applies to a judge, and --relations learns a correction; leave one out"
         for name in unread:
             if name in self.model_fields_set:
                 raise InputError(f"--{option_of(FitSettings, name).name} {why}")
@@ -247,23 +247,23 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
 def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
     """Learn a judge from labeled responses, and save it for others.
 
-    A conditional random field: the log odds of a claim are a function of columns, linear unless
-    --potential says otherwise, and claims of a sentence and of a response are joined by hidden
-    causes, which are summed out exactly. Shows its scores on held-out responses, beside rivals;
-    then the learned parameters, with standard errors over responses. --save writes the judge, with
-    the models that made its evidence. --out B.jsonl writes the responses with the posteriors of the
-    folds: no response's own labels trained its posteriors, so that `factormodels score` and
-    `factormodels estimate` may use the same labels.
+    The judge is a conditional random field. The log odds of a claim are a function of columns,
+    linear unless --potential says otherwise, and hidden causes, which are summed out exactly,
+    connect the claims of a sentence and of a response. Shows its scores on held-out responses with
+    those of rivals, then the learned parameters with standard errors over responses. --save writes
+    the judge, with the names of the models that made its evidence. --out B.jsonl writes the
+    responses with the posteriors of the folds: no response's own labels trained its posteriors, so
+    that `factormodels score` and `factormodels estimate` may use the same labels.
 
     With --relations it learns a correction of a relation model's label bias instead: a weight and a
     constant for the log-probability of each relation. Shows accuracy, log loss and calibration
-    error on held-out responses, beside those without a correction and with the correction by the
-    mean answer. `factormodels assess --relation-correction FILE` applies it.
+    error on held-out responses, also without a correction and with a correction by the mean answer.
+    `factormodels assess --relation-correction FILE` applies it.
 
-    With --columns domain (or source) it learns how reliable passages of each site are: a prior with
-    its interval, and what priors by source are worth on responses that it has not seen, beside one
-    prior for all; with --columns kind how reliable passages and sampled answers are. --save P.csv
-    writes them for --prior P.csv.
+    With --columns domain (or source) it learns how reliable the passages of each site are: a prior
+    with its interval for each, and scores on held-out responses compared with a single prior for
+    all. With --columns kind it learns how reliable passages and sampled answers are. --save P.csv
+    writes the priors for --prior P.csv.
 
     Examples::
 
@@ -288,7 +288,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
-        InputError: if they cannot be read, have no labels of both kinds, or columns do not fit.
+        InputError: if they cannot be read, lack true or false labels, or the columns do not fit.
         MissingDependencyError: if PyTorch is not installed.
     """
     settings.check_learner()
@@ -304,7 +304,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
     families = settings.families(graphs)
     causes = settings.levels
     if votes is not None:
-        # A table has no evidence; its claims are grouped by response alone.
+        # A table has no evidence; its claims are grouped only by response.
         families = families if "columns" in settings.model_fields_set else ()
         causes = causes if "causes" in settings.model_fields_set else (RESPONSE,)
     labeled = sum(any(atom.label is not None for atom in graph.atoms) for graph in graphs)
@@ -321,8 +321,8 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
             raise InputError(unknown_name(f"--estimate {name}", name, QUANTITIES))
     if settings.estimate and not settings.folds:
         raise InputError(
-            "--estimate needs posteriors of folds, or labels would count twice; give --folds 2 or "
-            "more"
+            "--estimate needs posteriors of folds, since labels would count twice otherwise; "
+            "give --folds 2 or more"
         )
     tell("learns from all responses")
     judge = learn_judge(
@@ -359,7 +359,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
         sentences.append(f"{_without_texts(graphs)}: columns of texts are left out.")
     sentences += _unread_samples(graphs, judge.families)
     if not judge.field.converged:
-        sentences.append("The search did not converge; give --penalty, or fewer columns.")
+        sentences.append("The optimizer did not converge; set --penalty, or use fewer columns.")
     sentences.append(
         f"Learned from {counted(len(judge.labels), 'labeled claim')} of "
         f"{counted(judge.law.n_responses, 'response')}, {100 * judge.share:.0f} % of them true; "
@@ -386,7 +386,7 @@ def _estimates(
     judges: FoldJudges,
     settings: FitSettings,
 ) -> Findings:
-    """Estimates by the field's posteriors and, where relations give some, by those as given."""
+    """Estimates from the field's posteriors and, if relations give any, from those given."""
     asked = EstimateSettings(quantities=settings.estimate)
     names = [name for name in (FIELD, GIVEN) if name in predictions]
     for name in names:
@@ -399,15 +399,16 @@ def _estimates(
 
 
 def _holds_rows(data: object) -> bool:
-    """Return whether data hold rows of claims: a table, or findings."""
+    """Return True if the data are rows of claims: a table, or findings."""
     return is_table(data) or isinstance(data, Findings)
 
 
 def _graphs(responses: Responses | Data) -> tuple[FactGraph, ...]:
-    """The fact graphs that responses are.
+    """Read responses as fact graphs.
 
     Raises:
-        InputError: as `graphs_of`; of a table of claims it names the option that reads it.
+        InputError: as `graphs_of`; for a table of claims, the message names the option that reads
+            it.
     """
     try:
         return graphs_of(cast("Responses", responses))
@@ -426,7 +427,7 @@ def _out_of_fold(
     settings: FitSettings,
     user_columns: UserColumns | None,
 ) -> tuple[list[dict[str, Any]], str, dict[str, Floats], FoldJudges]:
-    """Scores of the field and its rivals on responses not seen, a sentence, and all posteriors.
+    """Scores of the field and its rivals on held-out responses, a sentence, and all posteriors.
 
     Returns:
         The scores, the sentence, posteriors by model, and the field of each fold.
@@ -460,10 +461,10 @@ def _out_of_fold(
     )
     best = min(rows[1:], key=lambda row: row["brier"])
     sentence = (
-        f"On responses that it has not seen the field has a Brier score of "
-        f"{rows[0]['brier']:.4f} [{rows[0]['brier_lower']:.4f}, {rows[0]['brier_upper']:.4f}]"
-        f"; less the best rival ({best['model']}): {best['less']:+.4f} "
-        f"[{best['less_lower']:+.4f}, {best['less_upper']:+.4f}], paired over responses."
+        f"On held-out responses the field has a Brier score of {rows[0]['brier']:.4f} "
+        f"[{rows[0]['brier_lower']:.4f}, {rows[0]['brier_upper']:.4f}]; minus the best rival "
+        f"({best['model']}): {best['less']:+.4f} [{best['less_lower']:+.4f}, "
+        f"{best['less_upper']:+.4f}], paired over responses."
     )
     return rows, sentence, predictions, judges
 
@@ -475,7 +476,8 @@ def score_rows(
     fold: Integers | None,
     intervals: IntervalSettings,
 ) -> list[dict[str, Any]]:
-    """A row of scores with intervals for each model; less: the first model's Brier less its own."""
+    """A row of scores with intervals per model; `less` is the first model's Brier score minus its
+    own."""
     from calibration.scoring import score as scores_of
     from calibration.significance.differences import score_difference
 
@@ -503,7 +505,7 @@ def score_rows(
 
 
 def _unread_samples(graphs: Sequence[FactGraph], families: Iterable[str]) -> list[str]:
-    """Return the remark that no column reads the sampled answers; empty if one does."""
+    """Return a remark if no column uses the sampled answers; empty otherwise."""
     samples = sum(len(graph.sample_ids) for graph in graphs)
     if not samples or "samples" in families:
         return []
@@ -520,14 +522,14 @@ def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             "model | brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | "
             "less:4± field less it, Brier"
         ),
-        "On responses that it has not seen.",
-        note="In brackets: 95 % over responses; AUROC within folds; rivals learn in the same "
-        "folds.",
+        "Scores on held-out responses.",
+        note="In brackets: 95% intervals over responses. AUROC is within folds; rivals learn in "
+        "the same folds.",
     )
 
 
 def _tidy_scores(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row per model and score, with its interval, from rows with a score a column."""
+    """A row per model and score, with its interval, from rows with a column per score."""
     scores = ("brier", "log_loss", "auroc", "less")
     return data_frame(
         [
@@ -550,7 +552,7 @@ def _columns_table(judge: Judge) -> Table:
         columns_as("column | mean:3 | weight:3 | standard_error:3 standard error"),
         "Weights of columns.",
         note="Weight: log odds per standard deviation of the column; standard error: over "
-        "responses. A potential that is not linear has no weights.",
+        "responses. A nonlinear potential has no weights.",
     )
 
 
@@ -586,8 +588,7 @@ _WHY = {
     ShiftStatus.OTHER_EVIDENCE: "no share of true claims makes the evidence here likely",
     ShiftStatus.TOO_FEW: f"fewer than {FEWEST} responses do not show how responses vary",
     ShiftStatus.UNDETERMINED: "the evidence fits shares up to the end of the range",
-    ShiftStatus.CONTRADICTED: "the evidence and the judge's own posteriors point in different "
-    "directions",
+    ShiftStatus.CONTRADICTED: "the evidence and the posteriors point in opposite directions",
     ShiftStatus.SAME_SHARE: "the share of true claims here may equal the training share",
 }
 """Reasons to keep the learned prior."""
@@ -603,23 +604,22 @@ class ApplySettings(DrawnSettings, ColumnSettings):
     """
 
     other_evidence: bool = False
-    """Use the judge although another relation model or retriever made the evidence here."""
+    """Use the judge even if another relation model or retriever made the evidence."""
 
     n_bootstrap: Replicates = 1000
-    """Replicates of the check of shift."""
+    """Number of replicates for the check of shift."""
 
 
 @front_door
 def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> Findings:
-    """Judge claims of responses by a judge that `fit` saved.
+    """Judge claims of responses with a judge that `fit` saved.
 
-    First compares the evidence here with mixtures of the evidence of true and of false claims in
-    the training data, and bounds the effect of the difference: the share of true claims, the Brier
-    score, and the number of responses to label for certainty. Then gives a posterior for every
-    claim, with the learned prior unless --adapt is given. Labels are not used. --out B.jsonl writes
-    the responses with their posteriors, which `factormodels score` reads. Each response is marked
-    by whether its labels trained the judge: `score`, `estimate` and `keep` refuse to use labels a
-    second time.
+    First compares the evidence with mixtures of the training evidence of true and of false claims,
+    and bounds the effect of the difference on the share of true claims and the Brier score; also
+    reports how many responses to label to be certain. Then gives a posterior for every claim, with
+    the learned prior unless --adapt is given. Labels are not used. --out B.jsonl writes the
+    responses with their posteriors, which `factormodels score` reads. Each response is marked if
+    its labels trained the judge: `score`, `estimate` and `keep` refuse to use these labels again.
 
     Examples::
 
@@ -629,8 +629,8 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
 
     Args:
         judge: The file of the judge.
-        responses: Responses, or the name of an embedded dataset; or, of a judge of --numbers, a
-            table with response and claim; in Python also a data frame, records, or findings.
+        responses: Responses, or the name of an embedded dataset; for a judge of --numbers, a table
+            with response and claim. In Python also a data frame, records, or findings.
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
@@ -654,7 +654,7 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
     if not np.isnan(shift.distance) and shift.n_responses >= FEWEST:
         harm = known.harm(table, **replicates)
     p = before = known.probabilities(table)
-    # Posteriors that follow a share which may be the old one are worse.
+    # Moving posteriors to a share that may not have changed makes them worse.
     other_share = harm is not None and not (harm.share_lower <= shift.old_share <= harm.share_upper)
     determined = shift.determined and other_share
     moves = settings.adapt and determined
@@ -685,15 +685,13 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
     marks = whole.learned_from(graphs)
     sentences += _taught(graphs, marks)
     if whole.edited:
-        sentences.append(
-            "The judge's file has no digest: nothing shows that its numbers are the learned ones."
-        )
+        sentences.append("The judge's file has no digest, so its numbers cannot be verified.")
     sentences += _unjoined(known, graphs, table)
     if known is not whole:
         which = "all" if moves else "their"
         sentences.append(
-            f"{_without_texts(graphs)}: {which} posteriors, and the check of shift, are what the "
-            "same labels teach without columns of texts."
+            f"{_without_texts(graphs)}: {which} posteriors, and the check of shift, come from a "
+            "judge that the same labels trained without columns of texts."
         )
     if strange:
         sentences.append(f"Note: {strange}.")
@@ -729,7 +727,7 @@ def _without_texts(graphs: Sequence[FactGraph]) -> str:
 
 
 def _taught(graphs: Sequence[FactGraph], marks: Sequence[LearnedFrom]) -> list[str]:
-    """Sentence on the responses whose labels taught the judge; none where there is none."""
+    """Sentence on the responses whose labels trained the judge; empty if there are none."""
     names = [
         graph.id
         for graph, mark in zip(graphs, marks, strict=True)
@@ -738,7 +736,7 @@ def _taught(graphs: Sequence[FactGraph], marks: Sequence[LearnedFrom]) -> list[s
     if not names:
         return []
     return [
-        f"Labels of {counted(len(names), 'response')} here taught the judge ({some_of(names)}): "
+        f"Labels of {counted(len(names), 'response')} here trained the judge ({some_of(names)}): "
         "they cannot score or correct these posteriors."
     ]
 
@@ -749,9 +747,9 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
     alone = sum(atom.sentence is None for graph in graphs for atom in graph.atoms)
     if SENTENCE in judge.field.causes and alone:
         do, they = ("does", "it is") if alone == 1 else ("do", "they are")
-        who = f"{alone:,} of {counted(n, 'claim')} {do} not say of which sentence {they}"
+        who = f"{alone:,} of {counted(n, 'claim')} {do} not state the sentence that {they} from"
         if alone == n:
-            who = "No claim here says of which sentence it is"
+            who = "No claim here states the sentence that it is from"
         sentences.append(
             f"{who}: each counts as a separate sentence, and posteriors differ from those with "
             "sentences."
@@ -761,15 +759,15 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
         if silent:
             sentences.append(
                 f"{silent:,} of {counted(n, 'claim')} {'has' if silent == 1 else 'have'} no "
-                "relation with a retrieved passage: "
-                "their posteriors rest on the other columns and on causes with a coupling."
+                "relation with a retrieved passage: their posteriors depend only on the other "
+                "columns and on causes with a coupling."
             )
     nameless = sum(map(leaves_no_topic_out, graphs)) if "texts" in judge.families else 0
     if nameless:
         sentences.append(
-            f"{nameless:,} of {counted(len(graphs), 'response')} name no topic: its words count "
-            "as words of a claim in passages, which raises posteriors if the judge was "
-            "learned from responses with topics."
+            f"{nameless:,} of {counted(len(graphs), 'response')} name no topic. Words of the "
+            "topic then count as words of a claim in passages, which raises posteriors if the "
+            "judge was learned from responses with topics."
         )
     return sentences
 
@@ -796,11 +794,11 @@ def _checked(harm: Harm | None) -> list[str]:
         )
     else:
         sentences.append(
-            f"The shift may raise the Brier score by up to {number(harm.largest_rise)}. Labels of "
-            f"{counted(harm.n_to_label, 'response')} here tell it to ±{TOLERANCE:g} if losses "
-            "vary over responses as in the training data, and labels of "
-            f"{harm.n_in_any_case:,} in any case. Label them, and score the posteriors by them or "
-            "learn from them."
+            f"The shift may raise the Brier score by up to {number(harm.largest_rise)}. Labels "
+            f"of {counted(harm.n_to_label, 'response')} here determine it to ±{TOLERANCE:g} if "
+            "losses vary over responses as in the training data, and labels of "
+            f"{harm.n_in_any_case:,} do so in any case. Label them, then score the posteriors or "
+            "learn from the labels."
         )
     return sentences
 
@@ -851,10 +849,10 @@ def _harm_table(harm: Harm) -> Table:
             "n_to_label:0 responses to label | n_in_any_case:0 in any case"
         ),
         "Bounds on the effect of a shift of the evidence.",
-        note="Unexplained: share of claims beyond any mixture of the learned laws. Bounds are 95% "
-        "over responses; they hold if the others' truth depends on evidence, or evidence on truth, "
-        f"as learned. To label: for the Brier score to ±{TOLERANCE:g}, if losses vary as in the "
-        "training data.",
+        note="Unexplained: share of claims beyond any mixture of the learned distributions. "
+        "Bounds are 95% over responses; they hold if, for the other claims, truth depends on "
+        "evidence, or evidence on truth, as learned. To label: responses for the Brier score "
+        f"to ±{TOLERANCE:g}, if losses vary as in the training data.",
     )
 
 
@@ -867,10 +865,10 @@ def _shift_table(shift: Shift) -> Table:
             p_value=p_value,
         ),
         "Test of the learned distribution of evidence on these data.",
-        note="Distance: largest difference of two distribution functions of log odds, 0 to 1; p is "
-        "of the support and number of passages too, where the judge reads them. The weight is the "
-        "share of true claims only where the law holds. With many responses p is small whatever "
-        "the harm, and with few, say 8, the test has little power.",
+        note="Distance: largest difference of two distribution functions of log odds, 0 to 1; If "
+        "the judge uses support and number of passages, p covers them too. The weight is the "
+        "share of true claims only if the learned distributions apply. With many responses p "
+        "is small regardless of the harm; with few, such as 8, the test has little power.",
     )
 
 

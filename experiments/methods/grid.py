@@ -1,4 +1,4 @@
-"""A grid of datasets, variants, backends and judges in Python: a study that is not written down."""
+"""Grids of datasets, variants, backends and judges in Python: a study without a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from factormodels.io.source.opening import exists
 
 
 class GridSettings(Settings):
-    """Dimensions of a grid's cells, each a list or a single value, as in a study.
+    """Dimensions of a grid, each a list or a single value, as in a study.
 
     `keys` has the other keys of a study, such as `priors`, `measures` or `language_model`.
     """
@@ -27,19 +27,19 @@ class GridSettings(Settings):
     """Views of the fact graphs: given, FR1, FR2, FR3."""
 
     relation_models: Any = None
-    """Source of relations; the data's own if not given."""
+    """Source of relations; the data's relations by default."""
 
     encodings: Any = None
-    """Encodings of relations as factors; the default one if not given."""
+    """Encodings of relations as factors; the default encoding if not given."""
 
     backends: Any = "auto"
-    """Algorithms, by name or as a study writes them with their settings."""
+    """Algorithms, by name or with settings as in a study."""
 
     judges: Any = ()
     """Assessors that judge claims by prompts, without a graph: the `assessors` of a study."""
 
     seeds: Any = ()
-    """Seeds of the backends that draw; a cell each."""
+    """Seeds of sampling backends; one cell per seed."""
 
     keys: Mapping[str, Any] = {}
     """Further keys of the study, by name."""
@@ -48,10 +48,10 @@ class GridSettings(Settings):
     """Name of the study."""
 
     out: Annotated[Path | None, Option(writes=True)] = None
-    """Folder of the results; results/NAME-HASH, another for every other grid, if not given."""
+    """Folder of the results; by default results/NAME-HASH, which differs for every grid."""
 
     workers: int | None = None
-    """Number of processes; by default as in `run`."""
+    """Number of processes; by default as for `run`."""
 
 
 @front_door
@@ -62,12 +62,12 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
     result = grid("demonstration", variants=["FR1", "FR2"], backends=["exact", "lbp"])
     result["rows"].groupby(["variant", "backend"])["p"].mean()
 
-    Units that were computed before are not computed again: the same grid in the same folder gives
-    the same findings at once, and an interrupted one continues.
+    Finished units are not computed again: the same grid in the same folder returns the same
+    findings at once, and an interrupted grid continues.
 
     Args:
-        datasets: names of embedded datasets, paths of files, or datasets as a study writes them,
-            such as {"path": "graphs.jsonl", "name": "ours"}; a list or one.
+        datasets: names of embedded datasets, paths of files, or datasets as in a study, such as
+            {"path": "graphs.jsonl", "name": "ours"}; a list or a single dataset.
         settings: the other dimensions of the grid.
 
     Returns:
@@ -93,7 +93,7 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
     data = [_dataset(each) for each in _several(datasets)]
     study = {"study": settings.name, "datasets": data, **chosen, **settings.keys}
     loaded = load_study(study)
-    # Another folder for another grid, so that none is taken for the other.
+    # Every grid has a folder of its own, so that results are never mixed up.
     digest = config_hash(loaded.study)[:8]
     folder = settings.out or Path("results") / f"{settings.name}-{digest}"
     findings = run(loaded, out=folder, resume=folder.exists(), workers=settings.workers)
@@ -101,12 +101,12 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
 
 
 def _several(values: Any) -> list[Any]:
-    """Values as a study writes them, a list; a single value is a list of one."""
+    """Values as a list, as in a study; a single value becomes a list."""
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
 def _dataset(dataset: Any) -> Any:
-    """A dataset as a study writes it: a name unchanged, and a path as a mapping."""
+    """A dataset as in a study: a name unchanged, and a path as a mapping."""
     if not isinstance(dataset, str | os.PathLike):
         return dataset
     path = Path(dataset)

@@ -56,7 +56,7 @@ _DOUBTFUL = 0.1
 """Root mean square error of marginals from which on a sentence has the reason of their choice."""
 
 _FEW = 16
-"""Number of models that are read before the first is answered: they may need nothing loaded."""
+"""Number of models that are read before the first is answered."""
 
 
 class InferSettings(ModelSettings, AlgorithmSettings):
@@ -77,23 +77,23 @@ class InferSettings(ModelSettings, AlgorithmSettings):
     With --map: how long toulbar2 may search where elimination does not fit (60)."""
 
     trace: Annotated[FilePath | None, Option("PATH", usual=True)] = None
-    """Write what each algorithm found and when (brackets, estimates, errors and marginals against
-    processor time): into a folder, tables and a figure; into a file, the table."""
+    """Write the results of each algorithm over processor time (brackets, estimates, errors and
+    marginals): tables and a figure into a folder, or the table into a file."""
 
     map_: Annotated[bool, USUAL] = False
-    """The most probable states of all variables together, in place of the probability of each; of
-    a graph too wide, the best that toulbar2 finds."""
+    """Find the jointly most probable states of all variables instead of the probability of each.
+    For graphs that are too wide, the best states that toulbar2 finds."""
 
 
 @front_door
 def infer(source: Models, settings: InferSettings) -> Findings:
     """Compute the posterior of a model, or of every response of a file.
 
-    Shows the probability of every variable, log Z (and whether it is exact, a bound or an
-    estimate), the algorithm's status, and its time (without loading and compiling, which the first
-    call does). For a fact graph these are the probabilities that claims and passages are true,
-    beside other assessors' verdicts on the claims if the file has them. Unnamed variables of a UAI
-    file are called 0, 1, ...
+    Shows the probability of every variable, log Z (exact, a bound or an estimate), and the status
+    and time of the algorithm. The time leaves out loading and compiling, which the first call does.
+    For a fact graph these are the probabilities that claims and passages are true, with other
+    assessors' verdicts on the claims if the file has them. Unnamed variables of a UAI file are
+    called 0, 1, ...
 
     Examples::
 
@@ -133,7 +133,7 @@ def infer(source: Models, settings: InferSettings) -> Findings:
 
 
 def _traced(source: Models, settings: InferSettings, path: Path) -> Findings:
-    """The posterior of one model, with a table and a figure of what led to it, which are written.
+    """Posterior of one model, with a table and a figure of its trace, which are written to `path`.
 
     Raises:
         InputError: if `path` cannot be written, or there are several models.
@@ -142,7 +142,7 @@ def _traced(source: Models, settings: InferSettings, path: Path) -> Findings:
     from inference.posterior import Posterior
 
     if settings.map_:
-        raise InputError("--trace is of posteriors, and --map has none; leave one out")
+        raise InputError("--trace applies to posteriors, and --map computes none; leave one out")
     read = (source,) if isinstance(source, str | os.PathLike) else ()
     check_destination(path, inputs=read, option="--trace")
     _, answers = _answers(source, settings)
@@ -153,7 +153,7 @@ def _traced(source: Models, settings: InferSettings, path: Path) -> Findings:
     stats = {name: value for name, value in answer.stats.items() if name != "trace"}
     answer = replace(answer, stats=stats)
     findings = findings_of(name_of(source), [(model, answer)])
-    # Where the files are is no part of what was asked.
+    # The path of the trace is not part of the question.
     asked = settings.model_dump(mode="json", exclude={"out", "trace"}, fallback=str)
     traced = trace_findings(name_of(source), trace, answer, findings.sentences, asked)
     files = traced.save(path)
@@ -172,12 +172,12 @@ def _of_rows(source: Models, settings: InferSettings) -> Findings:
 
     if settings.trace is not None:
         raise InputError(
-            "--trace is of one answer, and a table of evidence asks for one of each row; leave "
-            "--trace out, or give --evidence NAME=STATE"
+            "--trace applies to a single answer, and a table of evidence has an answer for each "
+            "row; leave --trace out, or give --evidence NAME=STATE"
         )
     if settings.map_:
         raise InputError(
-            "--map answers for one observation of each variable, and a table of evidence has a row "
+            "--map takes one observation of each variable, and a table of evidence has a row "
             "for each case; leave --map out, or give --evidence NAME=STATE"
         )
     model = settings.load_one(source)
@@ -192,7 +192,7 @@ def name_of(source: Models) -> str:
 
 
 def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[Answer]]:
-    """Return whether there are several models, and an iterator of models with lazy answers."""
+    """Return True if there are several models, and an iterator of models with lazy answers."""
     from inference.warm_up import small_graph, warm_up, warm_up_for
 
     seconds, most_probable = settings.seconds, settings.map_
@@ -209,13 +209,13 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
         if several and is_given:
             names = ", ".join(graph.id for model in first if (graph := model.fact_graph))
             raise InputError(
-                f"{name_of(source)}: it holds several responses, and {option} is for one; choose "
-                f"it with --response ({names}, ...)"
+                f"{name_of(source)}: it contains several responses, and {option} applies to a "
+                f"single response; choose it with --response ({names}, ...)"
             )
     if settings.evidence:
         seen = with_evidence(first[0].factor_graph, settings.evidence)
         first = [replace(first[0], factor_graph=seen)]
-    # Loaded and compiled before, so that the time shown is inference's alone.
+    # Load and compile first, so that the reported time is that of inference alone.
     if len(first) > _FEW:
         warm_up(algorithm)
     else:
@@ -249,14 +249,17 @@ def _algorithm(settings: InferSettings) -> Backend:
     name, seconds = settings.backend, settings.seconds
     if settings.map_:
         if name not in ("exact", "auto"):
-            raise InputError(f"--map uses separate algorithms; leave --backend {name} out")
+            raise InputError(f"--map does not use backends; leave --backend {name} out")
         return build_backend("exact", settings.backend_settings)
     if seconds is None:
         return settings.algorithm
     if not isinstance(name, str):
-        raise InputError(f"--seconds: the backend {name.name} is built already; leave it out")
+        raise InputError(
+            f"--seconds: the backend {name.name} is already built; set its time limit there and "
+            "leave --seconds out"
+        )
     if "seconds" in settings.backend_settings:
-        raise InputError("--seconds: it is given 2 times; keep one")
+        raise InputError("--seconds is given twice; keep one")
     return build_backend(name, {**settings.backend_settings, "seconds": seconds})
 
 
@@ -279,7 +282,7 @@ def _posteriors(models: Iterable[LoadedModel], algorithm: Backend) -> Iterator[A
         for posterior in infer_stream(graphs(), algorithm):
             yield waiting.popleft(), posterior
     except InferenceError as error:
-        # Those before it have been yielded, so it is the first that waits.
+        # Earlier models have been yielded, so this is the first that waits.
         facts = waiting[0].fact_graph
         reason = error.__cause__ or error
         raise type(error)(f"response {facts.id if facts else ''!r}: {reason}") from None
@@ -288,7 +291,7 @@ def _posteriors(models: Iterable[LoadedModel], algorithm: Backend) -> Iterator[A
 def _assignment(
     graph: FactorGraph, algorithm: Backend, seconds: float | None
 ) -> SearchedAssignment:
-    """Most probable states of all variables; for wide graphs, the best that a search finds."""
+    """Most probable states of all variables; for wide graphs, the best states of a search."""
     from inference.exact.backend import Exact
     from inference.tasks import search_map
 
@@ -332,10 +335,10 @@ def findings_of(
     several: bool = False,
     **more: Any,
 ) -> Findings:
-    """The answers of one or several models as findings.
+    """Convert the answers of one or several models to findings.
 
-    Tables: `posteriors` (or `states`, the most probable) by variable; of a general network by
-    variable and state, and `variables` beside it for a reader; `models`, what is known of each.
+    Tables: `posteriors` (or `states`, the most probable) by variable, or for a general network by
+    variable and state, with `variables` as a readable view; `models`, a row per model.
     """
     from inference.posterior import Posterior
 
@@ -374,12 +377,13 @@ def findings_of(
 
 
 def _improbable(models: Iterable[LoadedModel]) -> tuple[str, ...]:
-    """Return sentences about relations that are too improbable, and passages' own priors."""
+    """Return sentences about relations that are too improbable, and about passages with their own
+    priors."""
     known = [model for model in models if model.fact_graph is not None]
     if not known:
         return ()
     views = [model.fact_graph for model in known if model.fact_graph is not None]
-    # A view has the declared priors already, and does not tell which were stated.
+    # A view already has the declared priors and does not show which ones the data stated.
     responses = [model.response for model in known if model.response is not None]
     return (
         *relation_remarks(views, known[0].encoding),
@@ -388,7 +392,7 @@ def _improbable(models: Iterable[LoadedModel]) -> tuple[str, ...]:
 
 
 def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iterator[str]:
-    """Yield what must be known beside the numbers."""
+    """Yield caveats about the numbers."""
     from inference.posterior import Posterior, Status
 
     facts = model.fact_graph
@@ -398,12 +402,12 @@ def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iter
             "find relations with `factormodels assess`"
         )
     if answer.status is Status.INTERRUPTED:
-        yield "interrupted: this is the best that was found by then"
+        yield "interrupted: this is the best result so far"
     is_tightened = isinstance(answer, Posterior) and "upper_by" in answer.stats
     if answer.status is Status.NOT_CONVERGED and isinstance(answer, Posterior) and not is_tightened:
         yield (
-            f"{answer.backend} did not converge: these numbers are where it stood when it "
-            f"stopped; see `factormodels list backends {answer.backend}` for its settings"
+            f"{answer.backend} did not converge: these numbers are its last iterate; see "
+            f"`factormodels list backends {answer.backend}` for its settings"
         )
 
 
@@ -507,7 +511,7 @@ def _claims_and_passages(answers: Sequence[Answer], source: str) -> Table:
                         f"{n}_label": each.label if each else None
                         for n, each in by_assessor.items()
                     },
-                    # A verdict, where there is no probability.
+                    # A verdict without a probability.
                     **{
                         f"{n}_text": ""
                         if each is None
@@ -556,10 +560,10 @@ def _claims(answers: Sequence[Answer], table: Table) -> pd.DataFrame:
 
 
 def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]:
-    """Every state's probability, a row each; and for a reader a row per variable."""
+    """A row per state with its probability, and for readers a row per variable."""
     graph = model.factor_graph
     named = graph.state_names
-    # A column per state while these fit beside each other, and are states of all variables.
+    # Use a column per state if the columns fit and all variables have these states.
     widest = int(graph.cardinalities.max(initial=0))
     in_columns = widest <= _STATES_IN_COLUMNS and (named is None or len(set(named)) <= 1)
     long: list[dict[str, Any]] = []
@@ -587,7 +591,7 @@ def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]
         columns = [*columns_as("states:0 | probabilities probability of each state")]
     shown = (*columns_as("variable | status"), *columns)
     every = columns_as("variable | state | p:6")
-    # The first is what a single file and a frame hold: a number in a row, in place of text.
+    # The first table goes into a single file and into `frame`: numbers instead of text.
     return {
         "posteriors": Table(long, every, f"Posteriors of {source}, by variable and state."),
         "variables": Table(rows, shown, f"Variables of {source}."),

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from inference.backend import Backend
 
 _SHOWN_LINES = 10_000
-"""Lines of the table of posteriors that is printed; a longer one is data for a file."""
+"""Largest number of printed lines of posteriors; a longer table is written to a file only."""
 
 _NAMED_ROWS = 5
-"""Rows that a sentence names."""
+"""Largest number of rows that a sentence names."""
 
 
 def infer_each_row(
@@ -36,9 +36,9 @@ def infer_each_row(
     Tables: `posteriors` by row, variable and state, and `rows`, with log Z and status of each.
 
     Args:
-        source: what the model is called.
+        source: name of the model.
         model: the model.
-        evidence: one table, and what is observed in every row besides.
+        evidence: one table, and the observations that all rows share.
         algorithm: the backend.
 
     Raises:
@@ -51,7 +51,7 @@ def infer_each_row(
     tables = [part for part in evidence if is_evidence_table(part)]
     if len(tables) > 1:
         raise InputError(
-            f"--evidence {tables[1]}: {tables[0]} has a row for each case already; keep one table"
+            f"--evidence {tables[1]}: {tables[0]} already has a row for each case; keep one table"
         )
     (table,) = tables
     graph = with_evidence(
@@ -97,7 +97,7 @@ def infer_each_row(
 
 
 def _each_row(posteriors: pd.DataFrame, count: int, lines: Sequence[int | None]) -> pd.DataFrame:
-    """Log Z and status of each row, and its line in the file where it has one."""
+    """Log Z and status of each row, and its line in the file if there is one."""
     first = posteriors.iloc[:: len(posteriors) // max(count, 1) or 1]
     each = first[["row", "log_z", "status"]].reset_index(drop=True)
     if any(line is not None for line in lines):
@@ -122,6 +122,6 @@ def _sentences(each: pd.DataFrame, name: str, backend: str, seconds: float) -> l
         more = ", ..." if len(impossible) > _NAMED_ROWS else ""
         sentences.append(
             f"The evidence of {counted(len(impossible), 'row')} has probability zero "
-            f"({shown}{more}): no posterior exists, and p is empty."
+            f"({shown}{more}): their posterior is undefined, and p is empty."
         )
     return sentences

@@ -26,13 +26,13 @@ def trace_findings(
     sentences: Sequence[str],
     settings: Mapping[str, Any],
 ) -> Findings:
-    """Findings on each algorithm over time, as tables `trace` and `marginals` and a figure.
+    """Findings on each algorithm over time: tables `trace` and `marginals`, and a figure.
 
     Args:
-        source: what the model is called.
+        source: name of the model.
         trace: the trace.
         answer: the posterior that was returned.
-        sentences: findings on the answer, which are kept beside its trace.
+        sentences: sentences on the answer, which are kept with its trace.
         settings: settings of the call, as JSON can represent them.
     """
     steps = trace.to_frame()
@@ -46,7 +46,7 @@ def trace_findings(
             processor_seconds=duration,
         ),
         f"Results of each algorithm on {source}, by the processor time at which it ended.",
-        note="lower and upper: its certain bounds on log Z; best: of all until then.",
+        note="lower and upper: certain bounds on log Z; best: best bounds so far.",
     )
     every = Table(
         marginals,
@@ -74,13 +74,13 @@ def trace_findings(
 
 
 def _caption(source: str, answer: Posterior, steps: pd.DataFrame, has_distances: bool) -> str:
-    """Return the caption: the network, the zero, the band and the reference of the marginals."""
+    """Return the caption, which explains the zero, the band and the reference of the marginals."""
     ends = steps[["best_lower", "best_upper"]].iloc[-1]
     zero = "the middle of the last bracket" if np.isfinite(ends).all() else "the last number found"
     by = answer.stats.get("marginals_by", answer.answered_by)
     compared = "; distances of other marginals are mean |Δp| to these" if has_distances else ""
     return (
         f"Bounds on and estimates of log Z of {source} by each algorithm, against the processor "
-        f"time at which it ended. Band: the best certain bracket until then; zero: {zero}. "
-        f"The returned marginals are by {by} with the status {answer.status}{compared}"
+        f"time at which it ended. Band: the best certain bracket so far; zero: {zero}. The "
+        f"returned marginals are from {by}, with the status {answer.status}{compared}"
     )

@@ -45,27 +45,28 @@ if TYPE_CHECKING:
     from experiments.columns.sources import Data
 
 _SUSPECT = 0.05
-"""Level of the tests, all together, that new responses are as the labeled ones."""
+"""Joint level of the tests that new and labeled responses have the same distribution."""
 
 _IN_FILE = (
     *("precision", "confidence", "guarantee", "choosing", "splits", "seed", "by", "depends"),
     *("label", "true", "irrelevant_label", "save"),
 )
-"""Settings of a calibration, which a saved one has already."""
+"""Settings of the calibration; saved thresholds contain them."""
 
 
 class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
-    """The guarantee for kept claims."""
+    """Settings of the guarantee for kept claims."""
 
     precision: Annotated[float, Field(gt=0, le=1), USUAL] = 0.9
     """Smallest share of true claims among the kept claims of a response."""
 
     confidence: Annotated[float, Field(gt=0, lt=1), USUAL] = 0.9
-    """Probability that a new response has that precision."""
+    """Probability that a new response reaches the precision."""
 
     guarantee: Annotated[Literal["probability", "mean", "coherent"], USUAL] = "probability"
-    """Guarantee the precision of a response with --confidence, or its mean over responses; or,
-    coherent, with --confidence no false claim in the kept set, with --depends.
+    """Guarantee the precision of each response with probability --confidence; or its mean over
+    responses; or (coherent, with --depends) that with probability --confidence the kept set
+    contains no false claim.
     """
 
     save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
@@ -81,10 +82,10 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
     """Treatment of dropped claims in --answers: struck through, or removed."""
 
     choosing: Annotated[float, Field(gt=0, lt=1), Option("SHARE")] = 0.5
-    """Share of the labeled responses that choose between several scores; the others calibrate."""
+    """Share of the labeled responses for choosing between several scores; the rest calibrate."""
 
     splits: Annotated[int, Field(ge=1)] = 200
-    """Random halves of the labeled responses on which the promise is tried."""
+    """Number of random halves of the labeled responses for testing the guarantee."""
 
     @property
     def promise(self) -> Promise:
@@ -95,7 +96,7 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
         """
         if self.guarantee == "mean" and self.precision == 1:
             raise InputError(
-                "--precision 1 cannot be promised in the mean; give one below 1, or "
+                "--precision 1 cannot be guaranteed in the mean; give a precision below 1, or "
                 "--guarantee probability"
             )
         if self.guarantee == "coherent":
@@ -106,8 +107,8 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
                 )
             if "precision" in self.model_fields_set and self.precision != 1:
                 raise InputError(
-                    f"--precision {self.precision:g}: a coherent set holds no false claim; leave "
-                    "--precision out"
+                    f"--precision {self.precision:g}: a coherent set contains no false claim; "
+                    "leave --precision out"
                 )
             return Promise.of(1.0, self.confidence, self.guarantee)
         return Promise.of(self.precision, self.confidence, self.guarantee)
@@ -120,16 +121,16 @@ def keep(
     """Keep sufficiently probable claims of new answers, with a guarantee.
 
     The threshold on probabilities is conformal (Mohri and Hashimoto 2024): it is calibrated on
-    labeled responses and guarantees that with --confidence the kept claims of a new response have
-    at least --precision, for any probabilities; poor ones only cost claims. New responses must be
-    exchangeable with the labeled ones: of the same kind, by the same model, judged alike.
-    Differences visible without labels are tested, and the guarantee is tried on random halves of
-    the labeled responses.
+    labeled responses and guarantees that with probability --confidence the kept claims of a new
+    response have at least --precision. The guarantee holds for any probabilities; with poor ones
+    fewer claims are kept. New responses must be exchangeable with the labeled ones: of the same
+    kind, from the same model, judged in the same way. Differences visible without labels are
+    tested, and the guarantee is tested on random halves of the labeled responses.
 
-    With --by each group has its own threshold, and the guarantee holds in each. With several scores
-    a part of the labeled responses chooses one of them, or a logistic regression of all, and the
-    others calibrate it. With --depends a claim is kept only with the claims that it depends on, and
-    --guarantee coherent guarantees a kept set without a false claim (Rubin-Toles et al. 2025).
+    With --by each group has its own threshold, and the guarantee holds in each group. With several
+    scores, a part of the labeled responses chooses one score, or a logistic regression on all, and
+    the rest calibrate it. With --depends a claim is kept only with the claims that it depends on,
+    and --guarantee coherent guarantees a kept set without false claims (Rubin-Toles et al. 2025).
 
     Examples::
 
@@ -164,7 +165,7 @@ def keep(
             "there are no new responses; give NEW, or --save FILE to keep claims of them later"
         )
     if new is None and settings.answers is not None:
-        raise InputError("--answers writes new responses; give NEW")
+        raise InputError("--answers writes new responses, and none are given; give NEW")
     known, calibrator = _calibrated(labeled, settings)
     sentences = [_promised(calibrator)]
     tables: dict[str, Table] = {}
@@ -202,10 +203,10 @@ def _calibrated(data: Data, settings: KeepSettings) -> tuple[ScoredTable, Calibr
         whose = "".join(f", {name!r}" for name in responses)
         raise InputError(
             f"{known.source}: labels that count are of "
-            f"{counted(len(responses), 'response')}{whose}; label two or more: the threshold is "
-            "learned on some, and the promise is tried on others"
+            f"{counted(len(responses), 'response')}{whose}; label two or more: some calibrate "
+            "the threshold, and others test the guarantee"
         )
-    tell("calibrates thresholds, and tries the promise on halves")
+    tell("calibrates thresholds, and tests the guarantee on halves")
     calibrator = fit_calibrator(
         known.claims,
         y,
@@ -221,18 +222,18 @@ def _calibrated(data: Data, settings: KeepSettings) -> tuple[ScoredTable, Calibr
 
 
 def _used(settings: KeepSettings, *given: Data | None) -> Findings:
-    """Findings on new responses by thresholds of a file."""
+    """Findings on new responses, with thresholds from a file."""
     data = [each for each in given if each is not None]
     if len(data) != 1:
         raise InputError(
-            f"--use takes one table, the new responses, and {len(data)} are given; the labels are "
-            f"in {settings.use}"
+            f"--use takes one table, the new responses, and {len(data)} are given; leave out the "
+            f"labeled responses, which {settings.use} was calibrated on"
         )
     for name in _IN_FILE:
         if name in settings.model_fields_set:
             raise InputError(
-                f"--{option_of(KeepSettings, name).name} belongs to the calibration that "
-                f"{settings.use} holds; leave it out, or calibrate again without --use"
+                f"--{option_of(KeepSettings, name).name} is fixed by the calibration in "
+                f"{settings.use}; leave it out, or calibrate again without --use"
             )
     path = Path(str(settings.use))
     calibrator = read_calibrator(path)
@@ -242,14 +243,12 @@ def _used(settings: KeepSettings, *given: Data | None) -> Findings:
     if len(fresh.names) != len(names):
         raise InputError(
             f"{fresh.source}: {path} combines {len(names)} scores, {', '.join(names)}, and here "
-            f"{'is' if len(fresh.names) == 1 else 'are'} {', '.join(fresh.names)}; give as many "
-            "with --p, in this order"
+            f"{'is' if len(fresh.names) == 1 else 'are'} {', '.join(fresh.names)}; give the same "
+            "number with --p, in this order"
         )
     sentences, tables, remarks = _applied(calibrator, fresh, settings)
     if calibrator.edited:
-        remarks.append(
-            f"{path} has no digest: nothing shows that its numbers are the calibrated ones."
-        )
+        remarks.append(f"{path} has no digest, so its numbers cannot be verified.")
     sentences = [_promised(calibrator), *sentences, _tried(calibrator), *_too_few(calibrator)]
     return Findings(
         f"{name_of(data[0])} by {path.name}",
@@ -283,7 +282,7 @@ def _applied(
     taught = fresh.frame.loc[fresh.frame["taught"], "response"].unique().tolist()
     if taught:
         remarks.append(
-            f"Labels of {counted(len(taught), 'new response')} ({some_of(taught)}) taught their "
+            f"Labels of {counted(len(taught), 'new response')} ({some_of(taught)}) trained their "
             "probabilities: the guarantee does not hold for their kept claims."
         )
     shown = 'response | claim | p:3 | kept_text ""'
@@ -307,7 +306,7 @@ def _applied(
 def _unsupported(
     calibrator: Calibrator, fresh: ScoredTable, scores: Any, kept: Any
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Mask of the claims that are dropped for the sake of claims that they depend on."""
+    """Mask of the claims that are dropped because a claim that they depend on is dropped."""
     thresholds = np.array(
         [
             calibrator.groups[group].filter.threshold if group in calibrator.groups else np.inf
@@ -318,7 +317,7 @@ def _unsupported(
 
 
 def _claims(fresh: ScoredTable, scores: Any, kept: Any, unsupported: Any) -> pd.DataFrame:
-    """A row per claim with its text, and with the whole text of its response where it is known."""
+    """A row per claim with its text and, if known, the whole text of its response."""
     frame = fresh.frame
     order = frame.groupby("response", sort=False).cumcount() + 1
     columns = ("response", "claim", "taught", "text", "answer", "label")
@@ -383,7 +382,11 @@ def _groups_table(calibrator: Calibrator, claims: pd.DataFrame | None = None) ->
     if claims is not None:
         frame = frame.merge(_kept_by_group(claims), on="group", how="outer", sort=False)
         columns += " | responses:0 | empty:0 | claims:0 | kept:0"
-    return Table(frame, columns_as(columns), "Groups of responses: labeled, needed and new ones.")
+    return Table(
+        frame,
+        columns_as(columns),
+        "Groups of responses: numbers of labeled, needed and new responses.",
+    )
 
 
 _PROMISED = {
@@ -391,7 +394,7 @@ _PROMISED = {
     Guarantee.MEAN: "mean precision",
     Guarantee.COHERENT: "no false claim",
 }
-"""Header of the promised quantity."""
+"""Column title of the guaranteed quantity."""
 
 
 def _promised_share(trial: HeldOut, guarantee: Guarantee) -> float:
@@ -415,7 +418,7 @@ def _kept_by_group(claims: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scores_table(calibrator: Calibrator) -> dict[str, Table]:
-    """The scores that were considered, the best first; none if there was no choice."""
+    """Candidate scores, the best first; empty if there was no choice."""
     if not calibrator.candidates:
         return {}
     rows = [
@@ -423,21 +426,25 @@ def _scores_table(calibrator: Calibrator) -> dict[str, Table]:
         for each in calibrator.candidates
     ]
     columns = columns_as("score | kept:3 claims kept | auroc:3 AUROC")
-    return {"scores": Table(data_frame(rows), columns, "Scores, on the responses that choose.")}
+    return {
+        "scores": Table(
+            data_frame(rows), columns, "Candidate scores on the responses for choosing."
+        )
+    }
 
 
 # ------------------------------------------------------------------------------------- sentences
 
 
 def _promised(calibrator: Calibrator) -> str:
-    """The promise, and the threshold or thresholds that it rests on."""
+    """Sentence on the guarantee and its threshold or thresholds."""
     promise = calibrator.promise
     filters = [each.filter for each in calibrator.groups.values()]
     of = f"calibrated on {counted(sum(f.n_responses for f in filters), 'labeled response')}"
     if all(each.status is ConformalStatus.KEEPS_NONE for each in filters):
         return (
-            f"Nothing can be kept with this promise, {of}: label more, or promise less; it takes "
-            f"{counted(promise.fewest_responses, 'response')}"
+            f"Nothing can be kept with this guarantee, {of}: label more, or weaken the "
+            f"guarantee; it needs {counted(promise.fewest_responses, 'response')}"
             + (" of a group." if calibrator.by else ".")
         )
     if calibrator.by:
@@ -455,18 +462,18 @@ def _promised(calibrator: Calibrator) -> str:
         where += ", if all claims that they depend on are"
     least = f"at least {100 * promise.precision:g}%"
     if promise.guarantee is Guarantee.MEAN:
-        return f"{where}, {of}: {in_each}in the mean, {least} of those kept are true."
+        return f"{where}, {of}: {in_each}on average, {least} of the kept claims are true."
     sure = f"{where}, {of}: {in_each}with probability {promise.confidence:g}, "
     if promise.guarantee is Guarantee.COHERENT:
         return (
-            f"{sure}all claims kept of a new response are true, and each is kept with all that it "
-            "depends on."
+            f"{sure}all kept claims of a new response are true, and each is kept with all claims "
+            "that it depends on."
         )
-    return f"{sure}{least} of those kept of a new response are true."
+    return f"{sure}{least} of the kept claims of a new response are true."
 
 
 def _tried(calibrator: Calibrator) -> str:
-    """Sentence on the promise on random halves; empty if there were too few responses."""
+    """Sentence on the test of the guarantee on random halves; empty if responses are too few."""
     trial: HeldOut | None = calibrator.trial
     if trial is None:
         return ""
@@ -488,7 +495,7 @@ def _tried(calibrator: Calibrator) -> str:
 
 
 def _with_nonempty(share: float, nonempty: float, some: bool) -> str:
-    """A share of responses, and the same without empty ones if there are some."""
+    """Format a share of responses, and the share without empty responses if there are some."""
     without = f" ({_percent(nonempty)} without empty ones)" if some else ""
     return f"{_percent(share)} of responses{without}"
 
@@ -498,7 +505,7 @@ def _percent(share: float) -> str:
 
 
 def _chosen(calibrator: Calibrator) -> list[str]:
-    """The score that was chosen, beside the others."""
+    """Sentence on the chosen score and the other candidates."""
     if not calibrator.candidates:
         return []
     best, *others = calibrator.candidates
@@ -516,31 +523,31 @@ def _chosen(calibrator: Calibrator) -> list[str]:
 
 
 def _too_few(calibrator: Calibrator) -> list[str]:
-    """Groups with too few labeled responses for the promise, by name."""
+    """Sentences on groups with too few labeled responses for the guarantee."""
     if not calibrator.by:
         return []
     needed = calibrator.promise.fewest_responses
     return [
         f"Group {group_name(group)!r} has {counted(each.filter.n_responses, 'labeled response')} "
-        f"to calibrate on and needs {needed}: nothing of it is kept."
+        f"for calibration and needs {needed}: none of its claims is kept."
         for group, each in calibrator.groups.items()
         if each.filter.status is ConformalStatus.KEEPS_NONE
     ]
 
 
 def _unknown_groups(calibrator: Calibrator, fresh: ScoredTable) -> list[str]:
-    """Groups of new responses that no labeled response is of."""
+    """Sentences on groups of new responses without a labeled response."""
     needed = calibrator.promise.fewest_responses
     return [
-        f"Group {group_name(group)!r} has no labeled response to calibrate on and needs {needed}: "
-        "nothing of it is kept."
+        f"Group {group_name(group)!r} has no labeled response for calibration and needs "
+        f"{needed}: none of its claims is kept."
         for group in dict.fromkeys(fresh.claims.groups)
         if group not in calibrator.groups
     ]
 
 
 def _alike(calibrator: Calibrator, fresh: ScoredTable) -> str:
-    """Sentence on the tests that new responses are as the labeled ones; empty without a test."""
+    """Sentence on the tests that compare new and labeled responses; empty without a test."""
     alike = calibrator.exchangeability(fresh.claims)
     if not alike:
         return ""
@@ -550,10 +557,10 @@ def _alike(calibrator: Calibrator, fresh: ScoredTable) -> str:
     how = f"{p_equals(least)}, Kolmogorov-Smirnov, corrected over {counted(len(alike), 'test')}"
     if least < _SUSPECT:
         return (
-            f"The new responses{where} are unlike the labeled ones in their {name} ({how}, level "
-            f"{_SUSPECT:g}): the guarantee does not hold for them. Label some of them."
+            f"The new responses{where} differ from the labeled ones in their {name} ({how}, "
+            f"level {_SUSPECT:g}): the guarantee does not hold for them. Label some of them."
         )
     return (
-        "The guarantee is for responses exchangeable with the labeled ones. Nothing that can be "
-        f"seen without labels speaks against it ({name}{where}: {how}), which does not prove it."
+        "The guarantee assumes responses exchangeable with the labeled ones. No test without "
+        f"labels contradicts this ({name}{where}: {how}), which is no proof."
     )

@@ -1,4 +1,4 @@
-"""Answers written with the claims that are kept of them."""
+"""Files of answers with their kept claims."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
 
 
 def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
-    """An answer in pieces, each with whether it is kept; joined, they are the answer.
+    """Split an answer into pieces, each with True if it is kept; joined, they are the answer.
 
-    If the answer contains every dropped claim word for word, and no kept claim overlaps one, the
-    pieces are those of the answer. If not, they are its claims in order: the answer does not
-    contain a claim that was made independent of its surroundings.
+    If the answer contains every dropped claim word for word, and no kept claim overlaps a dropped
+    one, the pieces are parts of the answer. Otherwise they are its claims in order, because a
+    decontextualized claim does not occur in the answer word for word.
 
     Args:
-        claims: those of one response: claim, text, kept and answer, its whole text.
+        claims: the claims of one response: claim, text, kept, and answer (its whole text).
     """
     answer = claims["answer"].iloc[0]
     dropped = np.zeros(len(answer), dtype=np.bool_)
@@ -50,7 +50,7 @@ def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
 
 
 def _joined(parts: Sequence[tuple[str, bool]], shown: str, *, strike: bool) -> str:
-    """The pieces as one text; where some are left out, so is one of two spaces beside them."""
+    """Join the pieces; where a piece is removed, one of the two spaces around it is removed too."""
     text = ""
     for piece, kept in parts:
         if kept or strike:
@@ -69,7 +69,7 @@ def written_answers(by_response: Any, suffix: str, *, strike: bool) -> str:
     Args:
         by_response: claims grouped by response.
         suffix: suffix of the file, one of `SUFFIXES`.
-        strike: whether dropped claims are struck through, and not removed.
+        strike: True to strike dropped claims through, False to remove them.
     """
     shown = "<del>{}</del>" if suffix == ".html" else "~~{}~~"
     spelled = escape if suffix == ".html" else str

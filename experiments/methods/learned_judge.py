@@ -1,10 +1,10 @@
-"""A judge learned from the labels that correct it, without a label counting twice.
+"""Cross-fitting of a judge on the labels that correct it, so that no label counts twice.
 
-Labeled responses are dealt into folds. A claim of a labeled response gets its probability from
-the judge that the other folds taught, every other claim the mean of the judges of all folds, as in
-cross-prediction-powered inference (Zrnic and Candès 2024). A judge that saw the label of a claim
-errs less there than elsewhere, and an estimate that corrects it by this label is biased and its
-interval too narrow.
+Labeled responses are dealt into folds. A claim of a labeled response gets its probability from the
+judge that was trained on the other folds; every other claim gets the mean of the judges of all
+folds, as in cross-prediction-powered inference (Zrnic and Candès 2024). A judge errs less on claims
+of its training set, so that an estimate that corrects it with these labels is biased and has too
+narrow an interval.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ def with_learned_judge(
     folds: int,
     seed: int,
 ) -> tuple[ClaimFrame, FoldJudges]:
-    """Return the claims with the probabilities of a learned judge as one more column.
+    """Return the claims with the probabilities of a learned judge as an additional column.
 
     The judge is a field: the log odds of a claim are linear in the log odds of the given
-    probabilities and in `numbers`, and claims of a response are joined. Inner folds of responses
-    choose its penalty, inside the folds that teach it. Models and data have a judge each; those
-    without a label have none.
+    probabilities and in `numbers`, and claims of a response are joined. Inner folds within the
+    training folds choose its penalty. Every combination of model and data with labels has a judge
+    of its own.
 
     Args:
-        claims: the claims with the probabilities that are given.
-        labels: by row of the table 1, 0, or nan where no label counts.
-        numbers: columns of the table that the judge reads too.
+        claims: the claims with the given probabilities.
+        labels: 1, 0, or NaN (no label that counts), by row of the table.
+        numbers: further numeric columns for the judge.
         folds: number of folds of labeled responses.
         seed: seed of the folds.
 
@@ -61,7 +61,7 @@ def with_learned_judge(
         The claims, and the judges by row of the table.
 
     Raises:
-        InputError: if a claim lacks a number, or labeled responses are too few for the folds.
+        InputError: if a claim lacks a number, or there are fewer labeled responses than folds.
         MissingDependencyError: if PyTorch is not installed.
     """
     import pandas as pd
@@ -99,7 +99,7 @@ def with_learned_judge(
 
 
 def checked_folds(table: ClaimTable, n_folds: int, seed: int, source: str) -> Integers:
-    """Return the fold of every claim, (n,): -1 for those of responses without a label.
+    """Return the fold of every claim, (n,); -1 in responses without a label.
 
     Args:
         table: the claims.
@@ -108,16 +108,16 @@ def checked_folds(table: ClaimTable, n_folds: int, seed: int, source: str) -> In
         source: name of the data in errors.
 
     Raises:
-        InputError: if labeled responses are fewer than the folds, or labels outside a fold are
-            all the same.
+        InputError: if there are fewer labeled responses than folds, or the labels outside a fold
+            are all equal.
     """
     labels = table.labels[table.labeled]
     n_labeled = len(np.unique(table.responses[table.labeled]))
     if n_folds > n_labeled:
         fewer = f", or give --folds {n_labeled}" if n_labeled > 1 else ""
         raise InputError(
-            f"{source}: labels that count are of {counted(n_labeled, 'response')}, which cannot "
-            f"fill --folds {n_folds}; label more responses{fewer}"
+            f"{source}: {counted(n_labeled, 'response')} with labels that count cannot fill "
+            f"--folds {n_folds}; label more responses{fewer}"
         )
     fold = labeled_folds(table, n_folds, seed)
     for number in range(n_folds):
@@ -125,17 +125,17 @@ def checked_folds(table: ClaimTable, n_folds: int, seed: int, source: str) -> In
         if taught.min() == taught.max():
             raise InputError(
                 f"{source}: without fold {number + 1} of {n_folds} all "
-                f"{counted(len(taught), 'label')} are {'true' if taught[0] else 'false'}, and no "
-                "judge learns from labels of one kind; label more responses"
+                f"{counted(len(taught), 'label')} are {'true' if taught[0] else 'false'}, and "
+                "learning needs both kinds; label more responses"
             )
     return fold
 
 
 def folds_sentence(table: ClaimTable, n_folds: int) -> str:
-    """Return the sentence on the labels that taught, and the judge of each claim."""
+    """Return a sentence on the training labels and the judge of each claim."""
     n_labeled = len(np.unique(table.responses[table.labeled]))
     return (
-        f"{counted(len(table.labeled), 'label')} of {counted(n_labeled, 'response')} taught "
+        f"{counted(len(table.labeled), 'label')} of {counted(n_labeled, 'response')} trained "
         f"judges in {counted(n_folds, 'fold')}: claims of these responses are judged without the "
         "labels of their fold, all others by the mean of the judges."
     )
@@ -147,7 +147,7 @@ def _claim_table(
     labels: Mapping[int, float],
     number_columns: Sequence[str],
 ) -> ClaimTable:
-    """Return the columns that the judge reads of the claims of one model, or of its data.
+    """Return the judge's columns for the claims of a combination of model and data.
 
     Raises:
         InputError: if a claim lacks one of its probabilities or numbers.
@@ -160,8 +160,8 @@ def _claim_table(
             if row not in p:
                 raise InputError(
                     f"{reader.locate(row, str(column))}: the claim has no probability, and the "
-                    "learned judge reads one of every claim; fill it in, or leave the column out "
-                    "with --p"
+                    "learned judge needs one for every claim; fill it in, or leave the column "
+                    "out with --p"
                 )
         names.append(f"log odds of {column}")
         columns.append([log_odds_of(p[row]) for row in places])
@@ -170,7 +170,7 @@ def _claim_table(
         columns.append([reader.filled_number(row, column, "--numbers") for row in places])
     once = part.drop_duplicates("place")
     grouping = group_by_response(once["response"].tolist())
-    # A claim that is a response of its own shares nothing with another.
+    # Responses with a single claim each need no shared cause.
     causes = {RESPONSE: grouping.index} if (grouping.sizes > 1).any() else {}
     ids = zip(once["response"].map(str), once["place"].map(str), strict=True)
     return ClaimTable(

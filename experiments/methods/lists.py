@@ -1,4 +1,4 @@
-"""Lists of names to choose from: inference algorithms, prompts, studies, formats."""
+"""Lists of available backends, prompts, studies, formats and schemas."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ class ListSettings(Settings):
     """Settings of the list."""
 
     prompts: Annotated[Path | None, Option("DIR", usual=True)] = None
-    """Folder of changes to show in the list of prompts."""
+    """Folder of changed prompts to show in the list of prompts."""
 
     out: Annotated[Path | None, Option("PATH", command_line=False, writes=True)] = None
-    """Write everything to this folder, or one table to this file; of prompts, their YAML to this
-    folder. No prompt is overwritten."""
+    """Write everything to this folder, or one table to this file. For prompts, write their YAML to
+    this folder; existing prompts are never overwritten."""
 
 
 @front_door
 def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings:
     """List names for commands and studies: backends, prompts, studies, formats or schemas.
 
-    backends are algorithms of inference: installed or not, kind of log Z, limits, settings; with a
-    name the settings of that backend, with types, defaults and meanings. Give them to `infer` with
-    --backend, and to a study under settings.
+    backends are inference algorithms: whether they are installed, kind of log Z, limits, settings.
+    With a name, shows the settings of that backend with types, defaults and meanings. Pass them to
+    `infer` with --backend, and to a study under settings.
 
-    prompts are the questions to language models: their purposes and slots; a slot marked * must
-    appear in the question. To replace some, write ours with --out, delete the others, edit, and
-    give the folder to a command as --prompts or to a study as the key prompts.
+    prompts are the questions to language models, with their purposes and slots; a slot marked *
+    must appear in the question. To replace prompts, write all of them with --out, delete the ones
+    to keep unchanged, edit the rest, and pass the folder to a command as --prompts or to a study as
+    the key prompts.
 
-    studies lists the embedded studies with their purposes; with a name it prints the study's YAML,
-    as a start for your own.
+    studies lists the embedded studies with their purposes. With a name, prints the study's YAML as
+    a starting point for your own.
 
-    formats are the formats of files of claims and responses, recognized by keys or columns;
-    `datasets` shows the format of a file, and takes the name as --format.
+    formats are file formats of claims and responses, recognized by keys or columns; `datasets`
+    shows the format of a file, and accepts the name as --format.
 
-    schemas are JSON Schemas (draft 2020-12) of our own formats, for editors and for validators in
-    other projects. Every accepted file is valid. Rules about several values at once, such as unique
-    ids, are checked by the reader only.
+    schemas are JSON Schemas (draft 2020-12) of factormodels' own formats, for editors and
+    validators. Every accepted file is valid under its schema. Rules about several values, such as
+    unique ids, are checked only by the reader.
 
     Examples::
 
@@ -60,7 +61,7 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
 
     Args:
         what: backends, prompts, studies, formats or schemas.
-        name: Show this one.
+        name: Show only this entry.
         settings: options; in Python, pass the fields as keywords instead.
 
     Raises:
@@ -73,7 +74,7 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
     if what not in _KINDS:
         raise InputError(unknown_name(f"the list {what!r}", what, _KINDS))
     if settings.prompts is not None and what != "prompts":
-        raise InputError(f"--prompts is for prompts, and this lists {what}; leave it out")
+        raise InputError(f"--prompts does not apply to {what}; leave it out")
     listed = _KINDS[what][1](name, settings)
     return replace(listed, tables={each: _of_prose(table) for each, table in listed.tables.items()})
 
@@ -87,7 +88,7 @@ def _of_prose(table: Table) -> Table:
 
 
 def _backends(name: str, _: ListSettings) -> Findings:
-    """Every backend: installed or how to install it, kind of log Z, limits, settings."""
+    """Every backend: how to install it if it is missing, kind of log Z, limits, settings."""
     from experiments.settings.backend_settings import settings_described
     from inference import entries
 
@@ -98,7 +99,7 @@ def _backends(name: str, _: ListSettings) -> Findings:
         if entry.missing:
             state = f"needs {', '.join(entry.missing)}; install it with {entry.install_command}"
         elif entry.requires:
-            # Reading the defaults would import a library that takes seconds.
+            # Reading the defaults would import a library, which takes seconds.
             state = f"see factormodels list backends {entry.name}"
         else:
             settings = settings_described(entry.name)
@@ -115,8 +116,8 @@ def _backends(name: str, _: ListSettings) -> Findings:
         )
     columns = columns_as("backend | installed | log_z log Z | summary what it is | for | settings")
     remark = (
-        "The settings of a backend, with their meanings: `factormodels list backends NAME`; they "
-        "are options, such as --backend lbp --damping 0.5."
+        "`factormodels list backends NAME` shows the settings of a backend and their meanings; "
+        "commands take them as options, such as --backend lbp --damping 0.5."
     )
     return Findings("backends", (remark,), {"backends": Table(rows, columns)})
 
@@ -160,7 +161,9 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
     for file, text in texts.items() if settings.out else ():
         path = Path(settings.out or "") / file
         if path.exists() and read_text(path) != text:
-            raise InputError(f"{path}: it exists and would be lost; name another folder")
+            raise InputError(
+                f"{path}: this file exists and would be overwritten; name another folder"
+            )
     if name:
         identity = prompts[name].identity
         sentence = f"{name}, version {identity.version}, {identity.digest[:12]}"
@@ -189,7 +192,7 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
 
 
 def _studies(name: str, _: ListSettings) -> Findings:
-    """The embedded studies with what each is for, or the text of one."""
+    """The embedded studies with their purposes, or the text of one study."""
     from experiments.study.reading import embedded_studies
     from factormodels.io.yaml import parse_yaml
 
@@ -210,7 +213,7 @@ def _studies(name: str, _: ListSettings) -> Findings:
 
 
 def _formats(name: str, _: ListSettings) -> Findings:
-    """Every format of a file, or one: its owner, its content and its keys."""
+    """Every file format, or one format: its owner, its content and its keys."""
     from factormodels.io.formats.registry import format_named, formats
 
     chosen = [format_named(name)] if name else formats()
@@ -244,10 +247,10 @@ def _schemas(name: str, _: ListSettings) -> Findings:
 
 _KINDS: Mapping[str, tuple[str, Callable[[str, ListSettings], Findings]]] = MappingProxyType(
     {
-        "backends": ("algorithms of inference, and their settings", _backends),
-        "prompts": ("what language models are asked", _prompts),
+        "backends": ("inference algorithms and their settings", _backends),
+        "prompts": ("questions to language models", _prompts),
         "studies": ("embedded studies, which `factormodels run` takes by name", _studies),
-        "formats": ("files of claims and responses that are read, by tool or dataset", _formats),
+        "formats": ("file formats of claims and responses, by tool or dataset", _formats),
         "schemas": ("JSON Schemas of our own formats", _schemas),
     }
 )

@@ -51,16 +51,16 @@ class OmissionSettings(AskingSettings, FirstProbeSettings, SourcePriorSettings):
     """Settings for finding and comparing facts."""
 
     model: Annotated[Model, USUAL] = None
-    """Language model that lists the facts of passages, says which bear on the question, and whether
-    the response says them; as litellm spells it, its key from the environment. Without one, every
-    sentence of a passage is a fact that counts."""
+    """Language model that lists the facts of passages and decides which are relevant to the
+    question and which the response states; as litellm spells it, with its key from the environment.
+    Without a model, every sentence of a passage counts as a fact."""
 
     relations: EntailmentJudge = None
 
     openness: Openness = OPENNESS
 
     variant: Annotated[VariantName, USUAL] = "FR2"
-    """Recorded relations that count for the posteriors of claims and passages."""
+    """Recorded relations that the posteriors of claims and passages use."""
 
     encoding: Encoding = DEFAULT_ENCODING
 
@@ -71,9 +71,9 @@ class FactCoverage:
 
     Attributes:
         graph: the response.
-        facts: the facts that bear on the question.
+        facts: the facts that are relevant to the question.
         precision: mean posterior of its claims; NaN without claims.
-        n_unjudged: facts of which nobody knows whether they bear on the question.
+        n_unjudged: number of facts whose relevance to the question is unknown.
         failures: (passage, reason) of passages whose facts are missing.
     """
 
@@ -89,7 +89,7 @@ class FactCoverage:
         return [fact for fact in self.facts if fact.covered is not None]
 
     def share(self, name: str) -> float:
-        """Weighted mean of a probability of known facts: `covered`, `contradicted`, `omitted`."""
+        """Weighted mean over known facts of `covered`, `contradicted` or `omitted`."""
         total = math.fsum(fact.weight for fact in self.known)
         if total == 0.0:
             return math.nan
@@ -108,10 +108,11 @@ class FactCoverage:
 def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     """Find facts of the passages that answers omit, and score recall and F1 from posteriors.
 
-    Precision rewards silence, and K of F1@K is a median of claims. Here the passages of a response
-    are split into facts like the response itself; the weight of a fact is its passage's probability
-    in the graph; and the relation model decides whether the response entails it, contradicts it, or
-    neither. Shows a row per response, then the omitted facts, the heaviest first.
+    Precision rewards short answers, and the K of F1@K is a median number of claims. This command
+    splits the passages of a response into facts, like the response itself. The weight of a fact is
+    its passage's probability in the graph. The relation model decides whether the response entails
+    the fact, contradicts it, or neither. Shows a row per response, then the omitted facts, the
+    heaviest first.
 
     Examples::
 
@@ -120,8 +121,8 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         omissions("assessed/graphs.jsonl", relations="nli:FOLDER")
 
     Args:
-        responses: Responses with their texts and passages: the graphs of `assess`, fact graphs or
-            an embedded dataset. In Python also fact graphs.
+        responses: Responses with texts and passages: the graphs of `assess`, fact graphs or an
+            embedded dataset. In Python also fact graphs.
         settings: options; in Python, pass the fields as keywords instead. A language model may be
             an object.
 
@@ -132,8 +133,8 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     loaded = load_responses(responses).only(
         lambda graph: graph.response.strip() and any(each.text.strip() for each in graph.contexts),
         "a text or passages",
-        "no response has both its text and passages with texts, so nothing can be missed; give the "
-        "graphs of `factormodels assess`",
+        "no response has both its text and passages with texts, so no omission can be found; "
+        "give the graphs of `factormodels assess`",
     )
     coverages = []
     with asking(settings) as session:
@@ -159,11 +160,11 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     remarks = [*loaded.remarks, *own_prior_remarks(loaded.graphs, conventions)]
     if model is None:
         remarks.append(
-            "Without --model every sentence of a passage is a fact, whether it bears on the "
+            "Without --model every sentence of a passage counts as a fact, relevant to the "
             "question or not."
         )
     if missing:
-        remarks.append(f"{counted(missing, 'fact')} could not be compared: they do not count.")
+        remarks.append(f"{counted(missing, 'fact')} could not be compared and are not counted.")
     if failures:
         remarks.append(f"The facts of {counted(failures, 'passage')} could not be listed.")
     findings = Findings(
@@ -214,7 +215,7 @@ def _coverage(
     unjudged = 0
     if model is not None and graph.query.strip():
         judgements = relevances(model, graph, [fact.text for fact in facts], FACT_RELEVANCE)
-        # Facts that nobody judged count.
+        # Facts of unknown relevance count.
         facts = [
             fact
             for fact, is_relevant in zip(facts, judgements, strict=True)
@@ -246,9 +247,9 @@ def _responses(coverages: Sequence[FactCoverage]) -> Table:
         ),
         "Coverage of the passages' facts by each response.",
         note=(
-            "Precision: mean posterior of its claims. Recall: expected share of the facts that the "
-            "response entails, by weight; contradicted and omitted are the rest. F1: their "
-            "harmonic mean."
+            "Precision: mean posterior of its claims. Recall: expected share by weight of the "
+            "facts that the response entails; contradicted and omitted are the other shares. "
+            "F1: harmonic mean of precision and recall."
         ),
     )
 
@@ -275,8 +276,8 @@ def _facts(coverages: Sequence[FactCoverage]) -> Table:
         columns_as(
             "response | fact | passages | weight:2 | covered:2 | contradicted:2 | omitted:2"
         ),
-        "The facts of the passages, the heaviest that are omitted first.",
-        note="Weight: posterior of the likeliest passage that holds the fact.",
+        "Facts of the passages, the omitted facts with the largest weights first.",
+        note="Weight: posterior of the most probable passage with the fact.",
     )
 
 

@@ -1,4 +1,4 @@
-"""A probe of a language model: what its answers are worth, by questions with known answers."""
+"""A probe of a language model with questions whose answers are known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ProbeSettings(AskingSettings, RelationSettings):
 
     stages: Annotated[Names, USUAL] = (RELATIONS,)
     """Questions to ask: relations, claim relations, an assessor such as factscore, a setting of
-    self-judgement such as direct_asking, relevance, refusals; or all.
+    self-judgment such as direct_asking, relevance, refusals; or all.
     """
 
     @property
@@ -30,7 +30,7 @@ class ProbeSettings(AskingSettings, RelationSettings):
         """Names of the probes.
 
         Raises:
-            InputError: if there is no such probe, or none is named.
+            InputError: if a name is unknown, or none is given.
         """
         if "all" in self.stages:
             return tuple(probes())
@@ -45,13 +45,13 @@ class ProbeSettings(AskingSettings, RelationSettings):
 def probe(*, settings: ProbeSettings) -> Findings:
     """Probe a language model: are its answers evidence at all, and does a correction help?
 
-    Asks our questions with known answers: 36 pairs of a passage and a claim, twelve for each
-    relation, among them identical sentences, paraphrases, negations, numbers, other subjects, and
-    passages that tell the reader what to answer; 72 pairs of claims, 36 claims of common knowledge,
-    36 claims on or off a question, 36 responses that answer or decline. Shows accuracy and log
-    loss, the quality of its log-probabilities, whether it obeys instructions in a passage, and the
-    effect of a correction of its label bias. Answers no better than the best constant answer are
-    not evidence. Its answers stay in the cache, where `assess` finds them.
+    Asks questions with known answers: 36 pairs of a passage and a claim, twelve for each relation,
+    among them identical sentences, paraphrases, negations, numbers, other subjects, and passages
+    that tell the reader what to answer; 72 pairs of claims, 36 claims of common knowledge, 36
+    claims on or off a question, 36 responses that answer or decline. Shows accuracy and log loss,
+    the quality of the log-probabilities, whether the model obeys instructions in a passage, and the
+    effect of a correction of label bias. Answers that are no better than the best constant answer
+    are not evidence. The answers stay in the cache, where `assess` finds them.
 
     Examples::
 
@@ -64,7 +64,7 @@ def probe(*, settings: ProbeSettings) -> Findings:
         settings: options; in Python, pass the fields as keywords instead.
 
     Returns:
-        Tables: `probe`, a row per stage; `probe_kinds`, `probe_confusion`, `probe_corrections`,
+        Tables: `probe` with a row per stage; `probe_kinds`, `probe_confusion`, `probe_corrections`,
         `probe_log_probabilities`, `probe_answers`, and `cost`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A correction of relations, learned from pairs that people labeled, and how well it does."""
+"""Learning a correction of relations from pairs with human labels, and its scores."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
 
 GIVEN = "given"
-"""The relation model of a table that has its probabilities."""
+"""Value of --relations for a table that contains probabilities."""
 
 
 def fitted_relations(responses: Responses | Data, settings: FitSettings) -> Findings:
-    """Learn a correction of relations from labeled pairs, and score it on other responses.
+    """Learn a correction of relations from labeled pairs, and score it on held-out responses.
 
     Args:
-        responses: with `relations` given a table of pairs, else responses with relations that
-            people judged.
+        responses: with --relations given, a table of pairs; otherwise responses with human
+            relations.
         settings: options.
 
     Raises:
-        InputError: if they cannot be read, or hold no labeled pair that was answered.
+        InputError: if they cannot be read, or no labeled pair has an answer.
         MissingDependencyError: if a relation model needs a library that is not installed.
     """
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
@@ -78,14 +78,17 @@ def fitted_relations(responses: Responses | Data, settings: FitSettings) -> Find
         elif isinstance(responses, str | Path) or is_table(responses):
             pairs = read_labeled_relations(cast("Data", responses))
         else:
-            raise InputError("--relations given reads a table of pairs; give its file or frame")
+            raise InputError(
+                "--relations given needs a table of pairs, and these are responses; give a table "
+                "or data frame"
+            )
     if settings.dry_run:
         return planned_findings(source, session.ledger)
     if not len(pairs.y):
         raise InputError(
             f"{source}: none of {counted(pairs.missing + pairs.shared, 'labeled pair')} has "
-            "probabilities of all three relations; --method logprobs or samples gives them where "
-            "the model has them"
+            "probabilities of all three relations; use --method logprobs or samples, if the "
+            "model supports it"
         )
     n_responses = len(set(pairs.responses))
     if settings.folds == 1 or settings.folds > n_responses:
@@ -176,7 +179,7 @@ def _in_sample(relations: str, graphs: Sequence[FactGraph]) -> Iterator[str]:
     """Remark if the lexical model was fitted to the passages."""
     if relations != "lexical":
         return
-    # Its passages were labeled whether or not their claims are.
+    # Its passages were labeled even if their claims are not.
     keys = (each.key or passage_key(each.text) for graph in graphs for each in graph.contexts)
     if known := in_sample(frozenset(filter(None, keys))):
         yield f"The result is {in_sample_remark(known)}."
@@ -196,7 +199,7 @@ def _row(name: str, p: Floats, pairs: LabeledRelations, seed: int) -> dict[str, 
 def _sentences(
     rows: list[dict[str, Any]], pairs: LabeledRelations, settings: FitSettings
 ) -> Iterator[str]:
-    """Sentences on the value of the correction, and on the pairs left out of learning."""
+    """Sentences on the effect of the correction, and on the pairs left out of learning."""
     counts = np.bincount(pairs.y, minlength=len(JUDGED_KINDS)).tolist()
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in zip(JUDGED_KINDS, counts, strict=True))
     yield (
@@ -209,46 +212,46 @@ def _sentences(
             f"{number(row['log_loss'])} {'as given' if row['correction'] == NONE else 'with batch'}"
             for row in others
         )
-        compared = "Nothing shows that the learned scaling is better than none"
+        compared = "There is no evidence that the learned scaling is better than none"
         if last["difference_upper"] < 0:
             compared = "The learned scaling is better than none"
         elif last["difference_lower"] > 0:
             compared = "The learned scaling is worse than none"
         yield (
-            f"Log loss on responses that it has not seen: {number(last['log_loss'])} with the "
-            f"learned scaling, {losses}. {compared}: {number(last['difference'])} "
+            f"Log loss on held-out responses: {number(last['log_loss'])} with the learned "
+            f"scaling, {losses}. {compared}: {number(last['difference'])} "
             f"{interval(last['difference_lower'], last['difference_upper'])}, paired over "
             "responses."
         )
     else:
-        yield "Without --folds nothing says what the scaling is worth on other responses."
+        yield "Without --folds the effect of the scaling on other responses is unknown."
     absent = [str(kind) for kind, count in zip(JUDGED_KINDS, counts, strict=True) if not count]
     if absent:
         yield (
-            f"No pair is labeled {' or '.join(absent)}: nothing but the penalty sets the scaling "
+            f"No pair is labeled {' or '.join(absent)}: only the penalty determines the scaling "
             "there."
         )
     if pairs.missing:
         yield (
             f"{counted(pairs.missing, 'labeled pair')} {is_or_are(pairs.missing)} without an "
-            "answer, and left out."
+            "answer and left out."
         )
     if pairs.shared:
         yield (
             f"{counted(pairs.shared, 'answer')} {'gives' if pairs.shared == 1 else 'give'} the "
-            "probability of one relation alone, and no correction applies to such: left out."
+            "probability of a single relation, which cannot be corrected: left out."
         )
     if settings.relations == GIVEN:
         yield (
-            "The table does not say whose answers these are: apply the correction to the same "
-            "model, asked in the same words."
+            "The table does not name the model: apply the correction only to the same model "
+            "with the same prompt."
         )
 
 
 def _corrections_table(rows: list[dict[str, Any]], folds: int) -> Table:
     held_out = (
-        f" Learned: each pair is corrected by what the other {folds - 1} of {folds} folds of "
-        "responses taught."
+        f" Learned: each pair is corrected by the scaling of the other {folds - 1} of {folds} "
+        "folds of responses."
         if folds
         else ""
     )
@@ -259,8 +262,8 @@ def _corrections_table(rows: list[dict[str, Any]], folds: int) -> Table:
             "difference:3± less none, log loss"
         ),
         "Effect of corrections on the relations.",
-        note="In brackets: 95 % over responses. ECE: of the likeliest relation's probability. "
-        f"Brier: of all three relations, from 0 to 2.{held_out}",
+        note="In brackets: 95% intervals over responses. ECE: of the most probable relation's "
+        f"probability. Brier: of all three relations, from 0 to 2.{held_out}",
     )
 
 
@@ -282,8 +285,8 @@ def _relations_table(
         data_frame(rows),
         columns_as(f"relation | share:3 labeled | {means} | weight:3 | constant:3"),
         "Observed frequency of each relation, and its mean probability.",
-        note="P: mean probability. Weight and constant of ln P: of the scaling by all pairs; "
-        "1 and 0 change nothing.",
+        note="P: mean probability. Weight and constant of ln P: of the scaling learned from all "
+        "pairs; 1 and 0 change nothing.",
     )
 
 
@@ -299,7 +302,7 @@ def _confusion_table(pairs: LabeledRelations, corrected: dict[str, Floats]) -> T
         columns_as(
             "correction | human human relation | " + " | ".join(f"{kind}:0" for kind in kinds)
         ),
-        "Human relations, by row, and the likeliest ones, by column.",
+        "Human relations by row, most probable relations by column.",
     )
 
 

@@ -1,4 +1,4 @@
-"""From score to a better answer: doubtful claims are dropped, hedged or corrected."""
+"""Revision of answers: doubtful claims are dropped, hedged or corrected."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ KEPT, HEDGED, CORRECTED, DROPPED = "kept", "hedged", "corrected", "dropped"
 ACTIONS = (KEPT, HEDGED, CORRECTED, DROPPED)
 
 METADATA_KEY = "revision"
-"""Key of a revised response's metadata: what became of each claim of the first."""
+"""Metadata key of a revised response: the change of each original claim."""
 
 HEDGE = "It is not certain whether this is so: "
-"""Beginning of a hedged claim."""
+"""Prefix of a hedged claim."""
 
 
 class ReviseSettings(
@@ -73,19 +73,19 @@ class ReviseSettings(
     FirstProbeSettings,
     SourcePriorSettings,
 ):
-    """Settings for doubtful claims."""
+    """Settings of the revision."""
 
     keep: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.5
-    """Smallest probability of claims that are kept unchanged."""
+    """Keep claims unchanged from this probability on."""
 
     drop: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.2
-    """Claims below this probability are corrected, or dropped if no passage has the correction;
-    claims in between are hedged.
+    """Correct claims below this probability, or drop them if no passage has the correction; hedge
+    claims between the two probabilities.
     """
 
     model: Annotated[Model, USUAL] = None
-    """Language model that corrects claims from the passages against them; as litellm spells it, its
-    key from the environment. Without one, claims are dropped and hedged only."""
+    """Language model that corrects claims from the passages that contradict them; as litellm spells
+    it, with its key from the environment. Without a model, claims are only dropped and hedged."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Judge of corrected claims: lexical, model (given by --model), recorded:FILE or nli:FOLDER; by
@@ -97,7 +97,7 @@ class ReviseSettings(
     least: Least = LEAST_PROBABILITY
 
     variant: VariantName | None = None
-    """Recorded relations that count; by default FR2, or all as given if a response has relations
+    """Recorded relations to use; by default FR2, or all as given if a response has relations
     between claims, which FR1, FR2 and FR3 leave out.
     """
 
@@ -109,14 +109,14 @@ class Change:
     """Change of a claim.
 
     Attributes:
-        atom: the claim as it was.
+        atom: the original claim.
         action: one of `ACTIONS`.
         before: its posterior.
         text: its replacement; empty if it was dropped.
         after: posterior of the replacement in the revised response; NaN if there is none.
-        passage: id of the passage that holds a correction best; of a claim that is hedged or
-            dropped, of the one that contradicts it most surely.
-        reason: why a claim is doubtful, or was not corrected that might have been.
+        passage: id of the passage that best supports a correction; for a hedged or dropped claim,
+            of the passage most likely to contradict it.
+        reason: why the claim is doubtful, or why it was not corrected.
     """
 
     atom: Atom
@@ -132,11 +132,11 @@ class Change:
 def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     """Revise responses by the posteriors of their claims: keep, hedge, correct or drop each.
 
-    A claim that passages contradict is corrected by the language model from these passages; its new
-    text is kept only if a passage entails it, by the relation model that judged the others, and its
-    posterior in the new graph is high enough. So every added fact is in a passage. Shows a row per
-    response, then every change; --report makes a page of them. With --out it also writes the
-    revised responses as graphs, with their texts.
+    The language model corrects a claim from the passages that contradict it. The new text is kept
+    only if the relation model finds that a passage entails it and its posterior in the new graph is
+    high enough, so every added fact is in a passage. Shows a row per response, then every change;
+    --report makes a page of them. With --out it also writes the revised responses as graphs, with
+    their texts.
 
     Examples::
 
@@ -161,12 +161,14 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     loaded = load_responses(responses).only(
         lambda graph: graph.atoms and graph.relations,
         "claims or relations",
-        "no response has claims and relations, so nothing says which are doubtful; give the graphs "
-        "of `factormodels assess`",
+        "no response has claims and relations, so doubtful claims cannot be found; give the "
+        "graphs of `factormodels assess`",
     )
     graphs = loaded.graphs
     if settings.model is None and settings.relations is not None:
-        raise InputError("--relations judges corrected claims; name who corrects with --model")
+        raise InputError(
+            "--relations judges corrected claims, and no model corrects them; name one with --model"
+        )
     changes: dict[str, list[Change]] = {}
     revised: list[FactGraph] = []
     failures: list[str] = []
@@ -206,8 +208,8 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
             )
     if failures:
         remarks.append(
-            f"{counted(len(failures), 'claim')} could not be corrected since there was no answer; "
-            f"the first: {failures[0]}"
+            f"{counted(len(failures), 'claim')} could not be corrected because there was no "
+            f"answer; the first reason: {failures[0]}"
         )
     findings = Findings(
         source=loaded.source,
@@ -234,12 +236,12 @@ def revised_response(
     model: LanguageModel | None,
     judge: RelationModel | None,
 ) -> tuple[FactGraph, list[Change], tuple[tuple[str, str], ...]]:
-    """The revised response, what became of each claim, and what could not be asked.
+    """The revised response, the change of each claim, and failed questions.
 
-    Dropped and hedged claims are not claims of the revised response, which does not assert them.
+    The revised response does not assert dropped and hedged claims, so they are not claims of it.
     """
     conventions = settings.declared()
-    # The revised response keeps the priors of its passages; `_posteriors` applies those declared.
+    # The revised response keeps its passages' priors; `_posteriors` applies the declared ones.
     structural = replace(conventions, context_prior=None, prior=None, weak_relations="left-out")
     view = variant(graph, _view_of(graph, settings), structural)
     before = _posteriors(view, conventions)
@@ -259,7 +261,7 @@ def revised_response(
     best = _best_passages(relations)
     corrected = {atom: text for atom, text in texts.items() if atom in best}
     kept = {atom.id for atom in view.atoms} - {atom.id for atom in doubtful}
-    # A correction that the graph does not hold probable goes, and the others are judged without it.
+    # Corrections that are improbable in the graph are removed, and the others judged without them.
     while True:
         new = _with_texts(view, kept, corrected, relations)
         after = _posteriors(new, conventions)
@@ -294,7 +296,7 @@ def revised_response(
 
 
 def _excerpts(view: FactGraph, atoms: Sequence[Atom]) -> dict[tuple[str, str], str]:
-    """Excerpts of the passages against claims: the deciding sentences."""
+    """Excerpts of the passages that contradict claims: the decisive sentences."""
     contents = {context.id: context.content for context in view.contexts}
     asked = [(atom, name) for atom in atoms for name in passages_against(view, atom.id)]
     texts = deciding_excerpts(
@@ -304,7 +306,7 @@ def _excerpts(view: FactGraph, atoms: Sequence[Atom]) -> dict[tuple[str, str], s
 
 
 def _doubt(view: FactGraph, atom: str) -> tuple[str, str]:
-    """The surest passage against a claim, if there is one, and why the claim is doubtful."""
+    """The passage most likely to contradict a claim, if any, and why the claim is doubtful."""
     against = passages_against(view, atom)
     if against:
         return against[0], "a passage contradicts it"
@@ -314,7 +316,7 @@ def _doubt(view: FactGraph, atom: str) -> tuple[str, str]:
         and atom in (relation.source, relation.target)
         for relation in between_claims(view)
     )
-    return "", "another claim is at odds with it" if conflict else "too little supports it"
+    return "", "another claim contradicts it" if conflict else "too little support"
 
 
 def _view_of(graph: FactGraph, settings: ReviseSettings) -> str:
@@ -332,7 +334,7 @@ def _posteriors(graph: FactGraph, conventions: Conventions) -> dict[str, float]:
 
 
 def _best_passages(relations: Sequence[Relation]) -> dict[str, str]:
-    """Passage that entails each claim most probably, for claims that a passage entails."""
+    """Passage most likely to entail each claim, for entailed claims."""
     best: dict[str, Relation] = {}
     for relation in relations:
         strongest = best.get(relation.target)
@@ -346,9 +348,9 @@ def _best_passages(relations: Sequence[Relation]) -> dict[str, str]:
 def _with_texts(
     view: FactGraph, kept: set[str], corrected: Mapping[str, str], relations: Sequence[Relation]
 ) -> FactGraph:
-    """The graph of the claims that are kept, and of those corrected with their new relations."""
+    """Graph of the kept claims, and of the corrected claims with their new relations."""
     atoms = tuple(
-        # A label was about another text.
+        # A label applies to the old text only.
         replace(atom, text=corrected[atom.id], label=None, annotation=None)
         if atom.id in corrected
         else atom
@@ -381,10 +383,10 @@ def _reason(
 
 
 def _text(graph: FactGraph, changes: Sequence[Change]) -> str:
-    """The response, sentence by sentence: a sentence all of whose claims stay is unchanged.
+    """Text of the revised response; a sentence is unchanged if all its claims are kept.
 
-    The others are replaced with the replacements of their claims; sentences without a claim stay.
-    If claims do not name their sentences, the remaining texts are listed in order.
+    Other sentences are replaced by the replacements of their claims; sentences without a claim
+    stay. If claims do not name their sentences, the remaining texts are listed in order.
     """
     sentences = sentences_of(graph) if graph.response.strip() else ()
     placed = [change.atom.sentence for change in changes]
@@ -425,7 +427,7 @@ def _responses(changes: Mapping[str, Sequence[Change]]) -> Table:
             "before:3 mean P before | after:3 mean P after"
         ),
         "Changes to the claims of each response.",
-        note="Mean P after: of the claims that the revised response asserts, judged again.",
+        note="Mean P after: mean of the claims that the revised response asserts, judged again.",
     )
 
 
@@ -453,7 +455,7 @@ def _changes(changes: Mapping[str, Sequence[Change]]) -> Table:
             "response | claim | action | before:3 P before | after:3 P after | was | is | "
             "passage | reason"
         ),
-        "Every claim that does not stay as it was.",
+        "Claims that changed.",
     )
 
 
@@ -471,7 +473,7 @@ def _claims(
 
 
 def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
-    """Outcome for labeled claims: errors removed, and true claims lost."""
+    """Outcome for labeled claims: removed errors, and lost true claims."""
     rows = []
     for label, title in ((False, "false"), (True, "true")):
         row: dict[str, Any] = {"label": title}
@@ -495,8 +497,8 @@ def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
         data_frame(rows),
         columns_as("label | claims:0 | kept:3± | hedged:3± | corrected:3± | dropped:3±"),
         "Changes to claims with human labels: shares, means over responses.",
-        note="A false claim that is not kept is an error removed; a true one is lost. The new "
-        "texts of corrected claims have no labels.",
+        note="A false claim that is not kept is a removed error; a true claim that is not kept is "
+        "lost. The new texts of corrected claims have no labels.",
     )
 
 
@@ -515,7 +517,8 @@ def _sentences(changes: Mapping[str, Sequence[Change]]) -> list[str]:
     gain = mean_interval(apart, scale=Scale.NUMBER)
     if not math.isnan(gain[0]):
         sentences.append(
-            f"The mean P of what a response asserts changes by {with_interval(*gain)}, judged by "
-            "the same graph; that is what the revision aims at, and no proof that it is right."
+            "The mean P of the claims that a response asserts changes by "
+            f"{with_interval(*gain)}, judged by the same graph. The revision optimizes this "
+            "value, so the change does not prove that the revised text is right."
         )
     return sentences

@@ -1,4 +1,4 @@
-"""A study, from its configuration to tables, figures and findings."""
+"""Runs of studies, from configuration to tables, figures and findings."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class RunSettings(CellSettings, ConventionSettings):
     usual_output: ClassVar = frozenset({"rename", "venue"})
 
     out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
-    """Write everything to this folder; to results/STUDY if not given."""
+    """Write everything to this folder; results/STUDY by default."""
 
     data: Annotated[Path | None, Option("FILE")] = None
-    """Responses of an analysis in place of the embedded ones, such as FActScore's ChatGPT.jsonl; of
-    a study of networks a network, folder or pattern that is measured too."""
+    """Responses for an analysis instead of the embedded ones, such as FActScore's ChatGPT.jsonl;
+    for a study of networks, an additional network, folder or pattern to measure."""
 
     venue: Annotated[
         str | None, Field(description=VENUE_MEANING), Option("NAME", command_line=False)
@@ -59,11 +59,11 @@ class RunSettings(CellSettings, ConventionSettings):
     """Continue, and repeat the units that failed."""
 
     overwrite: Annotated[bool, USUAL] = False
-    """Discard any run that the folder holds."""
+    """Discard the run in the folder, if there is one."""
 
     workers: Annotated[int | None, Field(ge=1), Option("N", usual=True)] = None
-    """Number of processes; 1 means this one only. If not given: this one at first, then one per
-    processor if the run is long."""
+    """Number of processes; 1 means this process only. By default this process starts, and a long
+    run then uses one process per processor."""
 
     dask: DaskAddress = None
 
@@ -82,25 +82,25 @@ def run(
 ) -> Findings:
     """Run a study: datasets x variants x encodings x backends over all responses.
 
-    Relation models can find relations in the texts, and assessors can judge claims by prompts, to
-    compare with the backends. A language model is asked once about each, before the run, and its
+    Relation models can find relations in the texts, and assessors can judge claims by prompts, for
+    comparison with the backends. A language model answers each question once, before the run; its
     answers are cached.
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for Markdown, reliability
-    diagrams, a page (HTML) and a manifest into --out, or results/STUDY: all of them, or none.
-    Then shows the summary, in which cells whose posteriors agree share a row, and sums it up in a
-    few sentences. If a backend cannot answer a response, the error is recorded, the run continues,
-    and the exit code is 1. Finished units are kept: a run that was interrupted or killed continues
-    with --resume, and its tables are the same as if nothing had happened; --retry-failed also
-    repeats failed units. Priors can be learned, and selections choose which atoms count. Values of
-    overrides are read as YAML.
+    diagrams, a page (HTML) and a manifest to --out, or results/STUDY: all of them, or none. Then
+    shows the summary, in which cells with equal posteriors share a row, and summarizes it in a few
+    sentences. If a backend cannot answer a response, the error is recorded, the run continues, and
+    the exit code is 1. Finished units are kept: --resume continues a run that was interrupted or
+    killed, with the same tables as an uninterrupted run; --retry-failed also repeats failed units.
+    Priors can be learned, and selections choose which atoms count. Values of overrides are parsed
+    as YAML.
 
-    A study whose datasets are networks (UAI, BIF, or drawn) compares backends on these: errors
+    A study whose datasets are networks (UAI, BIF, or drawn) compares backends on them: errors
     against reference files or an exact answer, certified brackets, time and memory. Every
-    measurement is kept, and --resume goes on with them.
+    measurement is kept, and --resume continues after the last one.
 
-    A study with the key analysis runs an analysis instead, such as sizes of datasets. It writes its
-    own tables and figures, with a manifest.
+    A study with the key analysis runs an analysis instead, such as dataset statistics. It writes
+    tables and figures of its own, with a manifest.
 
     Examples::
 
@@ -122,19 +122,18 @@ def run(
         settings: options of the run.
 
     Returns:
-        Cells with their measures in `cells`, tests in `tests`. Made on demand: `frame`, a row per
-        claim and cell (response, claim, text, p, label, and the columns that distinguish cells),
-        which `calibration.score` takes; `claims`, the same with the status of the answer and the
-        selections that keep the claim; `rows`, the same claims with every column of rows.parquet;
-        `summary`, a row per cell with every measure. For a study of networks `accuracy`, `costs`
-        and `networks`, a row per measurement, with the main numbers in `frame`; for an analysis its
-        own tables and figures.
+        Cells with their measures in `cells`, tests in `tests`. Computed on demand: `frame`, a row
+        per claim and cell (response, claim, text, p, label, and the columns that distinguish
+        cells), an input of `calibration.score`; `claims`, the same with the status of the answer
+        and the selections that keep the claim; `rows`, the same claims with every column of
+        rows.parquet; `summary`, a row per cell with every measure. For a study of networks
+        `accuracy`, `costs` and `networks`, a row per measurement, with the main numbers in `frame`;
+        for an analysis its own tables and figures.
 
     Raises:
-        InputError: for a key or value that a study cannot have, bad data, or a folder that holds
-            another run.
-        MissingDependencyError: if a library that learning or selecting needs is not installed.
-        WorkerError: if the processes that should run the units cannot.
+        InputError: for an invalid key or value, invalid data, or a folder with another run.
+        MissingDependencyError: if a library for learning or selection is not installed.
+        WorkerError: if worker processes cannot run the units.
     """
     from experiments.study.reading import (
         LoadedStudy,
@@ -146,17 +145,18 @@ def run(
 
     if config is None:
         raise InputError(
-            "name a study: a YAML file, or an embedded one, which `factormodels list studies` shows"
+            "no study is named; give a YAML file, or an embedded study from `factormodels list "
+            "studies`"
         )
-    # Options that contradict each other are refused before anything is read.
+    # Contradictory options are refused before anything is read.
     if (settings.resume or settings.retry_failed) and settings.overwrite:
         wish = "--resume" if settings.resume else "--retry-failed"
-        raise InputError(f"{wish} goes on with a run and --overwrite drops it; give one of them")
+        raise InputError(f"{wish} continues a run and --overwrite discards it; give one of them")
     if settings.workers is not None and settings.dask is not None:
-        raise InputError("--dask uses its own workers; leave --workers out")
+        raise InputError("--dask uses the workers of its cluster; leave --workers out")
     if isinstance(config, LoadedStudy):
         if overrides or _declared(settings).keys() - {"venue"}:
-            raise InputError("a loaded study takes no overrides; give them to load_study")
+            raise InputError("a loaded study takes no overrides; pass them to load_study")
         return _units(config, settings)
     raw = read_raw(config, overrides)
     declared = _declared(settings)
@@ -168,14 +168,14 @@ def run(
         return _networks(raw, settings)
     if settings.data is not None:
         raise InputError(
-            f"--data {settings.data}: a study of units names its data by datasets="
-            "'[{name: mine, path: FILE}]'; leave --data out"
+            f"--data {settings.data}: a study of claims takes its data from the key datasets; "
+            "leave --data out and give datasets='[{name: mine, path: FILE}]'"
         )
     return _units(validated(raw), settings)
 
 
 def _declared(settings: RunSettings) -> dict[str, Any]:
-    """Overrides of the study's keys by options, by place."""
+    """Overrides of the study's keys from options, by path."""
     keys_of_cells = {name: getattr(settings, name) for name in ("k", "unlabeled")}
     declared = {"venue": settings.venue, **keys_of_cells}
     for name in ConventionSettings.model_fields:
@@ -201,12 +201,14 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
     for name in ("resume", "workers", "dask", "retry_failed", *of_units):
         if getattr(settings, name):
             option = option_of(RunSettings, name).name
-            raise InputError(f"--{option} is for studies of units; an analysis is run as a whole")
+            raise InputError(
+                f"--{option} applies to studies of claims, and this is an analysis; leave it out"
+            )
     loaded = load_analysis(raw)
     if settings.data is not None and not takes_data(loaded):
         raise InputError(
-            f"--data {settings.data}: the analysis {loaded.analysis.name} reads no responses by "
-            "that option; leave it out"
+            f"--data {settings.data}: the analysis {loaded.analysis.name} does not use that "
+            "option; leave it out"
         )
     folder = study_folder(loaded.study.study, settings.out)
     if settings.dry_run:
@@ -227,7 +229,7 @@ _MEASURED = (
     *("dataset", "network", "backend", "seed", "status", "max_error", "log_z", "log_z_kind"),
     *("log_z_error", "lower", "upper", "seconds", "peak_bytes"),
 )
-"""What is asked first of a backend on a network."""
+"""First measurement of a backend on a network."""
 
 
 def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
@@ -242,7 +244,10 @@ def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
     for name in ("dask", "every_cell", *of_claims, *ConventionSettings.model_fields):
         if getattr(settings, name):
             option = option_of(RunSettings, name).name
-            raise InputError(f"--{option} is for studies of claims, and this one is of networks")
+            raise InputError(
+                f"--{option} applies to studies of claims, and this is a study of networks; leave "
+                "it out"
+            )
     loaded = load_networks(raw, settings.data)
     folder = study_folder(loaded.study.study, settings.out)
     planned = design(loaded)
@@ -260,7 +265,7 @@ def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
             write_page=write_networks_page,
         )
     except (KeyboardInterrupt, OSError):
-        watcher().notice(f"measurements are kept in {folder}; --resume continues")
+        watcher().notice(f"measurements are kept in {folder}; continue with --resume")
         raise
     artifacts = results.artifacts
     return Findings(
@@ -277,7 +282,7 @@ def _networks(raw: RawStudy, settings: RunSettings) -> Findings:
 
 
 def _networks_plan(planned: NetworkDesign, folder: Path) -> Findings:
-    """The networks and measurements of a study, before it is run."""
+    """Planned networks and measurements of a study."""
     counts: dict[str, list[int]] = {}
     for source in planned.sources:
         backends = sum(cell.dataset == source.dataset for cell in planned.cells)
@@ -339,8 +344,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
                 notice=watched.notice,
                 write_page=partial(write_study_page, watch=partial(watched.steps, "responses")),
             )
-        # Errors that end a run and are not the user's mistake; the message says that finished units
-        # are kept.
+        # Errors that end a run and are not the user's mistake: report that finished units are kept.
         except (KeyboardInterrupt, WorkerError, OSError, LimitReachedError) as error:
             if isinstance(error, LimitReachedError):
                 watched.limit_reached(ledger)
@@ -351,7 +355,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     tables |= cost_tables(ledger)
     bounded = (
         f"{where}: {counted(count, 'unit')} would take long to solve exactly: log Z is bounded, "
-        "and posteriors are estimates; answered_by in the rows says whose"
+        "and posteriors are estimates; the column answered_by of the rows names the algorithm"
         for where, count in bounded_of(planned, finished).items()
     )
     calls = {
@@ -383,7 +387,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
 
 
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:
-    """Tables of cells with their measures, agreeing cells merged into one row, and of tests."""
+    """Tables of tests and of cells with their measures; cells with equal posteriors share a row."""
     from experiments.study.design import absent_backends
     from experiments.study.report.tables import (
         cells_table,
@@ -424,14 +428,14 @@ def _sentences(
     failures: Sequence[UnitFailure],
     note: str,
 ) -> Iterator[str]:
-    """Sentences on missing and failed results beyond the table's note, and on the findings."""
+    """Sentences on missing and failed results that the table's note omits, and on the findings."""
     from experiments.asking.relation_correction import RelationCorrection
     from experiments.study.design import absent_backends
     from experiments.study.report.sentences import sentences
 
     cells, absent = results.summary.cells, absent_backends(planned.cells)
     for label, why in absent.items():
-        # A table of every cell says it below.
+        # The note of a table with every cell says so.
         if why not in note:
             yield f"{label} is absent: {why}."
     for use in results.texts:
@@ -461,11 +465,11 @@ def _sentences(
     yield from _unsettled(planned, results.selections)
     missing = sum(planned.sizes) - finished.n_units
     if missing:
-        yield f"{counted(missing, 'unit')} not run yet; go on with --resume"
+        yield f"{counted(missing, 'unit')} not run yet; continue with --resume"
     if results.summary.n_misordered:
         yield (
             f"E does not rank by truth in {results.summary.n_misordered} of "
-            f"{counted(len(cells), 'row')}, because it falls again for atoms with P below 1/e; use "
+            f"{counted(len(cells), 'row')}, because E decreases for atoms with P below 1/e; use "
             "mean_surprisal or expected_precision in summary.csv."
         )
     yield from sentences(cells, results.groups)
@@ -473,7 +477,7 @@ def _sentences(
 
 
 def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
-    """Responses whose selection failed or was not completed."""
+    """Sentences on responses whose selection failed or was not completed."""
     from experiments.study.rows import FAILED
 
     for dataset, title in selections.selected:
@@ -494,18 +498,18 @@ def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
 
 
 def _tell_kept(planned: StudyDesign, folder: Path) -> None:
-    """Say how many units of a run that ended early are kept, if any."""
+    """Report the number of kept units of a run that ended early, if any."""
     from experiments.study.parts import n_answers
     from experiments.study.runner import n_finished
 
-    # This comes on top of another error, which it must not hide.
+    # Another error is being raised; this report must not hide it.
     with suppress(InputError, OSError):
         kept, answers = sum(n_finished(folder, planned)), n_answers(folder)
         if kept or answers:
             texts = f" and {answers:,} answers about texts" if answers else ""
             watcher().notice(
-                f"{folder}: {kept:,} of {counted(sum(planned.sizes), 'unit')}{texts} are kept; go "
-                "on with --resume"
+                f"{folder}: {kept:,} of {counted(sum(planned.sizes), 'unit')}{texts} are kept; "
+                "continue with --resume"
             )
 
 
@@ -522,10 +526,10 @@ _TITLES = {
 
 
 def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings:
-    """Number of units of a run, cell by cell, and of finished ones.
+    """Numbers of units and of finished units of a run, by cell.
 
     Raises:
-        InputError: if the folder holds another run, or no cell is chosen.
+        InputError: if the folder has another run, or no cell is chosen.
     """
     from experiments.columns.cell_names import shown
     from experiments.study.cell_choice import select
@@ -540,7 +544,7 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
     rows = []
     for position, cost in zip(wanted, costs, strict=True):
         key = planned.cells[position].key()
-        # As in a study: 1 and not 1.0.
+        # Format as in a study: 1, not 1.0.
         key["strength"] = f"{key['strength']:g}"
         rows.append(
             {name: shown(str(key[name])) for name in keys}
@@ -577,13 +581,14 @@ def _planned(
     of = "the response that takes longest"
     if any(len(dataset.graphs) > MOST_PREDICTED for dataset in planned.data):
         of += f" of the first {MOST_PREDICTED:,}"
-    yield f"induced width, exact in: of {of}, about; {ABSENT} where relations are found in the run"
+    yield f"induced width, exact in: estimates for {of}; {ABSENT} if the run finds the relations"
     total, done = (sum(each[at] for at in wanted) for each in (planned.sizes, finished))
     yield (
         f"{counted(total, 'unit')} in {counted(len(wanted), 'cell')}, {done:,} finished; "
         f"results go to {folder}"
     )
-    # As if no unit were done, for the size of a whole run; known answers are not asked again.
+    # Count as if no unit were finished, for the size of the whole run; known answers are not asked
+    # again.
     nothing = [np.zeros(size, np.bool_) for size in planned.sizes]
     requests = planned.text_requests(wanted, nothing)
     for title, (asked, what) in n_asked(requests, planned.data, planned.models).items():

@@ -1,4 +1,4 @@
-"""Scores of probabilities against labels: any table, every score, tests, figures, recalibration."""
+"""Scores of probabilities against labels, with tests, figures and recalibration."""
 
 from __future__ import annotations
 
@@ -80,15 +80,15 @@ _NOTHING = (math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """Claims that every tool judged.
+    """Claims that every tool judged, with the tools' posteriors.
 
     Attributes:
         table: a row per claim: response, claim, label and P(true) by each.
         models: the columns of P(true).
         alignments: alignment of each tool's claims.
-        costs: what a response took, by model, of those of which a file says it.
+        costs: mean cost of a response by model, for files that report costs.
         sentences: remarks.
-        conventions: how tools came to their posteriors, by model, where that is known.
+        conventions: known conventions of the tools, by model.
         related: responses with their relations, by id.
     """
 
@@ -102,20 +102,22 @@ class Beside:
 
 
 def beside(data: Any, files: Sequence[Path], source: str, language: str | None = None) -> Beside:
-    """Responses with labels and claims, and what other tools wrote of the same responses.
+    """Align responses with labels and the outputs of other tools for the same responses.
 
-    Claims that not all of them judged are left out, so that all are scored on the same claims.
+    Claims that some tool did not judge are left out, so that all tools are scored on the same
+    claims.
 
     Args:
         data: responses: a file, the name of an embedded dataset, findings, or fact graphs.
-        files: the outputs of the tools; of a folder, its JSON files together are one.
-        source: what the responses are called.
+        files: the outputs of the tools; the JSON files of a folder form a single output.
+        source: name of the responses.
         language: code of the language of all claims; None detects it.
 
     Raises:
-        InputError: if a file cannot be read, holds no verdicts, or no claim is judged by all.
+        InputError: if a file cannot be read or has no verdicts, or if no claim is judged by all
+            tools.
     """
-    # These load what asks models, which no other table needs.
+    # Imported here: these load the code that asks models, which other tables do not need.
     from experiments.methods.explained_tools import (
         as_verdicts,
         related_responses,
@@ -154,7 +156,7 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
         costs |= dict.fromkeys((each.name for each in aligned), _cost(others))
     by_response = {graph.id: posteriors_by_model(graph, source) for graph in graphs}
     judges = [name for by_model in by_response.values() for name in by_model]
-    # Labels and posteriors of the responses come first: others are compared with them.
+    # Labels and posteriors of the responses come first: the others are compared with them.
     models = tuple(dict.fromkeys([*(name for name in given_models if name in judges), *judges]))
     rows: list[dict[str, Any]] = []
     marked: dict[str, None] = {}
@@ -173,8 +175,8 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     if not kept or not models:
         tools = models or [each.name for each in alignments]
         raise InputError(
-            f"{source}: no labeled claim is judged by all of {', '.join(tools)}; see how many "
-            "of its claims each shares, with one --with at a time"
+            f"{source}: no labeled claim is judged by all of {', '.join(tools)}; give a single "
+            "--with at a time to see how many claims each tool shares"
         )
     scored = f"all {len(models)}" if len(models) > 1 else models[0]
     sentences = [
@@ -194,7 +196,7 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
 def _written(path: Path) -> list[FactGraph]:
     """Read a tool's output from a file, or from a folder with a JSON file for each response.
 
-    A folder that `assess` wrote has other JSON files too; its responses are in one of them.
+    In a folder that `assess` wrote, only one of the JSON files has responses.
     """
     assessed = path / "graphs.jsonl"
     if assessed.is_file():
@@ -203,21 +205,21 @@ def _written(path: Path) -> list[FactGraph]:
         return read_many(path)
     files = sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl"))
     if not files:
-        raise InputError(f"{path}: the folder holds no JSON file; name what the tool wrote")
+        raise InputError(f"{path}: the folder contains no JSON file; name the tool's output")
     return [graph for file in files for graph in read_many(file)]
 
 
 def _names(
     taken: Iterable[str], outputs: Sequence[tuple[Path, Sequence[FactGraph]]], data: Any
 ) -> list[dict[str, str]]:
-    """Names of the assessors of each output, by their own.
+    """Unique names of the assessors of each output, by their original names.
 
-    An assessor of whom there are several outputs is called by the file too: "factscore (monday)".
+    If an assessor has several outputs, its name includes the file: "factscore (monday)".
 
     Args:
-        taken: names of those who judged the responses already.
+        taken: names of assessors in the responses themselves.
         outputs: files of tools with their contents.
-        data: the responses; a file of theirs has a name of its own too.
+        data: the responses; the name of their file is reserved too.
     """
     assessors = [
         list(dict.fromkeys(name for graph in written for name in recorded_verdicts(graph)))
@@ -250,7 +252,7 @@ def _cost(graphs: Sequence[FactGraph]) -> dict[str, float]:
     """Mean cost of responses that report it; empty if none does."""
     taken = [total(graph.metadata.get(CONSUMPTION_KEY, {}).values()) for graph in graphs]
     asked = [each for each in taken if each["answers"]]
-    # An answer whose price is not known would count for nothing.
+    # An answer with an unknown price would count as free.
     priced = [each for each in asked if not each["unpriced"]]
     row = {
         key: _mean_of([each[key] for each in asked])
@@ -268,12 +270,12 @@ def _mean_of(values: Sequence[float]) -> float:
 
 
 def _aligned_sentence(each: Alignment) -> str:
-    order = " Its responses are matched by their order alone." if each.by_order else ""
-    how = "by their ids, for texts are missing" if each.by_id else "by their words"
+    order = " Its responses are matched only by order." if each.by_order else ""
+    how = "by their ids, because texts are missing" if each.by_id else "by their words"
     equality = (
-        f" Of these {each.n_claims:,}, {each.n_compared_for_equality:,} were compared for equality "
-        "alone, since the negations of their language are not known; name a known language with "
-        "--language."
+        f" Of these {each.n_claims:,}, {each.n_compared_for_equality:,} were compared only for "
+        "equality, because the negations of their language are unknown; name a known language "
+        "with --language."
         if each.n_compared_for_equality
         else ""
     )
@@ -285,15 +287,15 @@ def _aligned_sentence(each: Alignment) -> str:
 
 
 def tools_table(others: Beside, scored: ScoreTable, conventions: Conventions = DEFAULT) -> Table:
-    """Table of tools: scores on the same claims, and cost of a response, a row each.
+    """Table with a row per tool: scores on the same claims, and mean cost of a response.
 
-    Each measure has its difference from the reference, paired by response. Claims that not all
-    tools judged do not count for K.
+    Each measure has its difference from the reference, paired by response. Only claims that all
+    tools judged count for K.
 
     Args:
-        others: the claims that every tool judged.
-        scored: their scores.
-        conventions: those of the measures.
+        others: claims that every tool judged.
+        scored: scores of these claims.
+        conventions: conventions of the measures.
     """
     reference = scored.reference
     left_out = conventions.irrelevant_claims == "left-out"
@@ -337,10 +339,10 @@ def tools_table(others: Beside, scored: ScoreTable, conventions: Conventions = D
         frame,
         tuple(columns),
         f"Each tool on the same claims: {', '.join([*shown.values(), 'Pr'])} and F1@K, the last "
-        f"two as means over responses{known_k}, and the mean cost of a response.",
-        note=f"Differences are paired by response, from {reference}; 95% intervals. Costs are "
-        "taken from files: calls, tokens and prices of factormodels' assessments, seconds of "
-        "FactReasoner's outputs.",
+        f"two as means over responses{known_k}, and mean cost of a response.",
+        note=f"Differences from {reference} are paired by response, with 95% intervals. Costs "
+        "come from the files: calls, tokens and prices in factormodels' assessments, seconds "
+        "in FactReasoner's outputs.",
     )
 
 
@@ -368,10 +370,10 @@ def aligned_table(alignments: Sequence[Alignment]) -> Table:
             "tool | file | others:0 its claims | claims:0 claims here | aligned:0 | responses:0 | "
             "equality:0 for equality alone"
         ),
-        "Claims of other tools that are claims here.",
-        note="Aligned one to one by their words; claims that differ in a number, a negation or a "
-        "word such as before are different claims. Where the negations of a language are not "
-        "known, claims are compared for equality alone.",
+        "Claims of other tools that match claims here.",
+        note="Aligned one to one by words; claims that differ in a number, a negation or a word "
+        "such as 'before' do not match. If the negations of a language are unknown, claims are "
+        "compared only for equality.",
     )
 
 
@@ -394,24 +396,24 @@ class ScoreSettings(
     language: Language = None
 
     scores: Annotated[Names, USUAL] = ()
-    """Scores to compute, test and show, such as brier,auroc. If not given, the usual ones."""
+    """Scores to compute, test and show, such as brier,auroc; the usual ones by default."""
 
     bins: ErrorBins = 10
     """Bins of the calibration errors: of equal width for ece, mce and ace, of equal mass for
     ece_equal_mass and ece_debiased."""
 
     reference: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Model to test the others against; the first if not given."""
+    """Model to test the others against; the first by default."""
 
     recalibrate: Annotated[Names, USUAL] = ()
-    """Also recalibrate, learning from other responses: platt, temperature, beta, isotonic,
-    histogram, venn-abers, best (chosen within the folds)."""
+    """Also recalibrate out of fold: platt, temperature, beta, isotonic, histogram, venn-abers, best
+    (chosen within the folds)."""
 
     folds: Folds = 5
-    """Folds of responses for --recalibrate."""
+    """Number of folds of responses for --recalibrate."""
 
     resamples: Annotated[int, Field(ge=1)] = 2000
-    """Permutations of each test."""
+    """Number of permutations per test."""
 
     n_bootstrap: Replicates = 1000
 
@@ -423,11 +425,11 @@ class ScoreSettings(
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """The models that are scored on the same data.
+    """Models that are scored on the same data.
 
     Attributes:
-        name: of the data; empty where there is one.
-        frame: columns p, label, response, model and, where there are ids, claim.
+        name: name of the data; empty if there is only one dataset.
+        frame: columns p, label, response, model and, if there are ids, claim.
         scored: their scores and tests.
     """
 
@@ -442,12 +444,12 @@ class _Block:
 
 @front_door
 def score(data: Data, settings: ScoreSettings) -> Findings:
-    """Score probabilities against labels: any table, no graph needed.
+    """Score probabilities in any table against labels; no graph is needed.
 
     Shows a row per model: Brier with its CORP parts, log loss, AUROC, calibration error, slope and
-    intercept, accuracy and the area under the risk-coverage curve (AURC), with intervals;
-    paired tests between models on all of them, corrected; reliability and risk-coverage diagrams.
-    Columns with an obvious name are recognized, and the findings say which.
+    intercept, accuracy and the area under the risk-coverage curve (AURC), with intervals; paired
+    tests between models on all scores, with corrected p-values; reliability and risk-coverage
+    diagrams. Columns with obvious names are recognized and reported.
 
     Examples::
 
@@ -473,7 +475,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     if settings.scores:
         scores_named(settings.scores, "--scores")
     if settings.language is not None and not settings.beside:
-        raise InputError("--language says how claims of --with are compared; leave it out")
+        raise InputError("--language applies only to --with; leave it out")
     conventions = settings.declared()
     files, language = settings.beside, settings.language
     others = beside(data, files, name_of(data), language) if files else None
@@ -487,7 +489,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         "irrelevant": bool(irrelevant.any()),
         "unlabeled": bool((claims.frame["label"].isna() & ~irrelevant).any()),
     }
-    # Of a score that is not among these.
+    # Ignore warnings about a score that this command does not show.
     with entropy_warnings():
         claims = claims.under(conventions)
         parts, of_parts = claims.labeled_parts()
@@ -507,7 +509,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     if others is not None:
         from experiments.methods.explained_tools import explained_tools
 
-        # Requested scores come first, and the details below them.
+        # Requested scores come first, followed by details.
         compared = tools_table(others, blocks[0].scored, conventions)
         explained, causes = explained_tools(
             others.table.rows, others.models, others.conventions, others.related
@@ -540,7 +542,7 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
     reference = settings.reference
     if reference is not None and reference not in models:
         raise InputError(
-            f"--reference {reference}: there is no such model; there are "
+            f"--reference {reference}: this model is unknown; use one of "
             f"{', '.join(map(repr, models))}"
         )
     conventions = settings.declared()
@@ -561,10 +563,10 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
 
 
 def _wide_rows(scored: ScoreTable) -> list[dict[str, Any]]:
-    """A row per model: every score, with its ends and more under SCORE_lower and so on.
+    """A row per model with every score and its interval in SCORE_lower and SCORE_upper.
 
-    SCORE_coverage is what the interval covers in simulations, where that is not its level, and
-    SCORE_text the score in words, with its stars, which SCORE_stars has alone.
+    SCORE_coverage is the simulated coverage of the interval if it differs from the level,
+    SCORE_stars has the stars of the tests, and SCORE_text the formatted score with its stars.
     """
     return [
         {
@@ -596,7 +598,7 @@ def _wide_rows(scored: ScoreTable) -> list[dict[str, Any]]:
 
 
 _OF_A_MODEL = ("model", "n_claims", "n_responses")
-"""Columns beside scores of a table for further work."""
+"""Columns of a wide row besides the scores."""
 
 
 def _beside(rows: Sequence[Mapping[str, Any]], scores: Iterable[str], kept: str) -> tuple[str, ...]:
@@ -655,7 +657,7 @@ def _text(estimate: Estimate, stars: str) -> str:
 
 def _scores(blocks: Sequence[_Block]) -> Table:
     rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.scored)]
-    # What a reader of the file looks for comes first: the scores, then what is behind each.
+    # In the file, scores come first, followed by their details.
     first = ("data", *_OF_A_MODEL, *blocks[0].scored.models[0].scores)
     rows = [{name: row[name] for name in dict.fromkeys((*first, *row))} for row in rows]
     columns = (*columns_as("model | n_claims:0 claims"), *_score_columns(blocks))
@@ -677,7 +679,10 @@ def _sizes(blocks: Sequence[_Block]) -> str:
     return f"{claims} of {counted_range([model.n_responses for model in models], 'response')}"
 
 
-_COVERS = " Covers: coverage in simulations with as many responses, where it is not the level."
+_COVERS = (
+    " Covers: coverage in simulations with the same number of responses, if it differs "
+    "from the level."
+)
 
 
 def _intervals(blocks: Sequence[_Block]) -> Table:
@@ -782,8 +787,8 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
         columns,
         f"Tests paired by response on the claims that all models have, of {responses}.",
         group="of",
-        note="Permutation tests, corrected by Holm over all scores and models of the same data. "
-        "In brackets: intervals of the difference."
+        note="Permutation tests, Holm-corrected over all scores and models of the same data. In "
+        "brackets: intervals of the difference."
         + (_COVERS if measured else "")
         + (_STARRED * starred)
         + _reasons(rows),
@@ -803,7 +808,7 @@ def _check_recalibrations(asked: Sequence[str]) -> None:
     for name in asked:
         if name not in offered:
             raise InputError(
-                f"--recalibrate {name}: it is unknown; use some of {', '.join(offered)}"
+                f"--recalibrate {name}: this method is unknown; use some of {', '.join(offered)}"
             )
 
 
@@ -813,7 +818,7 @@ def _recalibrated(
     settings: ScoreSettings,
     remarks: list[str],
 ) -> Table:
-    """Scores of recalibrated probabilities, each learned on other responses."""
+    """Scores of recalibrated probabilities, with maps that were learned on other responses."""
     from calibration.recalibration import AS_GIVEN, recalibrations
     from calibration.scoring import score as scores_of
 
@@ -845,18 +850,19 @@ def _recalibrated(
     return Table(
         data_frame(rows),
         (Column("model", "recalibration"), *_score_columns(blocks)),
-        "Recalibrated probabilities, each by a map that was learned on other responses.",
+        "Recalibrated probabilities, with maps that were learned on other responses.",
         group="of",
         note=(
-            "Stars: paired against the probabilities as given. best is chosen within the folds, so "
-            "that no claim decides on the map it is judged by. AUROC compares claims of one fold."
+            "Stars: paired tests against the given probabilities. best is chosen within the "
+            "folds, so that no claim influences its own map. AUROC compares claims of the same "
+            "fold."
         ),
         beside=_beside(rows, blocks[0].scored.scores, "of"),
     )
 
 
 def _verdicts(blocks: Sequence[_Block]) -> list[str]:
-    """The best by Brier score of each data, and how sure that is, in words."""
+    """Sentences on the model with the best Brier score for each data, and its certainty."""
     sentences = []
     for block in blocks:
         models, scored = block.scored.models, block.scored
@@ -869,7 +875,9 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
             known = "" if math.isnan(estimate.lower) else f" {interval(*estimate.interval)}"
             base_rate = model.scores.get("corp_brier_uncertainty")
             always = (
-                f"; always saying the base rate has {number(base_rate.value)}" if base_rate else ""
+                f"; constantly predicting the base rate has {number(base_rate.value)}"
+                if base_rate
+                else ""
             )
             sentences.append(
                 f"{of}{model.name} has a Brier score of {number(estimate.value)}{known} on "
@@ -904,7 +912,7 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
 
 
 def _agreement(blocks: Sequence[_Block]) -> list[str]:
-    """Remark on models with equal probabilities of the same claims."""
+    """Remarks on models with equal probabilities for the same claims."""
     from calibration.cells import SAME_POSTERIORS, agreeing, cells_of
 
     sentences = []
@@ -922,8 +930,8 @@ def _agreement(blocks: Sequence[_Block]) -> list[str]:
         if alike:
             of = f"{block.name}: " if block.name else ""
             sentences.append(
-                f"{of}{_some(alike, '; ')}: their probabilities are never more than "
-                f"{SAME_POSTERIORS:g} apart."
+                f"{of}{_some(alike, '; ')}: their probabilities never differ by more than "
+                f"{SAME_POSTERIORS:g}."
             )
     return sentences
 
@@ -944,16 +952,16 @@ def _undefined(blocks: Sequence[_Block]) -> list[str]:
                     of = ", ".join(filter(None, (block.name, model.name)))
                     models_by_reason.setdefault(key, []).append(of)
     return [
-        f"{title} has no finite value, since {reason}: {'; '.join(models[:4])}"
-        f"{f' and {len(models) - 4} more' if len(models) > 4 else ''}."
+        f"{title} has no finite value, because {reason}: "
+        f"{'; '.join(models[:4])}{f' and {len(models) - 4} more' if len(models) > 4 else ''}."
         for (title, reason), models in models_by_reason.items()
     ]
 
 
 def _said(blocks: Sequence[_Block]) -> list[str]:
-    """Sentences of the reports; a sentence that all data share appears once.
+    """Sentences of the reports, without repeating a sentence that all data share.
 
-    Remarks on intervals alone are below their table.
+    Remarks that concern only intervals are in the note of their table.
     """
     from calibration.estimate import ABOVE_INTERVAL
     from calibration.scores.coverage import COVERS
@@ -968,7 +976,7 @@ def _said(blocks: Sequence[_Block]) -> list[str]:
 
 
 def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
-    """Reliability diagram and risk-coverage curve of each data."""
+    """Reliability diagram and risk-coverage curve for each data."""
     from calibration.figures import risk_coverage_figure
 
     figures: dict[str, PaperFigure] = {}

@@ -1,4 +1,4 @@
-"""Claims of a table with one or several scores, the groups of their responses, and dependencies."""
+"""Claims of a table with one or several scores, groups of responses, and dependencies."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class ScoreColumns(ProbabilityColumns):
     """Columns of the table."""
 
     p: Annotated[ColumnNames, USUAL] = ()
-    """Score of being true, from 0 to 1. Several, as in p,q or repeated, are made one on a part of
-    the labeled responses."""
+    """Probability or score from 0 to 1. Several scores, as in p,q or repeated, are combined on a
+    part of the labeled responses."""
 
     by: Annotated[ColumnNames, USUAL] = ()
-    """Groups of responses, with a threshold and a guarantee each: domain, model; repeatable."""
+    """Groups of responses, each with its own threshold and guarantee: domain, model; repeatable."""
 
     depends: Annotated[ColumnName, USUAL] = None
-    """Ids of the claims that a claim depends on, with which alone it is kept; entailed_by in graphs
-    that relate claims."""
+    """Ids of the claims that a claim depends on: it is kept only with them; entailed_by in graphs
+    with relations between claims."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +54,11 @@ class ScoredTable:
 
     Attributes:
         claims: scores, responses, groups and dependencies.
-        frame: a row for each claim, as `ClaimFrame.frame` has it, with its response by a name that
-            no other group has.
+        frame: a row per claim, as in `ClaimFrame.frame`, with response names that are unique over
+            groups.
         names: columns of the scores.
-        source: what the table is called.
-        remarks: remarks on how they were read.
+        source: name of the table.
+        remarks: remarks on reading the table.
     """
 
     claims: ScoredClaims
@@ -69,7 +69,7 @@ class ScoredTable:
 
     @property
     def labels(self) -> Floats:
-        """Labels (n,): 1, 0, or nan without a label that counts."""
+        """Labels, float (n,): 1, 0, or NaN without a label that counts."""
         labels = self.frame["label"]
         return np.where(labels.isna(), np.nan, labels.fillna(False).astype(np.float64))
 
@@ -77,16 +77,17 @@ class ScoredTable:
 def read_scores(
     data: Data, columns: ScoreColumns, *, labeled: bool, names: Sequence[str] = ()
 ) -> ClaimFrame:
-    """The claims of data with a row for each claim and score, and responses named apart.
+    """Read claims with a row per claim and score, and unique response names.
 
     Args:
         data: the data.
         columns: the columns.
-        labeled: whether there must be labels.
-        names: names of the scores if none is asked for; a single one may have another name here.
+        labeled: True if labels are required.
+        names: names of the scores if no column is requested; a single score may have another name
+            here.
 
     Raises:
-        InputError: as `read_claims`, or if there are several scores and none is asked for.
+        InputError: as `read_claims`, or if there are several scores and none is requested.
     """
     table = table_of(data)
     changed: dict[str, Any] = {"p": _asked(columns.p, table)}
@@ -109,10 +110,11 @@ def read_scores(
 
 
 def with_scores(claims: ClaimFrame, columns: ScoreColumns) -> ScoredTable:
-    """Claims with a row each, their scores side by side.
+    """Claims with a row per claim and their scores side by side.
 
     Raises:
-        InputError: if no claim has every score, or a dependency names no claim of its response.
+        InputError: if no claim has every score, or a dependency is not a claim of the same
+            response.
     """
     frame, names = claims.frame, claims.columns
     remarks = list(claims.remarks)
@@ -151,7 +153,7 @@ def _asked(names: Sequence[str], table: DataTable) -> tuple[str, ...]:
 
 
 def _names_of_responses(rows: pd.DataFrame) -> list[str]:
-    """Names of responses, with the values of the columns that part them where an id has several."""
+    """Names of responses; an id in several groups gets the values of the group columns."""
     parts = rows.groupby("response")["by"].nunique()
     several = set(parts[parts > 1].index)
     return [
@@ -175,14 +177,14 @@ def _dependencies(rows: pd.DataFrame, table: DataTable) -> Dependencies:
     """Edges from each claim to the claims that its cell of dependencies names.
 
     Raises:
-        InputError: if claims have no ids, or a cell names no claim of the response.
+        InputError: if claims have no ids, or a cell names an unknown claim.
     """
     claims: list[int] = []
     on: list[int] = []
     if "depends" in rows:
         if rows["claim"].isna().any():
             raise InputError(
-                f"{table.source}: --depends names claims by their ids, and no column holds these; "
+                f"{table.source}: --depends refers to claim ids, and no column contains them; "
                 "name it with --claim"
             )
         ids: dict[str, dict[str, int]] = {}
@@ -217,5 +219,5 @@ def _named_claims(cell: Any, ids: Mapping[str, int]) -> list[str]:
 
 
 def group_name(group: Group) -> str:
-    """Name of a group for readers."""
+    """Name of a group for display."""
     return ", ".join(group)

@@ -1,4 +1,4 @@
-"""Core on anybody's responses: which claims count, with labels or without, with claims or as text.
+"""Core on a user's responses: selection of claims, with or without labels, from claims or text.
 
 Source: Core, sections 3 to 5.
 """
@@ -68,7 +68,8 @@ class SelectSettings(
     relations: EntailmentJudge = None
 
     labels: Annotated[Words, Option("LABEL=RELATION")] = ()
-    """Meaning of a label of an NLI model, if its name does not say; repeatable."""
+    """Relation of a label of an NLI model, as LABEL=RELATION, if the label's name does not tell;
+    repeatable."""
 
     domain: Annotated[BleachedDomain, USUAL] = PEOPLE
 
@@ -79,7 +80,7 @@ class SelectSettings(
     """Relation model whose entailment caps informativeness at 0."""
 
     graded: Annotated[str | None, Option("NAME")] = None
-    """Relation model that gives P(c given h), as one trained on UNLI."""
+    """Relation model that gives P(c given h), such as one trained on UNLI."""
 
     model: Annotated[Model, USUAL] = None
     """Language model that decides entailment; as litellm spells it, its key from the
@@ -93,14 +94,14 @@ class SelectSettings(
 
     @property
     def judge(self) -> str:
-        """Name of who says who entails whom."""
+        """Name of the model that decides entailment."""
         return self.relations or ("lexical" if self.model is None else "model")
 
     def choices(self, model: LanguageModel | None) -> CoreChoices:
-        """Setup of the selection for each response.
+        """Choices of the selection for each response.
 
         Args:
-            model: the language model, if there is one.
+            model: the language model, if any.
 
         Raises:
             InputError: for an unknown name or a setting out of range.
@@ -127,10 +128,10 @@ class SelectSettings(
 
 
 def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
-    """Relation of each label, from texts such as LABEL_0=entailment; None if there are none.
+    """Parse texts such as LABEL_0=entailment into a relation by label; None if there are none.
 
     Raises:
-        InputError: for a text without a relation, or one that is unknown.
+        InputError: for a text without a relation, or with an unknown one.
     """
     known = ("entailment", "contradiction", "neutral", "other")
     relations = {}
@@ -146,12 +147,12 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
 
 @front_door
 def select(responses: Responses, settings: SelectSettings) -> Findings:
-    """Select the claims that count (Core), and tabulate the changes.
+    """Select the claims that count by Core, and tabulate the changes.
 
     Shows the claims of each response before and after. With --out it also writes each claim with
     its weight and the reason why it does not count, and the responses with the claims that count,
-    which every command reads. For labeled responses it also shows by sentence the share of kept
-    claims, and whether kept claims are true more often. Responses without claims are split into
+    which every command reads. For labeled responses it also shows, by sentence, the share of kept
+    claims and whether kept claims are more often true. Responses without claims are split into
     sentences.
 
     Examples::
@@ -185,7 +186,10 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     probed = _probed(settings, model, judge_of_relevance)
     labeled = any(atom.label is not None for graph in graphs for atom in graph.atoms)
     if "seed" in settings.model_fields_set and not labeled:
-        raise InputError("--seed affects the intervals of labeled claims; there are none")
+        raise InputError(
+            "--seed affects only intervals of labeled claims, and no claim has a label; leave it "
+            "out"
+        )
     split: set[str] = set()
     unjudged = 0
     irrelevant: set[tuple[str, str]] = set()
@@ -194,7 +198,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     for graph in each_response(graphs):
         whole = graph
         if not graph.atoms and graph.response.strip():
-            # Each of its sentences is taken for a claim.
+            # Each sentence counts as a claim.
             whole = replace(graph, atoms=sentence_atoms(graph.response, stated_language(graph)))
             split.add(graph.id)
         if whole.atoms:
@@ -255,7 +259,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
 def _probed(
     settings: SelectSettings, model: LanguageModel | None, judge_of_relevance: LanguageModel | None
 ) -> FirstProbe:
-    """Result of probing the models that decide entailment and relevance."""
+    """Results of probing the models that decide entailment and relevance."""
     stages: list[tuple[str, LanguageModel | None]] = []
     if "model" in (settings.judge, settings.cap, settings.graded) and is_probed(
         settings.probe, settings.model
@@ -278,32 +282,32 @@ def _remarks(
     sentences = []
     if split:
         sentences.append(
-            f"{counted(split, 'response')} without claims: each sentence is taken for one; "
+            f"{counted(split, 'response')} without claims: each sentence counts as a claim; "
             "`factormodels assess --atoms model` lists claims with a language model."
         )
     if empty:
-        sentences.append(f"{counted(empty, 'response')} without claims and text: left out.")
+        sentences.append(f"{counted(empty, 'response')} without claims and text left out.")
     missing = sum(selection.missing for _, selection in selections)
     if missing:
         sentences.append(
-            f"{counted(missing, 'judgment')} {is_or_are(missing)} missing; a missing one "
-            "excludes nothing."
+            f"{counted(missing, 'judgment')} {is_or_are(missing)} missing; a missing judgment "
+            "excludes no claim."
         )
     if unjudged:
         sentences.append(
-            f"The relevance of {counted(unjudged, 'claim')} is unknown; they are taken as relevant."
+            f"The relevance of {counted(unjudged, 'claim')} is unknown; they count as relevant."
         )
     if settings.graded is not None:
         sentences.append(f"P(c|h) comes from the graded model {settings.graded}.")
     elif settings.judge == "model" and settings.weights == "informativeness":
         sentences.append(
-            "P(c|h) is the probability that the language model gives to entailment, which is not "
-            "the same thing; --graded names a model that gives it."
+            "P(c|h) is approximated by the language model's probability of entailment; name a "
+            "graded model with --graded for P(c|h) itself."
         )
     elif settings.judge.startswith("nli:"):
         sentences.append(
-            "P(c|h) of a graded model is its output; for a model of two or three labels it is "
-            "the share of its label for entailment, which is not the same thing."
+            "P(c|h) of a graded model is its output; for a model with two or three labels it is "
+            "approximated by the probability of its entailment label."
         )
     return sentences
 
@@ -311,7 +315,7 @@ def _remarks(
 def _with_relevance(
     graph: FactGraph, core: Core, model: LanguageModel
 ) -> tuple[Core, set[str], int]:
-    """Core whose weights are 0 for irrelevant claims, their ids, and how many nobody judged."""
+    """Core with weight 0 for irrelevant claims, their ids, and the number of unjudged claims."""
     judgements = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
     beside = {
         name
@@ -323,9 +327,10 @@ def _with_relevance(
 
 
 def _weighting_without_answers(weighting: Weighting) -> Weighting:
-    """Return a weighting that asks the same and gives equal weights where no answer came.
+    """Return a weighting with the same questions that falls back to equal weights without answers.
 
-    The selection of a dry run then goes on to the pairs of claims, and their calls are counted.
+    The selection of a dry run then continues to the pairs of claims, so that their calls are
+    counted.
     """
 
     def weigh(claims: Sequence[Subclaim]) -> Sequence[float]:
@@ -365,11 +370,11 @@ def _responses(selections: Sequence[tuple[FactGraph, Selection]]) -> Table:
 
 
 def _counting(graph: FactGraph, selection: Selection) -> FactGraph:
-    """The response with the claims that count, which says how many sentences it has."""
+    """The response with the selected claims and its number of sentences."""
     kept = restricted(graph, [claim.id for claim in selection.chosen])
     if "sentences" in graph.metadata or not graph.response.strip():
         return kept
-    # The splitter may find fewer sentences than the annotators counted.
+    # The sentence splitter may find fewer sentences than the annotators.
     length = max(len(sentences_of(graph)), *(atom.sentence or 0 for atom in graph.atoms))
     return replace(kept, metadata={**graph.metadata, "sentences": length})
 
@@ -416,7 +421,8 @@ def _claims(
                     "text": claim.text,
                     "weight": weight,
                     "selected": index in chosen,
-                    # A claim of no worth is left out by itself, another for one that is kept.
+                    # A claim of zero weight is left out by itself, any other in favor of a kept
+                    # claim.
                     "because": ""
                     if index in chosen
                     else "irrelevant to the question"
@@ -432,7 +438,7 @@ def _claims(
         "response | claim | text | weight:3 | selected | because",
         selected=lambda value: "yes" if value else "no",
     )
-    return Table(data_frame(rows), columns, "Claims, one by one, and why some do not count.")
+    return Table(data_frame(rows), columns, "Every claim, with the reason if it does not count.")
 
 
 def _summary(selections: Sequence[tuple[FactGraph, Selection]]) -> str:

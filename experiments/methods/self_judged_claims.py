@@ -1,4 +1,4 @@
-"""Judgments that a model is asked for about its own labeled claims, from generations to sigma."""
+"""A model's judgments of its own labeled claims, from generations to sigma."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ from factormodels.nouns import counted
 
 METADATA_KEY = "self_judgements"
 DECLINES_KEY = "declines"
-"""Metadata of a response without claims: whether it declines to answer."""
+"""Metadata key of a response without claims: True if it declines to answer."""
 
 LABELLER = "factscore"
-"""The assessor that labels claims which were extracted, as FActScore does, by passages."""
+"""Assessor that labels extracted claims by passages, as FActScore does."""
 
 _JUDGED = ("S", "NS")
 
@@ -67,11 +67,11 @@ class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings
 
     model: Annotated[Model, USUAL] = None
     """Ask this model for its judgments in the paper's three settings; the data are its responses
-    with labeled claims. As litellm spells it; its key comes from the environment."""
+    with labeled claims. As litellm spells it, with its key from the environment."""
 
     extract: Annotated[bool, USUAL] = False
-    """First split responses without claims into claims, and label these by passages: of --documents
-    or of --retriever."""
+    """First split responses without claims into claims, and label them by passages from --documents
+    or --retriever."""
 
     documents: Annotated[DocumentSource, USUAL] = None
 
@@ -83,14 +83,14 @@ class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings
     """
 
     retriever: Annotated[str | None, Option("NAME")] = None
-    """A search instead of documents: wikipedia or google."""
+    """Search engine instead of documents: wikipedia or google."""
 
 
 def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Sequence[str]) -> None:
-    """Check that there is something to ask, before anything is.
+    """Check the responses and options before any call.
 
     Raises:
-        InputError: if there is not.
+        InputError: if nothing can be asked, or an option does not fit.
     """
     for name in settings:
         if name not in SELF_SETTINGS:
@@ -103,7 +103,7 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
             raise InputError(
                 "--documents and --retriever label the claims that --extract makes; add --extract"
             )
-        # A response that declines makes none.
+        # A response that declines has no claims.
         lacking = [graph for graph in bare if not declining_clauses(graph.response)]
         if lacking:
             raise InputError(
@@ -111,12 +111,10 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
                 "give labeled claims"
             )
         if not any(_labeled(graph) for graph in graphs):
-            raise InputError(
-                "no claim has a label, S or NS, without which there is no σ; label them"
-            )
+            raise InputError("no claim has a label, S or NS, so σ is undefined; label the claims")
         return
     if not bare:
-        raise InputError("--extract: every response has claims already; leave it out")
+        raise InputError("--extract: every response already has claims; leave it out")
     for graph in bare:
         if not graph.response.strip():
             raise InputError(
@@ -124,15 +122,15 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
             )
     if not searched:
         raise InputError(
-            "--extract: claims that are extracted are labeled by passages; name a folder with "
-            "--documents, or --retriever wikipedia"
+            "--extract: extracted claims are labeled by passages, and no source is named; give "
+            "--documents FOLDER, or --retriever wikipedia"
         )
 
 
 def probed_stages(
     graphs: Sequence[FactGraph], asked: AskSettings, settings: Sequence[str]
 ) -> tuple[str, ...]:
-    """The stages whose answers are one of several labels, where the model is probed."""
+    """Stages with answers from a fixed set of labels, which are probed."""
     if not is_probed(asked.probe, asked.model):
         return ()
     bare = any(not graph.atoms for graph in graphs)
@@ -140,7 +138,7 @@ def probed_stages(
 
 
 def planned_calls(graphs: Sequence[FactGraph], settings: Sequence[str]) -> dict[str, int]:
-    """Number of calls by stage that labeled claims take if none is answered from the cache."""
+    """Number of calls by stage for labeled claims with an empty cache."""
     bare = [Extent() for graph in graphs if not graph.atoms]
     extents = [Extent(atoms=len(_labeled(graph))) for graph in graphs]
     asked = [SELF_SETTINGS[name] for name in settings]
@@ -158,21 +156,21 @@ def ask_claims(
     settings: Sequence[str],
     session: Session,
 ) -> tuple[list[dict[str, Any]], list[str], bool]:
-    """Ask a model about its own claims; with an output, answers are kept.
+    """Ask a model about its own claims; with an output folder, answers are kept.
 
     Args:
-        graphs: its responses.
-        asked: how.
+        graphs: responses of the model.
+        asked: settings of asking.
         settings: names of the paper's settings.
-        session: who is asked.
+        session: session with the model.
 
     Returns:
         A row per labeled claim, in the columns that `judged_claims` knows; remarks, a sentence
-        each; and whether a response has no result, or a stage no answer.
+        each; and True if a response has no result or a stage no answer.
 
     Raises:
-        InputError: for what cannot be asked, or as `assess_responses`.
-        LimitReachedError: if no more may be asked; answers so far are kept.
+        InputError: as `check_askable` and `assess_responses`.
+        LimitReachedError: if a limit on calls or costs is reached; answers so far are kept.
     """
     model = session.needed_model("asking takes")
     stages: list[Stage] = [_refusal_stage(model)]
@@ -279,7 +277,7 @@ def _refusal_stage(model: WithPrompts) -> Stage:
         if graph.atoms:
             return graph
         (judged,) = judge_refusals([graph], model)
-        # Without either from the model, the words of the response decide.
+        # Without an answer from the model, the wording of the response decides.
         declines = (
             bool(declining_clauses(graph.response)) if isinstance(judged, Failure) else judged
         )
@@ -291,7 +289,7 @@ def _refusal_stage(model: WithPrompts) -> Stage:
 def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:
     def stage(graph: FactGraph) -> FactGraph:
         labeled = _labeled(graph)
-        # A claim without a label would cost calls and never count.
+        # An unlabeled claim would cost calls without any effect.
         asked = replace(graph, atoms=tuple(labeled), contexts=(), relations=())
         judged = judge_own_claims(asked, model, settings=settings)
         facts = {
@@ -316,7 +314,7 @@ def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:
 
 
 def _label(graph: FactGraph, atom: Atom) -> str | None:
-    """S, NS, IR, or None: of a person, or of the assessor of claims that were extracted."""
+    """Label S, NS, IR, or None: from a person, or from the assessor of extracted claims."""
     label = human_label(atom)
     if label is not None:
         return label
@@ -330,7 +328,7 @@ def _labeled(graph: FactGraph) -> list[Atom]:
 
 
 def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]:
-    """A row per labeled claim, and why judgments are missing, a reason each."""
+    """A row per labeled claim, and the reasons for missing judgments."""
     rows: list[dict[str, Any]] = []
     missing: list[str] = []
     placed = all(atom.sentence is not None for graph in graphs for atom in graph.atoms)

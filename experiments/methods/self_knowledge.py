@@ -1,7 +1,7 @@
-"""Self-Known, Self-Unknown and sigma of judged claims, with the paper's conclusions.
+"""Self-Known, Self-Unknown and sigma of judged claims, with tests of the paper's claims.
 
-Every quantity by setting and position, and overall, is a row of one long frame, the table
-`quantities`; the tables that are printed are views of it.
+Every quantity by setting and position, and overall, is a row of the long table `quantities`; the
+printed tables are views of it.
 
 Source: the Self-Known paper, "Investigating Factuality in Long-Form Text Generation: The Roles of
 Self-Known and Self-Unknown".
@@ -94,13 +94,13 @@ OUT_OF_RANGE = "out_of_range"
 KINDS = "kinds of claims"
 
 _ENOUGH_TO_REDRAW = 60
-"""Responses from which on percentiles of the bootstrap cover as well as linearized intervals."""
+"""Number of responses from which bootstrap percentiles cover as well as linearized intervals."""
 
 _HALF = 0.5
 """Default threshold of a confidence."""
 
 _FEWEST_RESPONSES = 4
-"""Two halves of two responses each are the least that can be split."""
+"""Smallest number of responses that can be split: two halves of two responses."""
 
 _QUANTITIES = (
     *("factuality", "judged_correct", "self_known", "self_unknown", "sigma"),
@@ -135,8 +135,8 @@ _STATUS = {
 }
 
 _PLACES = (
-    "Position i/n of sentence i of n. Rogan-Gladen takes SK and SU from all positions, "
-    "and the judged share from each."
+    "Position i/n of sentence i of n. Rogan-Gladen uses SK and SU over all positions, and the "
+    "judged share at each position."
 )
 
 
@@ -144,20 +144,21 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
     """Measurement."""
 
     threshold: Annotated[float | None, Field(ge=0, le=1), USUAL] = None
-    """Confidence or share of votes that counts as judged correct. By default 0.5, or a majority of
-    votes."""
+    """Confidence or share of votes from which a claim counts as judged correct; by default 0.5, or
+    a majority of votes."""
 
     sweep: Annotated[Numbers, Option("T,T,...")] = ()
     """Other thresholds to tabulate, such as 0.5,0.7,0.9."""
 
     neither: Literal["incorrect", "exclude"] = "incorrect"
-    """Treatment of 'none of the above'."""
+    """Treatment of answers 'none of the above'."""
 
     interval: Literal["automatic", "bootstrap", "delta"] = "automatic"
-    """Intervals over responses; automatic: delta under 60 responses, where it covers better."""
+    """Method of intervals over responses; automatic: delta under 60 responses, where it covers
+    better."""
 
     bins: Annotated[int, Field(ge=1, le=20), USUAL] = 5
-    """Bins of relative position."""
+    """Number of bins of relative position."""
 
     paper_claims: bool = False
     """Also test each claim of the paper that the data can test: its section, a statistic with an
@@ -166,7 +167,7 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
     n_bootstrap: Annotated[Replicates, Option(command_line=False)] = 1000
 
     n_splits: Annotated[int, Field(ge=1), Option(command_line=False)] = 200
-    """Splits in halves of the prediction out of sample."""
+    """Number of random halves for out-of-sample prediction."""
 
     @property
     def intervals(self) -> IntervalSettings:
@@ -174,7 +175,7 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
         return IntervalSettings(self.interval, self.n_bootstrap, self.seed)
 
     def for_responses(self, count: int) -> SelfKnowledgeSettings:
-        """Settings with the method of intervals for a number of responses."""
+        """Settings with the interval method for a number of responses."""
         if self.interval != AUTOMATIC:
             return self
         few = count < _ENOUGH_TO_REDRAW
@@ -184,17 +185,17 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
 
 @dataclass(frozen=True)
 class _Group:
-    """Claims of one model under one condition, and their results.
+    """Claims and results of one model under one condition.
 
     Attributes:
         model: the model.
         condition: the condition.
         records: the claims.
-        labels: kinds of claims by position.
-        knowledge: self-knowledge by position, by setting in which the model was asked.
-        flips: between the second setting and the third, where it was asked in both.
+        labels: shares of kinds of claims by position.
+        knowledge: self-knowledge by position, for each setting in which the model was asked.
+        flips: flips between the second and the third setting, if the model was asked in both.
         balances: the tests of σ = F.
-        predictions: those of other responses, where there are enough.
+        predictions: out-of-sample predictions, if there are enough responses.
     """
 
     model: str
@@ -213,7 +214,8 @@ class _Group:
 
 @front_door
 def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings:
-    """Measure a model's knowledge of its own claims: Self-Known, Self-Unknown, sigma, by position.
+    """Measure a model's knowledge of its own claims: Self-Known, Self-Unknown and sigma by
+    position.
 
     Shows, overall and by fifth of the response: factuality, SK, SU, flips, the share judged
     correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals
@@ -246,8 +248,7 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
         return _asked(cast("ResponsesIn", data), settings)
     if settings.extract or settings.documents is not None or settings.retriever is not None:
         raise InputError(
-            "--extract, --documents and --retriever are for a model that is asked; name it with "
-            "--model"
+            "--extract, --documents and --retriever need a model to ask; name it with --model"
         )
     warn_of_no_model(settings)
     table = cast("Data", data)
@@ -260,11 +261,13 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
         if getattr(settings, name) and name != "setting":
             option = f"--{name.replace('_', '-')}"
             raise InputError(
-                f"{option}: the model is asked for its judgments, and the columns of responses "
-                "are known; leave it out"
+                f"{option}: --model asks for judgments of responses, whose columns are known; "
+                "leave it out"
             )
     if settings.threshold is not None or settings.sweep:
-        raise InputError("--threshold, --sweep: judgments have no threshold; leave them out")
+        raise InputError(
+            "--threshold, --sweep: judgments of --model have no threshold; leave them out"
+        )
     source, loaded = name_of(cast("Data", data)), load_responses(data, settings.documents_of)
     graphs = loaded.graphs
     with asking(settings) as session:
@@ -286,7 +289,7 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
     asked = replace(
         findings,
         sentences=(*loaded.remarks, *findings.sentences, *remarks),
-        # The same command reads the claims without a model.
+        # Running the command on these claims without a model gives the same findings.
         tables={**findings.tables, "cost": ledger_table(session.ledger), "answers": answer_table},
         unshown=(*findings.unshown, "answers"),
         incomplete=incomplete,
@@ -303,18 +306,18 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
         if parting:
             settings = settings.model_copy(update={"sweep": settings.sweep or parting})
             remarks = (
-                "The threshold of one half does not separate these claims and is uninformative; "
-                "others are tabulated: choose one with --threshold.",
+                "The threshold 0.5 puts all claims on one side and is uninformative; other "
+                "thresholds are tabulated. Choose one with --threshold.",
                 *remarks,
             )
     if table.kind == "judgement" and (threshold is not None or settings.sweep):
         raise InputError(
-            f"{source}: it has judgments, which have no threshold; name a column of confidences "
-            "with --confidence, or leave --threshold and --sweep out"
+            f"{source}: the data have judgments, which need no threshold; name a column of "
+            "confidences with --confidence, or leave --threshold and --sweep out"
         )
     for value in settings.sweep:
         if not 0 <= value <= 1:
-            raise InputError(f"a threshold is {value:g}; give a share from 0 to 1")
+            raise InputError(f"the threshold {value:g} is out of range; give a share from 0 to 1")
     bins = settings.bins if table.has_positions else 1
     sizes = [
         len({record.response for record in table.records(group, threshold)})
@@ -382,10 +385,10 @@ def _paper_claims(
     settings: SelfKnowledgeSettings,
     titles: Mapping[Setting, str],
 ) -> Table:
-    """Each claim of the paper with its test, for each model and condition."""
+    """Every claim of the paper with its test, for each model and condition."""
     rows = []
     for group in groups:
-        # The setting that the paper chooses (section 3), or else the last that was asked.
+        # The paper's setting (section 3), or else the last one that was asked.
         setting = next((each for each in reversed([*Setting]) if each in group.knowledge), None)
         tell(f"tests the paper's claims: {group.name or 'claims'}")
         tested = paper_claims(
@@ -413,15 +416,15 @@ def _paper_claims(
         columns_as("statement claim | section | test | statistic:3± | verdict"),
         "The paper's claims on these data.",
         group="of" if frame["of"].nunique() > 1 else "",
-        note="In brackets: 95% intervals over responses, each by itself. Slopes: on the relative "
-        "position, from 0 to 1; correlations: over positions. q: share judged correct; here and "
-        f"there: halves of the responses. Near: within {MARGIN:g}; such a claim holds if the "
-        "interval is within it, and is rejected if the interval is outside it.",
+        note="In brackets: pointwise 95% intervals over responses. Slopes: per relative "
+        "position, from 0 to 1; correlations: over positions. q: share judged correct; here "
+        f"and there: halves of the responses. Near: within {MARGIN:g}; such a claim holds if "
+        "the interval is inside this margin, and is rejected if it is outside.",
     )
 
 
 def _reasons(table: Table) -> Iterator[str]:
-    """Yield sentences on claims of the paper that no data make true or that these cannot test."""
+    """Yield sentences on claims of the paper that no data or not these data can test."""
     frame = table.frame[table.frame["why"] != ""]
     for (verdict, why), claims in frame.groupby(["verdict", "why"], sort=False):
         distinct = claims["statement"].unique()
@@ -430,7 +433,7 @@ def _reasons(table: Table) -> Iterator[str]:
 
 
 def _parting(table: JudgedTable) -> tuple[float, ...]:
-    """Up to nine thresholds that separate the claims, if one half has all on one side."""
+    """Up to nine thresholds that separate the claims, if 0.5 puts all of them on one side."""
     scores = sorted(
         score
         for claims in table.groups.values()
@@ -471,7 +474,7 @@ def _group(
 
 
 def _setting_names(table: JudgedTable, threshold: float | None) -> dict[Setting, str]:
-    """Name of each setting in tables and figures: the paper's, or the form of the answers."""
+    """Name of each setting in tables and figures: the paper's name, or the form of the answers."""
     how = {"judgement": "", "votes": "majority of votes", "confidence": ""}[table.kind]
     if threshold is not None:
         what = "share of votes" if table.kind == "votes" else "confidence"
@@ -487,7 +490,7 @@ def _of(group: _Group, setting: str) -> str:
 def _quantities(
     groups: Sequence[_Group], titles: Mapping[Setting, str], table: JudgedTable
 ) -> Iterator[dict[str, Any]]:
-    """Yield every quantity of every group by setting and position: the rows of the long frame."""
+    """Yield every quantity of every group by setting and position, the rows of the long table."""
     for group in groups:
         for row in _of_each_setting(group, titles, table):
             yield _keyed(row, group.model, group.condition)
@@ -511,12 +514,12 @@ def _of_each_setting(
 
 
 def _keyed(row: Mapping[str, Any], model: str, condition: str) -> dict[str, Any]:
-    """Row with the columns that distinguish its group after the names."""
+    """Row with the columns of its group inserted after the names."""
     return {"of": row["of"], "model": model, "condition": condition, **row}
 
 
 def _swept(table: JudgedTable, settings: SelfKnowledgeSettings) -> Iterator[dict[str, Any]]:
-    """Yield the same overall at other thresholds, and there the p-value of σ = F."""
+    """Yield overall quantities at other thresholds, with the p-value of σ = F."""
     for group in table.groups:
         name = _joined(*group)
         for threshold in sorted(set(settings.sweep)):
@@ -571,7 +574,7 @@ def _rows(
 
 
 def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) -> dict[str, Table]:
-    """Long frame, and its printed tables: overall, by position, and by threshold."""
+    """The long table and its printed views: overall, by position, and by threshold."""
     swept = frame["threshold"].notna()
     kinds = frame["setting"] == ""
     shown = frame[~swept & ~kinds & ~frame["quantity"].isin(_BALANCE) if judged else kinds]
@@ -592,7 +595,7 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
                 *columns[:1],
                 *(interval_column(name, name, 2) for name in shown["position"].unique()[:-1]),
             ),
-            "The same by relative position in the response.",
+            "Quantities by relative position in the response.",
             group="of",
             note=_PLACES if judged else "Means over sentences; sentence i of n is at i/n.",
         )
@@ -606,7 +609,7 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
                 *(interval_column(name, _TITLES[name], 3) for name in names),
                 Column("p_value", "p of σ = F", show=p_value, right=True),
             ),
-            "The same at other thresholds; the p-values are not corrected for their number.",
+            "Quantities at other thresholds; p-values are not corrected for their number.",
             group="of" if by_threshold["of"].nunique() > 1 else "",
         )
     tables["quantities"] = Table(frame, long, "Every quantity by position.", group="of", note=note)
@@ -614,7 +617,8 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
 
 
 def _wide(frame: pd.DataFrame, index: Sequence[str], across: str) -> pd.DataFrame:
-    """A line per combination of the index, with estimate and interval of each value across."""
+    """Pivot: a row per combination of `index`, with estimate and interval for each value of
+    `across`."""
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in frame.to_dict("records"):
         line = lines.setdefault(
@@ -627,7 +631,7 @@ def _wide(frame: pd.DataFrame, index: Sequence[str], across: str) -> pd.DataFram
 def _by_position(
     group_frames: Sequence[tuple[_Group, Mapping[Setting, Frame]]], titles: Mapping[Setting, str]
 ) -> list[dict[str, Any]]:
-    """Rows of frames by position and overall, and of one bin overall alone."""
+    """Rows of frames by position and overall; with a single bin, overall only."""
     return [
         {"of": _of(group, titles[setting]), **row}
         for group, frames in group_frames
@@ -654,9 +658,9 @@ def _tests(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Table:
         "supported claims judged incorrect, are equally frequent.",
         group="of",
         note=(
-            "Exact: all signs of the responses, where at most 30 differ; clustered: McNemar's test "
-            "with the variance over responses (Obuchowski). Used: the exact one where there is "
-            "one, by position corrected by Holm."
+            "Exact: all signs of the responses, where at most 30 differ; clustered: McNemar's "
+            "test with the variance over responses (Obuchowski). Used: the exact one if "
+            "available; by position, Holm-corrected."
         ),
     )
 
@@ -682,12 +686,12 @@ def _predictions(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Tab
     return Table(
         data_frame(rows),
         columns,
-        "Prediction of the factuality of one half of the responses from the other.",
+        "Prediction of the factuality of one half of the responses from the other half.",
         group="of",
         note=(
-            "Errors are root mean squares over splits. σ and F here use the labels of one half "
-            "alone; Rogan-Gladen also the judgments, without labels, of the other. Its error has "
-            "no bound where SK + SU comes near 1."
+            "Errors are root mean squares over splits. σ and F here use only the labels of one "
+            "half; Rogan-Gladen also uses the judgments of the other half, without labels. Its "
+            "error is unbounded as SK + SU approaches 1."
         ),
     )
 
@@ -714,7 +718,7 @@ def _comparisons(
         if not both:
             remarks.append(
                 f"{first.name} and {other.name} have no response in common and are not compared; "
-                "give the answers to one prompt the same response id."
+                "use the same response id for answers to the same prompt."
             )
             continue
         tell(f"{other.name} against {first.name}")
@@ -755,15 +759,18 @@ def _comparisons(
     shown = Table(
         frame,
         columns,
-        "Comparisons paired over the responses that both have.",
+        "Comparisons paired over common responses.",
         group="of",
-        note="P-values corrected by Holm: overall over quantities, else over quantities and bins.",
+        note=(
+            "P-values are Holm-corrected: overall over quantities, otherwise over quantities "
+            "and bins."
+        ),
     )
     return shown, remarks
 
 
 def _verdict(group: _Group, setting: Setting, titles: Mapping[Setting, str]) -> str:
-    """Test of a group and its result in words."""
+    """Sentence on the test of a group."""
     balance = group.balances[setting]
     rows = balance.rows()
     last = rows[-1]
@@ -791,15 +798,15 @@ def _verdict(group: _Group, setting: Setting, titles: Mapping[Setting, str]) -> 
         rejected = [row["position"] for row in done if row["corrected"] < SIGNIFICANT]
         where = f" ({', '.join(rejected)})" if rejected else ""
         text += f"; by position it is rejected in {len(rejected)} of {len(done)} bins{where}"
-    text += ". This asks whether the two kinds of error balance, and not whether σ predicts."
+    text += ". The test asks whether the two kinds of error balance, not whether σ predicts."
     predicted = group.predictions.get(setting)
     if predicted is not None:
         row = predicted.rows()[-1]
         text += (
-            f" Out of sample σ of one half of the responses misses the factuality of the other by "
-            f"{row['difference']:+.3f} on average [{row['lower']:.3f}, {row['upper']:.3f}]; its "
-            f"error is {number(row['rmse_sigma'])}, against the factuality of the first half "
-            f"{number(row['rmse_factuality'])}."
+            " Out of sample, σ of one half of the responses differs from the factuality of the "
+            f"other by {row['difference']:+.3f} on average [{row['lower']:.3f}, "
+            f"{row['upper']:.3f}]; its error is {number(row['rmse_sigma'])}; the error of the "
+            f"first half's factuality is {number(row['rmse_factuality'])}."
         )
     return text
 
@@ -817,7 +824,8 @@ def _range_remarks(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> l
             if out:
                 remarks.append(
                     f"{_of(group, titles[setting])}: Rogan-Gladen is out of its range [0, 1] at "
-                    f"{', '.join(out)}: SK and SU there differ from those of all positions."
+                    f"{', '.join(out)}: SK and SU there differ from the values over all "
+                    "positions."
                 )
     return remarks
 
@@ -825,7 +833,7 @@ def _range_remarks(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> l
 def _figures(
     groups: Sequence[_Group], titles: Mapping[Setting, str], table: JudgedTable
 ) -> dict[str, PaperFigure]:
-    """The figures of the paper that the claims allow, each with its setting named."""
+    """The figures of the paper that these claims allow, each with the name of its setting."""
     figures: dict[str, PaperFigure] = {}
 
     def add(

@@ -27,8 +27,8 @@ def solved_views(
 def marginals_of_claims(
     views: Sequence[FactGraph], models: Sequence[FactorGraph], backend: Backend
 ) -> Posteriors:
-    """P(true) by response and claim; those of a model without an answer are left out."""
-    # The units of a study load what reads and writes their rows.
+    """P(true) by response and claim, without models that have no answer."""
+    # Imported here because it loads the code that reads and writes rows of a study.
     from experiments.study.units import infer_many
 
     p: dict[tuple[str, str], float] = {}

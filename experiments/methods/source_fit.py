@@ -48,34 +48,34 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
 
 KINDS = ("source", "domain", "kind")
-"""Words of --columns for which priors of sources are learned."""
+"""Values of --columns that learn priors of sources."""
 
 FEWEST = 20
-"""Labelled claims below which a source has no prior of its own: those of others are shared."""
+"""Labeled claims below which a source has no prior of its own and shares that of `others`."""
 
 MATTERS = 0.001
-"""Difference of Brier scores below which it does not matter which priors are used."""
+"""Difference of Brier scores below which the choice of priors does not matter."""
 
 _SPREAD = 10.0
-"""Standard deviation of the normal prior on the log odds of a prior. A tighter one pulls the prior
-of an unreliable source toward that as given: with 3, intervals of 60 responses held a prior of 0.3
-in 0.88 of 180 draws, with 10 in 0.96 of 54."""
+"""Standard deviation of the normal prior on the log odds of a prior. A smaller value pulls the
+prior of an unreliable source toward the given prior: intervals from 60 responses covered a prior of
+0.3 in 0.88 of 180 draws with 3, and in 0.96 of 54 draws with 10."""
 
 _LEVEL = 0.95
 """Nominal coverage of the intervals."""
 
 _READ = ("columns", "save", "variant", "folds", "seed", "objective")
-"""Settings that learning priors reads."""
+"""Settings that learning priors uses."""
 
 GIVEN, SHARED = "priors as given", "one prior"
 
 
 def fitted_sources(responses: Responses, settings: FitSettings) -> Findings:
-    """Learn a prior for each source of passages, and score it on other responses.
+    """Learn a prior for each source of passages, and score the priors on held-out responses.
 
     Args:
         responses: labeled responses with passages and relations.
-        settings: how; `columns` is one of `KINDS`.
+        settings: settings of learning; `columns` is one of `KINDS`.
 
     Raises:
         InputError: if no claim has a label, or no passage states a source.
@@ -132,20 +132,20 @@ def fitted_sources(responses: Responses, settings: FitSettings) -> Findings:
 
 
 def _check(settings: FitSettings) -> None:
-    """Refuse what learning priors does not read.
+    """Refuse options that do not apply to learning priors.
 
     Raises:
-        InputError: for the first such option, a second family, or a file that is no table.
+        InputError: for the first such option, a second family, or a file that is not .csv.
     """
     if len(settings.columns) > 1:
         raise InputError(
             f"--columns {','.join(settings.columns)}: source, domain and kind learn priors and "
-            "stand alone; leave the others out"
+            "cannot be combined with other columns; leave the others out"
         )
     for name in sorted(settings.model_fields_set):
         if name not in _READ:
             raise InputError(
-                f"--{option_of(type(settings), name).name} is of a judge, and --columns "
+                f"--{option_of(type(settings), name).name} applies to a judge, and --columns "
                 f"{settings.columns[0]} learns priors of passages; leave one out"
             )
     if settings.save is not None and settings.save.suffix != ".csv":
@@ -165,7 +165,7 @@ def _whole(
 
 
 def _counts(graphs: Sequence[FactGraph], by: PassageKey) -> tuple[Counter[str], Counter[str]]:
-    """Passages, and labeled claims that a relation joins to one, by source; "" for no source."""
+    """Counts of passages, and of labeled claims with a relation to one, by source ("" for none)."""
     n_passages: Counter[str] = Counter()
     n_claims: Counter[str] = Counter()
     for graph in graphs:
@@ -197,7 +197,7 @@ def _prior_rows(
     n_claims: Counter[str],
     frequent: set[str],
 ) -> list[dict[str, Any]]:
-    """A row for each prior, the largest numbers of claims first and others last."""
+    """A row per prior, the largest number of claims first and `others` last."""
     rows = []
     for value in learned.table():
         name = value.name.removeprefix(f"{CONTEXTS}[").removesuffix("]")
@@ -216,7 +216,7 @@ def _prior_rows(
 
 
 def _score_rows(p: Mapping[str, Any], atoms: Any, seed: int) -> list[dict[str, Any]]:
-    """Scores of each set of posteriors, and its Brier score minus the given priors' Brier score."""
+    """Scores of each set of posteriors, and its Brier score minus that with the given priors."""
     rows = []
     for name, each in p.items():
         row: dict[str, Any] = {"model": name}
@@ -239,9 +239,9 @@ def _priors_table(rows: Sequence[Mapping[str, Any]], by: str) -> Table:
             "effective:1 responses | status"
         ),
         "Priors of passages by source.",
-        note=f"In brackets: 95 % over responses. Others: sources with fewer than {FEWEST} labeled "
-        "claims, and passages without a source. Passages with a prior of their own keep it. "
-        "Responses: of equal size, that say as much about the prior.",
+        note="In brackets: 95% intervals over responses. Others: sources with fewer than "
+        f"{FEWEST} labeled claims, and passages without a source. Passages with a stated "
+        "prior keep it. Responses: of equal size, that say as much about the prior.",
     )
 
 
@@ -252,8 +252,11 @@ def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             "model | brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | "
             "less:4± Brier less as given | less_shared:4± less one prior"
         ),
-        "On responses that were not seen.",
-        note="In brackets: 95 % over responses, differences paired. Relations are as given.",
+        "Scores on held-out responses.",
+        note=(
+            "In brackets: 95% intervals over responses; differences are paired. Relations are "
+            "as given."
+        ),
     )
 
 
@@ -263,27 +266,28 @@ def _sentences(
     learned: LearnedPotentials,
     by: PassageKey,
 ) -> Iterator[str]:
-    """Sentences on the worth of priors by source, and on the data that they were learned from."""
+    """Sentences on the effect of priors by source, and on the training data."""
     if scores:
         last = scores[-1]
         ends = last["less_shared_lower"], last["less_shared_upper"]
         if max(map(abs, ends)) < MATTERS:
-            verdict = f"less than {MATTERS:g}, so that one prior does as well"
+            verdict = f"less than {MATTERS:g}, so that a single prior does as well"
         elif ends[1] < 0:
             verdict = "priors by source help"
         elif ends[0] > 0:
             verdict = "one prior is better"
         else:
-            verdict = "labels here do not tell them from one prior"
+            verdict = "these labels cannot distinguish them from a single prior"
         yield (
-            f"On responses not seen the Brier score with a prior by {by} less that with one prior "
-            f"is {last['less_shared']:+.4f} [{ends[0]:+.4f}, {ends[1]:+.4f}]: {verdict}."
+            f"On held-out responses, the Brier score with a prior by {by} minus that with a "
+            f"single prior is {last['less_shared']:+.4f} [{ends[0]:+.4f}, {ends[1]:+.4f}]: "
+            f"{verdict}."
         )
     weak = [row["source"] for row in rows if row["prior_upper"] < 0.5]
     if weak:
         yield (
-            f"Less than even odds of being reliable: {some_of(weak)}; what such a passage says "
-            "moves a claim little."
+            f"Reliable with less than even odds: {some_of(weak)}; passages of these sources "
+            "change claims little."
         )
     few = [row for row in rows if row["few"] and not math.isnan(row["prior_lower"])]
     if few:
@@ -294,16 +298,16 @@ def _sentences(
             f"{least['effective']:.1f} responses of equal size: a kind with a share of up to "
             f"{unseen_share(least['effective'], _LEVEL):.0%} may be missing. Label more."
         )
-    # A prior that one response alone decides has no interval either.
+    # A prior that depends on a single response has no interval either.
     unsure = [row["source"] for row in rows if math.isnan(row["prior_lower"])]
     if unsure:
         yield (f"Labels do not determine the prior of {some_of(unsure)}; it has no interval.")
     if learned.status is FitStatus.NOT_CONVERGED:
-        yield "The search did not converge; take FR1, whose posteriors are exact."
+        yield "The optimizer did not converge; use FR1, whose posteriors are exact."
     yield (
         f"Learned from {counted(learned.n_labeled, 'labeled claim')} of "
         f"{counted(learned.n_responses, 'response')}, with a normal prior of standard deviation "
-        f"{_SPREAD:g} on the log odds, around those as given."
+        f"{_SPREAD:g} on the log odds, centered at the given priors."
     )
 
 

@@ -1,1 +1,1 @@
-"""Studies whose data are networks: backends compared on factor graphs, in files or drawn."""
+"""Studies that compare backends on networks, read from files or generated."""

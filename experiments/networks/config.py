@@ -31,33 +31,31 @@ Searcher = Literal["exact", "toulbar2"]
 """Elimination, or toulbar2's search."""
 
 PRESENTATION = ("description", "against", "venue")
-"""Keys that no measurement depends on: they may change between a run and its resumption."""
+"""Keys that do not affect measurements and may change when a run is resumed."""
 
 
 class NetworkChoice(Keyed):
-    """Networks of a study: files, or graphs that are drawn."""
+    """Networks of a study: files, or generated graphs."""
 
     path: str | None = None
-    """A UAI or BIF file, a folder that holds some, or a pattern of names such as networks/*.uai,
-    relative to the folder of the configuration that names it. Beside a network NAME.uai,
-    NAME.uai.evid (or NAME.evid) holds its evidence, NAME.uai.MAR and NAME.uai.PR its reference
-    answers."""
+    """A UAI or BIF file, a folder of them, or a pattern of names such as networks/*.uai, relative
+    to the folder of the configuration. For a network NAME.uai, NAME.uai.evid (or NAME.evid) has the
+    evidence, and NAME.uai.MAR and NAME.uai.PR the reference answers."""
 
     shape: GraphShape | None = None
-    """The shape of fact graphs that are drawn."""
+    """Shape of generated fact graphs."""
 
     grid: Count | None = None
-    """Side of square Ising grids that are drawn, with couplings up to 1 and fields up to 0.5."""
+    """Side length of generated square Ising grids, with couplings up to 1 and fields up to 0.5."""
 
     name: str = ""
-    """What tables call the networks; of a path, its files' names without a final number if
-    absent."""
+    """Name in tables; for a path, by default its files' names without a final number."""
 
     graphs: Count = 1
-    """Number of graphs, or batches, that are drawn."""
+    """Number of generated graphs, or batches."""
 
     batch: Count = 1
-    """Graphs of a batch, which one call answers."""
+    """Number of graphs per batch, which a single call answers."""
 
     limit: Count | None = None
     """Only the first networks of the path, up to this number."""
@@ -68,31 +66,33 @@ class NetworkChoice(Keyed):
         if len(given) != 1:
             raise ValueError("give one of path, shape and grid")
         if self.path is None and not self.name:
-            raise ValueError("give networks that are drawn a name")
+            raise ValueError("generated networks need a name; add name")
         if self.path is not None and (self.graphs, self.batch) != (1, 1):
-            raise ValueError("graphs and batch are for networks that are drawn; leave them out")
+            raise ValueError("graphs and batch apply to generated networks; leave them out")
         if self.path is None and self.limit is not None:
-            raise ValueError("limit is for a path; give the number of drawn networks as graphs")
+            raise ValueError(
+                "limit applies to a path; give the number of generated networks as graphs"
+            )
         return self
 
 
 class ProgramChoice(Keyed):
-    """A program of others on the path, which takes part as a backend does."""
+    """An external program on the PATH, compared like a backend."""
 
     program: Literal["merlin"]
-    """Which one: merlin, with its weighted mini-buckets."""
+    """Name of the program: merlin, with its weighted mini-buckets."""
 
     label: str = ""
-    """What tables call it; the program's name if absent."""
+    """Name in tables; the program's name if absent."""
 
     i_bound: Count = 6
-    """Most variables of a mini-bucket beside the one that is eliminated."""
+    """Largest number of variables of a mini-bucket besides the eliminated one."""
 
     iterations: Count = 10
     """Passes of messages."""
 
     seconds: Positive = 60.0
-    """A run that takes longer is refused."""
+    """Time limit of a run in seconds."""
 
     @property
     def title(self) -> str:
@@ -106,14 +106,14 @@ class NetworkStudy(Keyed):
     study: StudyName
 
     datasets: Some[NetworkChoice]
-    """The networks, files or drawn."""
+    """The networks, from files or generated."""
 
     description: Purpose = ""
 
     backends: Backends = DEFAULT_BACKENDS
 
     programs: tuple[ProgramChoice, ...] = ()
-    """Programs of others that are compared where they are on the path."""
+    """External programs to compare if they are on the PATH."""
 
     against: str = ""
     """Label of the backend that times are divided by; the first if empty."""
@@ -124,21 +124,20 @@ class NetworkStudy(Keyed):
     certified bracket of log Z."""
 
     maxima: Annotated[tuple[Searcher, ...], AfterValidator(distinct)] = ()
-    """Who searches the most probable states of each network, for a table of its own: exact
+    """Algorithms that search the most probable states of each network, for a separate table: exact
     (elimination), toulbar2. Times are divided by those of the first."""
 
     search_seconds: Positive = 20.0
-    """Processor time of toulbar2 on a network."""
+    """Limit on toulbar2's processor time per network."""
 
     rounds: Count = 7
-    """Turns of every backend on a network."""
+    """Number of turns of every backend on a network."""
 
     budget: Positive = 1.0
-    """Seconds of repeated calls of a backend on a network."""
+    """Seconds of repeated calls per backend and network."""
 
     seed: Seed = 0
-    """Seed of graphs that are drawn, of the order of turns, and of backends unless `seeds` is
-    given."""
+    """Seed of generated graphs, of the order of turns, and of backends unless `seeds` is given."""
 
     seeds: Seeds = ()
 
@@ -150,14 +149,14 @@ class NetworkStudy(Keyed):
         labels += [choice.title for choice in self.programs]
         for label in labels:
             if labels.count(label) > 1:
-                raise ValueError(f"backends: two are called {label!r}; give each its own label")
+                raise ValueError(f"backends: two have the label {label!r}; give each its own label")
         if self.against and self.against not in labels:
             raise ValueError(
                 f"against: {self.against!r} is not among the backends; use one of "
                 f"{', '.join(labels)}"
             )
         if len(self.reference.settings_of_each()) != 1:
-            raise ValueError("reference: a grid is several backends; name one")
+            raise ValueError("reference: a grid means several backends; name one backend")
         for position, choice in enumerate(self.backends):
             for key, value in choice.only:
                 if value is not None and key not in ("datasets", "seeds"):
@@ -177,22 +176,22 @@ class NetworkStudy(Keyed):
         return self.seeds or (self.seed,)
 
     def plain(self) -> dict[str, Any]:
-        """The study as plain data, every default written out, files without folders."""
+        """The study as plain data, with every default and file names without folders."""
         plain: dict[str, Any] = without_folders(self.model_dump(mode="json"))
         return plain
 
     def measured_part(self) -> dict[str, Any]:
-        """Plain form of what its measurements depend on."""
+        """Plain form of the part that measurements depend on."""
         return {key: value for key, value in self.plain().items() if key not in PRESENTATION}
 
 
 @dataclass(frozen=True)
 class LoadedNetworks:
-    """A study of networks with where it came from.
+    """A study of networks with its origin.
 
     Attributes:
         study: the study.
-        raw: what was written.
+        raw: the written data.
     """
 
     study: NetworkStudy
@@ -204,13 +203,13 @@ def load_networks(raw: RawStudy, data: Path | None = None) -> LoadedNetworks:
 
     Args:
         raw: the data.
-        data: a network, folder or pattern that is measured beside its datasets.
+        data: an additional network, folder or pattern to measure.
 
     Raises:
-        InputError: for a key or value that it cannot have.
+        InputError: for an invalid key or value.
     """
     if data is not None:
-        # A path of the command line starts where the command is given.
+        # Paths on the command line are relative to the current folder.
         beside = [*raw.raw["datasets"], {"path": str(data.absolute())}]
         raw = replace(raw, raw={**raw.raw, "datasets": beside})
     study = raw.checked(lambda plain: model_of(NetworkStudy, plain))

@@ -1,4 +1,4 @@
-"""The networks of a study: files, or graphs that are drawn; and the answers that files give."""
+"""The networks of a study, from files or generated, and reference answers from files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from factormodels.synthetic import grid
 from inference import Posterior
 
 PRINTED = 1e-5
-"""Relative error of a log Z in a file, whose programs print six digits."""
+"""Relative error of a log Z in a file, since programs print six digits."""
 
 ROUNDED = 1e-9
 """Relative error of a log Z that a backend computed exactly."""
@@ -41,7 +41,7 @@ class Reference:
         source: a backend's name, or names of files.
         marginals: probability vectors of all variables one after another, or None.
         log_z: natural logarithm of the partition function, or None.
-        induced_width: of the order that it was found by, nan where none is known.
+        induced_width: induced width of its elimination order, NaN if unknown.
         rounding: relative error of `log_z`.
     """
 
@@ -53,19 +53,19 @@ class Reference:
 
 
 Loaded = tuple[tuple[FactorGraph, ...], Reference | None]
-"""The graphs of a network, several of a batch, and the answers in files."""
+"""The graphs of a network (several for a batch), and the answers in files."""
 
 
 @dataclass(frozen=True)
 class NetworkSource:
-    """A network of a study, which is read or drawn where it is measured.
+    """A network of a study, which is read or generated where it is measured.
 
     Attributes:
-        dataset: the dataset that it is of, as tables call it.
+        dataset: name of its dataset in tables.
         name: its name within the dataset.
         sha256: hash of its numbers, its evidence and its answers.
         variables: number of its variables.
-        load: reads or draws it.
+        load: reads or generates the network.
     """
 
     dataset: str
@@ -76,10 +76,10 @@ class NetworkSource:
 
 
 def sources(loaded: LoadedNetworks) -> tuple[NetworkSource, ...]:
-    """The networks of a study, each read or drawn once to see that it can be.
+    """The networks of a study, each read or generated once as a check.
 
     Raises:
-        InputError: if a path has none, one cannot be read, or two have one name.
+        InputError: if a path has no networks, a network cannot be read, or two have the same name.
     """
     every: list[NetworkSource] = []
     for position, choice in enumerate(loaded.study.datasets):
@@ -91,8 +91,8 @@ def sources(loaded: LoadedNetworks) -> tuple[NetworkSource, ...]:
     for (dataset, name), count in names.items():
         if count > 1:
             raise InputError(
-                f"{loaded.raw.where}: datasets: {counted(count, 'network')} of {dataset} are "
-                f"called {name!r}; give the datasets different names"
+                f"{loaded.raw.where}: datasets: {counted(count, 'network')} of {dataset} have "
+                f"the name {name!r}; give the datasets different names"
             )
     return tuple(every)
 
@@ -119,8 +119,8 @@ def _sources(choice: NetworkChoice, loaded: LoadedNetworks) -> Iterator[NetworkS
 
 
 def _drawn(choice: NetworkChoice, seed: int, number: int) -> Loaded:
-    """The graphs of a drawn network."""
-    # Batches share no graph, and a larger one begins with the graphs of a smaller.
+    """The graphs of a generated network."""
+    # Batches share no graphs, and a larger batch begins with the graphs of a smaller one.
     numbers = range(number * choice.batch, (number + 1) * choice.batch)
     if choice.shape is not None:
         return tuple(draw_graph(choice.shape, (seed, each)) for each in numbers), None
@@ -133,7 +133,7 @@ def network_files(path: Path) -> list[Path]:
     """Files of a path: the file itself, the files in a folder, or the matches of a pattern.
 
     Raises:
-        InputError: if a folder has none, or no file has such a name.
+        InputError: if a folder has no networks, or no file matches.
     """
     if path.exists() and not path.is_dir():
         return [path]
@@ -143,30 +143,31 @@ def network_files(path: Path) -> list[Path]:
             raise InputError(f"{path}: there is no .uai or .bif file in this folder; name another")
         return files
     files = sorted(each for each in path.parent.glob(path.name) if each.is_file())
-    # Of a pattern such as grid* the evidence and the answers beside a network are none.
+    # A pattern such as grid* also matches files of evidence and answers, which are not networks.
     files = [file for file in files if has_network_suffix(file)] or files
     if not files:
-        raise InputError(f"{path}: no file has such a name; name another")
+        raise InputError(f"{path}: no file matches; name another path")
     return files
 
 
 def family_of(file: Path) -> str:
-    """The name of a network's file without suffix and final number: of its family."""
+    """Family of a network: the file name without suffix and final number."""
     stem = re.sub(rf"\.({'|'.join(map(re.escape, SUFFIXES))})$", "", file.name, flags=re.I)
     return re.sub(r"[_-]\d+$", "", stem) or stem
 
 
 def read_network(path: Path) -> Loaded:
-    """A network in UAI or BIF with its evidence, and the answers in NAME.uai.MAR and NAME.uai.PR.
+    """Read a network in UAI or BIF with its evidence, and the answers in NAME.uai.MAR and
+    NAME.uai.PR.
 
-    Whatever program wrote these files may so be compared with backends.
+    Backends can thus be compared with any program that writes these files.
 
     Raises:
-        InputError: if a file is damaged, or the answers are of another network.
+        InputError: if a file is damaged, or the answers do not fit the network.
     """
     graph = read(path)
     if not isinstance(graph, FactorGraph):
-        raise InputError(f"{path}: it is a fact graph; name a network in UAI or BIF")
+        raise InputError(f"{path}: this is a fact graph; name a network in UAI or BIF")
     for evidence in _evidence_files(path):
         graph = graph.with_evidence(read_evidence(evidence, graph))
     marginals, partition = (Path(f"{path}.{kind}") for kind in ("MAR", "PR"))
@@ -177,31 +178,30 @@ def read_network(path: Path) -> Loaded:
     if flat is not None and len(flat) != graph.cardinalities.sum():
         raise InputError(
             f"{marginals}: it has {counted(len(flat), 'probability', 'probabilities')} and "
-            f"{path.name} has "
-            f"{counted(graph.cardinalities.sum(), 'state')}; put the answers of this network "
-            "beside it"
+            f"{path.name} has {counted(graph.cardinalities.sum(), 'state')}; use the answers of "
+            "this network"
         )
     log_z = read_log10_partition(partition) * math.log(10.0) if partition.exists() else None
     return (graph,), Reference(" and ".join(answers), flat, log_z, rounding=PRINTED)
 
 
 def _evidence_files(path: Path) -> list[Path]:
-    """The file of evidence beside a network, if there is one.
+    """The evidence file of a network, if there is one.
 
     Raises:
-        InputError: if there are two.
+        InputError: if there are two evidence files.
     """
     both = [Path(f"{path}.evid"), path.with_suffix(".evid")]
     files = [file for file in dict.fromkeys(both) if file.exists()]
     if len(files) > 1:
         raise InputError(
-            f"{path}: {files[0].name} and {files[1].name} both hold evidence; keep one of them"
+            f"{path}: {files[0].name} and {files[1].name} both contain evidence; keep one of them"
         )
     return files
 
 
 def _hash_of_files(path: Path) -> str:
-    """Hash of a network's file and of those beside it that it is read with."""
+    """Hash of a network's file and of its evidence and answer files."""
     beside = [Path(f"{path}.{kind}") for kind in ("MAR", "PR")]
     files = [path, *_evidence_files(path), *(file for file in beside if file.exists())]
     state = hashlib.sha256()
@@ -211,7 +211,7 @@ def _hash_of_files(path: Path) -> str:
 
 
 def flat_marginals(answers: Iterable[Posterior]) -> NDArray[np.float64]:
-    """The probability vectors of all variables of all graphs, one after another."""
+    """The concatenated probability vectors of all variables of all graphs."""
     flat: NDArray[np.float64] = np.concatenate([answer.marginals.flat for answer in answers])
     return flat
 

@@ -1,4 +1,4 @@
-"""The design of a study of networks: its networks, its cells, and every measurement."""
+"""The design of a study of networks: its networks, cells and measurements."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from inference.peers.merlin_program import Merlin, missing_program
 
 
 class Measurement(NamedTuple):
-    """Backend, or searcher of the most probable states, on a network."""
+    """Measurement of a backend, or of a search for the most probable states, on a network."""
 
     network: int
     """Position of the network."""
 
     what: int | Searcher
-    """Position of the cell, or who searches."""
+    """Index of the cell, or name of the search."""
 
     @property
     def key(self) -> str:
-        """Its name in the store of a run."""
+        """Key in the store of a run."""
         return f"{self.network} {self.what}"
 
 
 @dataclass(frozen=True)
 class NetworkDesign:
-    """A study of networks with everything that is needed to run it.
+    """A study of networks with everything needed to run it.
 
     Attributes:
         loaded: the study.
         sources: its networks.
-        cells: every combination of a dataset and a backend with its settings and seed.
-        judge: what computes references.
+        cells: all combinations of a dataset and a backend with its settings and seed.
+        judge: backend that computes references.
     """
 
     loaded: LoadedNetworks
@@ -60,13 +60,13 @@ class NetworkDesign:
 
     @property
     def base(self) -> str:
-        """Label of the algorithm that times are divided by; of several seeds the first."""
+        """Label of the algorithm that times are divided by; the first of several seeds."""
         title = self.loaded.study.base
         algorithms = [cell.algorithm for cell in self.cells]
         return next((self.label(each) for each in algorithms if each.title == title), title)
 
     def measurements(self) -> list[Measurement]:
-        """Every measurement, a network after the other."""
+        """All measurements, ordered by network."""
         return [
             Measurement(number, what)
             for number, source in enumerate(self.sources)
@@ -79,7 +79,7 @@ class NetworkDesign:
     def plan(self) -> RunPlan:
         """Plan of its run."""
         return RunPlan(
-            # Rows that lack a number of today's are of another run.
+            # Include the row format, so that rows of earlier versions are not continued.
             study={**self.loaded.study.measured_part(), "numbers": [*NUMBERS, *OF_SEARCHES]},
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in self.cells],
             data={f"{each.dataset}/{each.name}": each.sha256 for each in self.sources},
@@ -91,8 +91,8 @@ def design(loaded: LoadedNetworks) -> NetworkDesign:
     """The design of a study of networks.
 
     Raises:
-        InputError: for a setting that a backend does not have or take, a dataset that is not there,
-            or a network that cannot be read.
+        InputError: for an unknown or invalid setting of a backend, a missing dataset, or an
+            unreadable network.
         MissingDependencyError: if the reference needs a library that is not installed.
     """
     study, blame = loaded.study, loaded.raw.blame
@@ -120,11 +120,11 @@ def design(loaded: LoadedNetworks) -> NetworkDesign:
 
 
 def _program(choice: ProgramChoice) -> StudyAlgorithm:
-    """A program of others as an algorithm, or with the reason why it is absent."""
+    """An external program as an algorithm, or with the reason for its absence."""
     backend = Merlin(choice.i_bound, choice.iterations, choice.seconds)
     lacks = missing_program()
     return StudyAlgorithm(
-        # It is in no list of backends.
+        # No list of backends contains it.
         choice=-1,
         title=choice.title,
         name=choice.program,

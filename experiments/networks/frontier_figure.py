@@ -31,14 +31,14 @@ _HEIGHT = 1.6
 """Inches of a row of panels."""
 
 FLOOR = 1e-12
-"""Smaller errors of marginals are drawn here, and smaller ones of log Z at 0: they are rounding,
-and their size says nothing."""
+"""Smaller errors of marginals are drawn here, and smaller errors of log Z at 0, because they are
+rounding."""
 
 _LINEAR = 1e-3
-"""Nats around the reference that are drawn linearly, and beyond them logarithmically."""
+"""Nats around the reference with a linear scale; beyond, the scale is logarithmic."""
 
 _AROUND = 0.1
-"""Decades beyond the outer numbers, so that those of neighboring panels do not meet."""
+"""Decades beyond the outer tick labels, so that labels of neighboring panels do not meet."""
 
 Looks = Mapping[str, Mapping[str, Any]]
 """Styles of the points of each backend."""
@@ -119,7 +119,7 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
     }
     if not points:
         return
-    # A value reached at a time is kept until the next point.
+    # A value stays until the next point.
     axes.step(
         *zip(*pareto(points), strict=True), where="post", color="0.7", linewidth=0.8, zorder=1
     )
@@ -141,7 +141,7 @@ def _draw_brackets(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
                 markersize=4.0, zorder=2,
             )  # fmt: skip
         elif np.isfinite(ends).any():
-            # A bound on one side alone has an arrow to the side that is open.
+            # A one-sided bound has an arrow to the open side.
             known = int(np.isfinite(ends).argmax())
             axes.plot(
                 [row["seconds"]], [ends[known]], color=look["color"], linestyle="none",
@@ -152,7 +152,7 @@ def _draw_brackets(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
 
 
 def _set_scales(axes: Axes, scale: str, **settings: float) -> None:
-    """Set the scales of a panel, with numbers at powers of ten alone."""
+    """Set the scales of a panel, with tick labels only at powers of ten."""
     from matplotlib.ticker import NullFormatter
 
     axes.set(xscale="log")

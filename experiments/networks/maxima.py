@@ -1,4 +1,4 @@
-"""Searchers of the most probable states of networks: quality and time."""
+"""Searches for the most probable states of networks: quality and time."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ NUMBERS = ("log_potential", "upper", "first_seconds", "seconds")
 
 
 class SearchAnswer(NamedTuple):
-    """Most probable states found by a searcher."""
+    """Most probable states that a search found."""
 
     log_potential: float
-    """Log value of the states."""
+    """Log potential of the states."""
 
     upper: float
-    """No states have a larger log potential."""
+    """Upper bound on the log potential of any states."""
 
     status: Status
-    """Exact if they are proved to be the best."""
+    """Exact if the states are proved optimal."""
 
 
 def measure_maxima(task: NetworkTask) -> list[dict[str, Any]]:
-    """A row for each searcher of a task: the states that it found, and its times in rounds.
+    """A row for each search of a task: its states, and its times in rounds.
 
     Times are from the factor graph to the states; toulbar2 searches in a separate process, whose
     start is included. A batch is refused.
@@ -82,7 +82,7 @@ def _by_search(graph: FactorGraph, seconds: float) -> SearchAnswer:
 
 
 def maxima_table(measured: pd.DataFrame, seed: int) -> Table:
-    """Table of the states that each searcher found, a block per dataset.
+    """Table of the searches' results, a block per dataset.
 
     Args:
         measured: rows of `measure_maxima` with their dataset and network.
@@ -116,8 +116,8 @@ def maxima_table(measured: pd.DataFrame, seed: int) -> Table:
         ),
         "Search for the most probable states",
         group="dataset",
-        note="Time: the median over networks of a repeated call, with the start of the process in "
-        "which toulbar2 searches. Below best: the largest distance, in nats, from the best states "
-        "that any of them found. Proved: proved to be the best, by toulbar2 up to six decimal "
-        "digits of log potentials.",
+        note="Time: the median over networks of a repeated call, with the start of the process "
+        "in which toulbar2 searches. Below best: the largest distance, in nats, from the "
+        "best states that any search found. Proved: proved optimal, by toulbar2 up to six "
+        "decimal digits of log potentials.",
     )

@@ -24,14 +24,14 @@ from inference.posterior import LogZKind, Status
 from inference.trace import certain_bounds
 
 _MOST_CALLS = 1000
-"""Keeps a call of nanoseconds from looping on a bad guess of its time."""
+"""Limit on repetitions, in case the estimated time of a call is much too short."""
 
 _FROM_BEST = (Status.EXACT, Status.CONVERGED, Status.NOT_CONVERGED, Status.INTERRUPTED)
-"""The worst of the answers to a batch is reported."""
+"""Order of statuses, of which the worst in a batch is reported."""
 
 REFUSED, FAILED, ABSENT = "refused", "failed", "absent"
 """Statuses of a call without an answer: refused with a reason, failed with another error, or absent
-because its library is not installed.
+without its library.
 """
 
 Answer = TypeVar("Answer")
@@ -50,7 +50,7 @@ class Clocking(NamedTuple):
     """Turns of every backend."""
 
     budget: float
-    """Seconds of repeated calls of a backend."""
+    """Seconds of repeated calls per backend."""
 
     seed: int
     """Seed of the order of turns."""
@@ -60,37 +60,36 @@ class NetworkTask(NamedTuple):
     """A network and its measurements, each under a label."""
 
     loaded: Loaded
-    """Its graphs, and the answers in files."""
+    """Its graphs, and answers in files."""
 
     backends: tuple[tuple[str, Backend], ...]
     """The backends."""
 
     searchers: tuple[tuple[str, Searcher], ...]
-    """Searchers of its most probable states."""
+    """Searches for its most probable states."""
 
     judge: Backend
     """Backend that computes the reference, if no file has one."""
 
     search_seconds: float
-    """Processor time of toulbar2."""
+    """Limit on toulbar2's processor time."""
 
     clocking: Clocking
     """Settings for timing calls."""
 
 
 def measure(task: NetworkTask) -> list[dict[str, Any]]:
-    """A row for each backend: how it answered, its errors, bounds, memory and times.
+    """A row for each backend: status, errors, bounds, memory and times.
 
-    Errors are nan where there is nothing to compare with: `total_error` (sum of |Δp| over the
-    probabilities in marginals, of which there are `probabilities`), `max_error`, and
-    `log_z_error` (log Z or its bound less the reference's, nats). `lower` and `upper` are bounds
-    on log Z that hold for certain. `peak_bytes` and `first_seconds` are of the first call,
-    `seconds` is the median over rounds of a repeated call, `round_seconds` each round's. In a
-    round all backends take turns in a new order, so that what slows the machine for a while slows
-    all of them; a turn is as many calls as fit the budget's share of a round. Each backend takes
-    the first turn, however long its first call was, which may have been spent on compiling; only a
-    repeated call tells. Further turns end with the budget. Rows of one `measurement` were timed
-    in the same rounds.
+    Errors are NaN without a reference: `total_error` (sum of |Δp| over the probabilities in
+    marginals, of which there are `probabilities`), `max_error`, and `log_z_error` (log Z or its
+    bound less the reference's, nats). `lower` and `upper` are certain bounds on log Z. `peak_bytes`
+    and `first_seconds` are of the first call, `seconds` is the median over rounds of a repeated
+    call, `round_seconds` each round's. In a round all backends take turns in a new order, so that
+    temporary load affects all of them; a turn has as many calls as fit the budget's share of a
+    round. Each backend takes the first turn regardless of its first call, which may include
+    compilation. Further turns end with the budget. Rows of the same `measurement` were timed in the
+    same rounds.
     """
     graphs, given = task.loaded
     answers: dict[str, tuple[Posterior, ...]] = {}
@@ -135,7 +134,7 @@ def attempted(call: Callable[[], Answer]) -> tuple[Answer | None, dict[str, Any]
         answer = call()
         return answer, time.perf_counter() - began
 
-    # Another backend's plan would make the call look quicker and smaller than it is.
+    # Another backend's plan would make the call faster and smaller than it is.
     forget_plans()
     try:
         (answer, seconds), peak = with_peak(timed)
@@ -144,7 +143,7 @@ def attempted(call: Callable[[], Answer]) -> tuple[Answer | None, dict[str, Any]
     except MissingDependencyError as error:
         return None, {"status": ABSENT, "remark": str(error)}
     except Exception as error:
-        # Whatever a backend raises must not end the measurements of the others.
+        # An exception of a backend must not end the measurements of the others.
         return None, {"status": FAILED, "remark": sentence(error)}
     return answer, {"first_seconds": seconds, "peak_bytes": peak, "remark": ""}
 
@@ -156,7 +155,7 @@ def _answered(backend: Backend, graphs: Sequence[FactorGraph]) -> tuple[Posterio
 
 
 def _reference(graphs: Sequence[FactorGraph], judge: Backend) -> Reference | None:
-    """The answer of a backend to the graphs of a network; None if it refuses one."""
+    """The answer of a backend to the graphs of a network; None if it refuses a graph."""
     try:
         return _as_reference(judge.name, _answered(judge, graphs))
     except InferenceError:
@@ -164,7 +163,7 @@ def _reference(graphs: Sequence[FactorGraph], judge: Backend) -> Reference | Non
 
 
 def _exact_among(answers: Mapping[str, Sequence[Posterior]]) -> Reference | None:
-    """The first exact answer that a backend gave, if one did."""
+    """The first exact answer of a backend, if any."""
     for label, posteriors in answers.items():
         if all(posterior.status is Status.EXACT for posterior in posteriors):
             return _as_reference(label, posteriors)
@@ -177,7 +176,7 @@ def _as_reference(source: str, answers: Sequence[Posterior]) -> Reference:
     return Reference(
         source,
         flat_marginals(answers),
-        # A bound or an estimate is never a reference of log Z.
+        # Bounds and estimates are never references for log Z.
         alone.log_z if alone is not None and exact else None,
         alone.stats.get("induced_width", math.nan) if alone else math.nan,
     )
@@ -204,7 +203,7 @@ def _compared(answers: Sequence[Posterior], reference: Reference | None) -> dict
 
 
 def _bound(value: float | None) -> float:
-    """A bound; nan for an infinite one, which bounds nothing."""
+    """A bound, or NaN if infinite."""
     return math.nan if value is None or math.isinf(value) else float(value)
 
 
@@ -215,10 +214,10 @@ def _number(value: float | None) -> float:
 def timing(
     calls: Mapping[str, Callable[[], object]], first: Mapping[str, float], clocking: Clocking
 ) -> Mapping[str, dict[str, Any]]:
-    """The times of repeated calls in rounds, by label; of any other label that there are none.
+    """Times of repeated calls in rounds, by label; labels without times have empty entries.
 
     Args:
-        calls: what is called, by label.
+        calls: functions to call, by label.
         first: seconds of the first call of each.
         clocking: rounds, budget and seed.
     """
@@ -246,11 +245,12 @@ def _turns(
     for number in range(rounds):
         for at in order.permutation(len(labels)):
             label = labels[at]
-            # The first turn is everybody's; a slow backend's others would be beyond the budget.
+            # Every backend takes the first turn; further turns of slow backends would exceed the
+            # budget.
             if number and sum(seconds[label]) + expected[label] > budget:
                 continue
             count = min(max(int(budget / rounds / max(expected[label], 1e-9)), 1), _MOST_CALLS)
-            # Not timed: the processor's caches hold another backend's data.
+            # Not timed, because the processor's caches contain another backend's data.
             if count > 1:
                 calls[label]()
             expected[label] = float(np.median([_seconds_of(calls[label]) for _ in range(count)]))

@@ -1,4 +1,4 @@
-"""Memory that a call takes at its peak, beyond what its process held before."""
+"""Peak memory of a call beyond the memory of its process before."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def older_objects_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        # What somebody else has frozen cannot be told apart, and stays frozen.
+        # Objects that other code has frozen cannot be distinguished, and stay frozen.
         if not frozen_before:
             gc.unfreeze()
 

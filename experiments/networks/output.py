@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WritePage = Callable[[Path, str, Artifacts], None]
-"""(file, name of the study, findings) -> None; writes the page to the file."""
+"""Function of a file, the name of the study and findings that writes the page to the file."""
 
 _CAPTION = (
     "Accuracy against time of backends: the time of a repeated call. Above: mean errors of "
@@ -62,7 +62,7 @@ class NetworkResults:
     Attributes:
         artifacts: its tables, figures and remarks.
         measured: every measurement, a row each.
-        failed: whether a measurement failed, other than that a backend refused the network.
+        failed: True if a measurement failed, not counting refusals.
         files: the files, the manifest last.
     """
 
@@ -85,8 +85,8 @@ def write_networks(
         planned: the study.
         folder: the folder of the results.
         rows: its measurements.
-        code: versions of the code that they were made with.
-        write_page: function that writes the page; None: there is none.
+        code: versions of the code that measured them.
+        write_page: function that writes the page; None for no page.
 
     Raises:
         InputError: if the folder cannot be written.
@@ -104,7 +104,7 @@ def write_networks(
         "networks": network_table(present),
     }
     if absent:
-        note = f"Left out, since they are not installed: {', '.join(absent)}."
+        note = f"Left out, because they are not installed: {', '.join(absent)}."
         tables = {name: with_note(table, note) for name, table in tables.items()}
     figure = PaperFigure(frontier_figure(overall), overall, _CAPTION)
     remarks = (
@@ -168,13 +168,13 @@ def _searched(
 
 
 def _present(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of backends that are installed; all rows if none is."""
+    """Rows of installed backends; all rows if none is installed."""
     present = frame[frame["status"] != ABSENT] if len(frame) else frame
     return present.reset_index(drop=True) if len(present) else frame
 
 
 def _names_of_absent(*frames: pd.DataFrame) -> list[str]:
-    """Names of backends and programs that are not installed, each once."""
+    """Distinct names of backends and programs that are not installed."""
     return list(
         dict.fromkeys(
             str(name)
@@ -210,7 +210,7 @@ def _sentences(measured: pd.DataFrame, searched: pd.DataFrame, total: int) -> It
     )
     if total > len(statuses):
         missing = counted(total - len(statuses), "measurement")
-        yield f"{missing} not made yet: --resume goes on with them"
+        yield f"{missing} not made yet; continue with --resume"
     for frame in (measured, searched):
         if len(frame):
             absent = frame[frame["status"] == ABSENT].drop_duplicates("backend")

@@ -1,4 +1,4 @@
-"""The run of a study of networks: each measurement is kept as soon as its network is finished."""
+"""Run of a study of networks, which keeps the measurements of each finished network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.study.parts import NETWORKS, open_run
 from experiments.study.units import warm_up_units
 from inference import Backend
 
-_DIED = "the process that measured it ended without an answer, as for want of memory"
+_DIED = "the process that measured it ended without an answer, for example for lack of memory"
 
 
 def run_networks(
@@ -40,15 +40,15 @@ def run_networks(
     Args:
         planned: the study.
         folder: the folder of the results.
-        workers: number of processes; this one alone if it is None or 1.
-        chosen: names of the cells to run by dimension, as `select` takes them.
-        resume: go on with the measurements that the folder holds.
-        overwrite: drop whatever run the folder holds.
-        retry_failed: with `resume`, do again the measurements that failed.
-        write_page: function that writes the page; None: there is none.
+        workers: number of processes; None or 1 for this process only.
+        chosen: names of the cells to run by dimension, as for `select`.
+        resume: continue with the measurements in the folder.
+        overwrite: discard any run in the folder.
+        retry_failed: with `resume`, repeat failed measurements.
+        write_page: function that writes the page; None for no page.
 
     Raises:
-        InputError: if the folder has results that may not be dropped, or cannot be written.
+        InputError: if the folder has results that may not be discarded, or cannot be written.
         WorkerError: if processes cannot run.
     """
     wanted = set(select(planned.cells, chosen))
@@ -64,7 +64,7 @@ def run_networks(
         rows = dict(kept.items())
         todo: dict[int, list[Measurement]] = {}
         for each in every:
-            # Searchers of the most probable states are not cells that a name could choose.
+            # Searches for the most probable states are not cells and cannot be chosen by name.
             asked = not chosen if isinstance(each.what, str) else each.what in wanted
             before = rows.get(each.key)
             if asked and (before is None or (retry_failed and before["status"] == FAILED)):
@@ -105,7 +105,7 @@ def _measured(
         if (backend := _backend(planned, each)) is not None
     ]
     built = {id(each): each for each in (*backends, planned.judge)}
-    # Compilation at the first call must not count in the first network's time.
+    # Compilation in the first call must not count as the first network's time.
     prepare = partial(warm_up_units, tuple(built.values()))
     several = (workers or 1) > 1 and len(todo) > 1
     with processes(workers or 1) if several else nullcontext() as pool:
@@ -134,13 +134,13 @@ def _task(planned: NetworkDesign, measurements: Sequence[Measurement]) -> Networ
 
 
 def _backend(planned: NetworkDesign, measurement: Measurement) -> Backend | None:
-    """The backend that is measured; None if its library is absent, or it is no backend."""
+    """The measured backend; None if its library is absent, or for a search."""
     what = measurement.what
     return None if isinstance(what, str) else planned.cells[what].algorithm.backend
 
 
 def _without(planned: NetworkDesign, measurement: Measurement) -> dict[str, Any]:
-    """The row of a measurement that could not be made."""
+    """The row of an impossible measurement."""
     what = measurement.what
     error = "" if isinstance(what, str) else planned.cells[what].algorithm.error
     return {

@@ -25,18 +25,17 @@ class GraphShape(Keyed):
     """Contexts retrieved for each atom."""
 
     density: Probability = 0.1
-    """Probability that a context bears on an atom that it was not retrieved for."""
+    """Probability of a relation between a context and an atom that it was not retrieved for."""
 
     context_density: Probability = 0.0
     """Probability that two contexts are related."""
 
     strength: Positive = 1.0
-    """What the log odds of the relations' probabilities, drawn from Beta(8, 2), are multiplied
-    by."""
+    """Factor for the log odds of the relations' probabilities, which are drawn from Beta(8, 2)."""
 
     contradictions: Probability = 0.25
-    """Share of contradictions among relations, the others are entailments. None at all frustrates
-    hardly a cycle, one half about every second."""
+    """Share of contradictions among relations; the others are entailments. With 0 almost no cycle
+    is frustrated, with 0.5 about half of them."""
 
     doubtful: Probability = 0.5
     """Share of contexts whose prior is uniform on [0.5, 0.95]; the others' is 0.99."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_BOOTSTRAP = 10_000
-"""Draws of rounds, for the interval of a ratio of times."""
+"""Number of bootstrap draws of rounds, for the interval of a ratio of times."""
 
 WITHOUT_ANSWER = (REFUSED, FAILED, ABSENT)
 """Statuses of measurements without an answer."""
@@ -25,11 +25,11 @@ _OF_LOG_Z = (LogZKind.EXACT, LogZKind.BETHE, LogZKind.ESTIMATE)
 """Kinds of log Z that are not bounds, and so should lie within a bracket."""
 
 _TOUCH = 1e-9
-"""Relative room between a log Z and a bound that rounding may take."""
+"""Relative tolerance for rounding between a log Z and a bound."""
 
 
 def with_brackets(measured: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the bracket of log Z of each network, and where each answer lies in it.
+    """Add the bracket of log Z of each network, and the position of each answer in it.
 
     If the reference has no log Z for a network, the first backend with an exact one supplies it.
     `least` and `most` are the reference's log Z or, without one, the tightest certified bounds of
@@ -67,7 +67,7 @@ def _with_exact_log_z(measured: pd.DataFrame) -> pd.DataFrame:
     lacks = frame["reference_log_z"].isna() & first["log_z"].notna()
     frame["reference_log_z"] = frame["reference_log_z"].fillna(first["log_z"])
     frame["log_z_error"] = frame["log_z_error"].fillna(frame["log_z"] - frame["reference_log_z"])
-    # An exact answer may be the whole reference already.
+    # An exact answer may already be the whole reference.
     of_files = lacks & ~frame["reference"].isin(["", *frame["backend"]])
     frame["reference"] = frame["reference"].mask(
         of_files, frame["reference"] + " and " + first["name"]
@@ -133,9 +133,9 @@ def warnings(measured: pd.DataFrame) -> list[str]:
         first = group.iloc[0]
         sentences.append(
             f"{backend}: {counted(len(group), 'certified bound')} "
-            f"{'does' if len(group) == 1 else 'do'} not hold the reference, first on "
-            f"{first['dataset']}, {first['network']}: [{first['lower']:.6g}, {first['upper']:.6g}] "
-            f"and {first['least']:.6g}."
+            f"{'does' if len(group) == 1 else 'do'} not contain the reference, first on "
+            f"{first['dataset']}, {first['network']}: [{first['lower']:.6g}, "
+            f"{first['upper']:.6g}] and {first['least']:.6g}."
         )
     for backend, group in measured[measured["outside"]].groupby("backend", sort=False):
         first = group.iloc[0]
@@ -156,7 +156,7 @@ def warnings(measured: pd.DataFrame) -> list[str]:
 
 
 def failures(measured: pd.DataFrame) -> list[str]:
-    """A sentence for each backend that failed, with the first reason."""
+    """A sentence for each failed backend, with the first reason."""
     failed = measured[measured["status"] == FAILED]
     return [
         f"{backend} failed on {counted(len(group), 'network')}, first on "
@@ -166,14 +166,14 @@ def failures(measured: pd.DataFrame) -> list[str]:
 
 
 def ratio_of(group: pd.DataFrame, other: pd.DataFrame, seed: int) -> dict[str, Any]:
-    """Ratio of a call's time to another's, with its interval; nan without pairs.
+    """Ratio of a call's time to another's, with its interval; NaN without pairs.
 
     Args:
         group: rows of measurements of one backend.
-        other: those of the backend that times are divided by.
+        other: rows of the backend that times are divided by.
         seed: seed of the bootstrap.
     """
-    # Rounds of one measurement alone were timed side by side.
+    # Only rounds of the same measurement were timed together.
     pairs = group.merge(other, on=["network", "measurement"], suffixes=("", "_other"))
     times = zip(pairs["round_seconds"], pairs["round_seconds_other"], strict=True)
     return _ratio(list(times), seed)
@@ -181,7 +181,7 @@ def ratio_of(group: pd.DataFrame, other: pd.DataFrame, seed: int) -> dict[str, A
 
 def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) -> dict[str, Any]:
     """Ratio of a call's time to another's, from the times of both in the same rounds."""
-    # The first rounds are everybody's: who is slow has fewer.
+    # Use common rounds: slow backends have fewer.
     both = [np.array(list(zip(*pair, strict=False))) for pair in pairs]
     logs = [np.log(times[:, 0] / times[:, 1]) for times in both if len(times)]
     if not logs:

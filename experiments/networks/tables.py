@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _memory(value: float) -> str:
-    """A number of bytes with its unit; below a mebibyte, which is not measured apart, as such."""
+    """A number of bytes with its unit; "< 1 MiB" below the resolution."""
     if np.isnan(value):
         return ABSENT
     return "< 1 MiB" if value < 2.0**20 else memory_size(value)
@@ -58,9 +58,9 @@ def accuracy_table(overall: pd.DataFrame) -> Table:
         group="dataset",
         note="Δp: error of a probability. Δ log Z: median error, "
         + "and the furthest, " * bool(furthest)
-        + "in nats, of the estimate or bound that 'log Z' names. Bracket: median distance of the "
-        "certified bounds on log Z, in nats. Settled: exact or converged, of the networks that "
-        "were measured." + " Outside: estimates outside the best bracket." * bool(outside),
+        + "in nats, of the estimate or bound that 'log Z' names. Bracket: median distance of "
+        "the certified bounds on log Z, in nats. Settled: exact or converged, of the "
+        "measured networks." + " Outside: estimates outside the best bracket." * bool(outside),
     )
 
 
@@ -81,9 +81,9 @@ def cost_table(overall: pd.DataFrame, against: str) -> Table:
         "Time and memory of backends",
         group="dataset",
         note="Time of a repeated call: geometric mean over networks. Ratios of times within the "
-        "same rounds, with the 95 % interval of the bootstrap over rounds. First call: the "
-        "longest. Memory: the largest peak of a first call beyond what the process held, without "
-        "other processes that a library starts. Times depend on the machine.",
+        "same rounds, with 95% bootstrap intervals over rounds. First call: the longest. "
+        "Memory: the largest peak of a first call beyond the memory of the process before, "
+        "without processes that a library starts. Times depend on the machine.",
     )
 
 
@@ -102,7 +102,7 @@ def network_table(measured: pd.DataFrame) -> Table:
 
 
 def ratio_texts(overall: pd.DataFrame) -> list[str]:
-    """The ratios of times that `summarize` gives, with their intervals, as a table shows them."""
+    """Format the ratios of times of `summarize` with their intervals."""
     texts = []
     rows: list[dict[Any, Any]] = overall.to_dict("records")
     for row in rows:
@@ -112,7 +112,7 @@ def ratio_texts(overall: pd.DataFrame) -> list[str]:
 
 
 def with_shares(overall: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the networks that are settled and answered, as "2/3"."""
+    """Add the shares of settled and answered networks, as "2/3"."""
     shares = {
         f"of_{name}": [
             f"{count}/{total}"
@@ -124,7 +124,7 @@ def with_shares(overall: pd.DataFrame) -> pd.DataFrame:
 
 
 def _error_text(row: Mapping[Any, Any]) -> str:
-    """The error of log Z or, against a bracket, the range that it lies in."""
+    """The error of log Z or, with a bracket, its range."""
     if not np.isnan(row["log_z_error"]):
         return tiny(row["log_z_error"], "+")
     ends = [row["log_z"] - row["most"], row["log_z"] - row["least"]]

@@ -9,27 +9,27 @@ from experiments.study.design import StudyCell
 from factormodels.errors import InputError, nearest
 
 _COLUMNS = {name.removesuffix("_label"): name for name in CELL}
-"""Dimensions of cells, and the column that has the names of each."""
+"""Dimensions of cells, and the column with the names of each."""
 
 
 def select(cells: Sequence[StudyCell], names: Mapping[str, Sequence[str]]) -> list[int]:
-    """The positions of the cells that have one of the names in every dimension that is given.
+    """Positions of the cells that match one of the names in every given dimension.
 
     Args:
         cells: the cells of a study.
-        names: names by dimension, such as dataset or backend; a text may hold several with commas
-            between.
+        names: names by dimension, such as dataset or backend; a text may have several names,
+            separated by commas.
 
     Raises:
-        InputError: for a name that no cell has, with the nearest, or names that no cell has
-            together.
+        InputError: for an unknown name (the message has the nearest one), or names that no cell
+            combines.
     """
     wanted: dict[str, set[str]] = {}
     for dimension, texts in names.items():
         option = f"--{dimension.replace('_', '-')}"
         present = list(dict.fromkeys(_text(cell, dimension) for cell in cells))
         for text in texts:
-            # A whole name may hold commas: labels of backends do.
+            # Names may contain commas, as labels of backends do.
             for name in [text] if text in present else map(str.strip, text.split(",")):
                 if name not in present:
                     near = nearest(name, present)
@@ -44,14 +44,14 @@ def select(cells: Sequence[StudyCell], names: Mapping[str, Sequence[str]]) -> li
         for position, cell in enumerate(cells)
         if all(_text(cell, dimension) in chosen for dimension, chosen in wanted.items())
     ]
-    # Every name exists by itself here, but not together.
+    # Each name exists, but no cell combines them.
     if not positions:
         options = " and ".join(f"--{dimension.replace('_', '-')}" for dimension in wanted)
-        raise InputError(f"no cell of the study has what {options} name together; give fewer")
+        raise InputError(f"no cell of the study matches {options} together; leave some of them out")
     return positions
 
 
 def _text(cell: StudyCell, dimension: str) -> str:
     value = cell.key()[_COLUMNS[dimension]]
-    # As a user writes it: 1 and not 1.0.
+    # Format as a user writes it: 1, not 1.0.
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,9 +1,9 @@
 """Configuration of a study: every key, its meaning and its checks.
 
-Each class of settings is one mapping of the file, each field a key, and the string below it what
-the key means: the table of keys in the guide is made from it. Types check a key by itself, the
-validators of a class what its keys say together. `experiments.study.reading` makes a study from a
-file, `experiments.study.errors` a sentence from whatever does not fit.
+Each class of settings is a mapping of the file, each field a key, and the string below the field
+the meaning of the key, from which the reference is generated. Types check single keys; validators
+of a class check combinations of keys. `experiments.study.reading` reads a study from a file, and
+`experiments.study.errors` words its errors.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from inference.registry import entries
 
 @dataclasses.dataclass(frozen=True)
 class Known(AfterValidator):
-    """A validator that takes one of some names, which the JSON Schema lists.
+    """A validator that accepts a fixed set of names, which the JSON Schema lists.
 
     Attributes:
-        names: the names there are, asked for when a value is validated.
-        what: what they are of.
+        names: function that returns the names, called when a value is validated.
+        what: noun for the value in errors.
     """
 
     names: Callable[[], Iterable[str]] = tuple
@@ -71,7 +71,7 @@ class Known(AfterValidator):
 
 
 def known(names: Callable[[], Iterable[str]], what: str) -> Known:
-    """A validator that takes one of some names; its error calls the value `what`."""
+    """Return a validator for a set of names, whose error calls the value `what`."""
 
     def check(name: str) -> str:
         if name not in (valid := list(names())):
@@ -82,10 +82,10 @@ def known(names: Callable[[], Iterable[str]], what: str) -> Known:
 
 
 def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values, none of which may be listed twice.
+    """Return the values, which must be distinct.
 
     Raises:
-        ValueError: if one is.
+        ValueError: if a value is listed twice.
     """
     for position, value in enumerate(values):
         if value in values[:position]:
@@ -94,18 +94,20 @@ def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def file_name(name: str) -> str:
-    """The name, which must be fit to be part of a file's.
+    """Return the name, which must be valid in file names.
 
     Raises:
         ValueError: if it is not.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise ValueError("it names files: use letters, digits, '.', '_' and '-', no space")
+        raise ValueError(
+            "it is used in file names: use letters, digits, '.', '_' and '-', without spaces"
+        )
     return name
 
 
 def venue_name(name: str) -> str:
-    """The name of a venue, or its widths.
+    """Return the name of a venue, or its widths.
 
     Raises:
         InputError: if it is neither.
@@ -120,13 +122,13 @@ def _written_out(policy: Any) -> Any:
 
 
 def column_name(name: str) -> str:
-    """Return the name, which must be valid beside others in a column; empty is valid.
+    """Return the name, which must be valid in a column of several names, or empty.
 
     Raises:
         ValueError: if it is not.
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]*", name):
-        raise ValueError("names stand side by side in a column; use letters, digits, '.', '_', '-'")
+        raise ValueError("a column lists several names; use letters, digits, '.', '_', '-'")
     return name
 
 
@@ -141,16 +143,16 @@ VenueName = Annotated[str, AfterValidator(venue_name), Field(description=VENUE_M
 StudyName = Annotated[
     str,
     AfterValidator(file_name),
-    Field(description="Its name, and the name of its folder of results."),
+    Field(description="Name of the study and of its folder of results."),
 ]
 Purpose = Annotated[str, Field(description="What it is for.")]
-"""Name of a study, and what it is for, with their descriptions."""
+"""Name and purpose of a study, with their descriptions."""
 
 # --- Data -------------------------------------------------------------------------------------
 
 
 class Subset(Keyed):
-    """The responses of a dataset that a study takes; an absent key restricts nothing."""
+    """The responses of a dataset to use; an absent key restricts nothing."""
 
     responses: tuple[str, ...] | None = None
     """Ids of the responses."""
@@ -169,21 +171,20 @@ class Subset(Keyed):
 
 
 class DatasetChoice(Keyed):
-    """A dataset of a study: an embedded one by name, a file, or one that is generated."""
+    """A dataset of a study: embedded, a file, or generated."""
 
     text_key: ClassVar[str] = "name"
 
     name: str = ""
-    """Name of an embedded dataset, or what tables call the data of a path (the file's stem if
-    absent) or of a generator."""
+    """Name of an embedded dataset; or the name in tables of a file (its stem if absent) or of
+    generated data."""
 
     path: NonEmpty | None = None
-    """A file of fact graphs or a published file, relative to the folder of the configuration that
-    names it."""
+    """A file of fact graphs or a published file, relative to the folder of the configuration."""
 
     synthetic: Mapping[str, Any] | None = None
-    """Arguments of `factormodels.synthetic.labeled_responses`; a law is a number, or the two ends
-    of an interval."""
+    """Arguments of `factormodels.synthetic.labeled_responses`; a distribution is a number, or the
+    two ends of an interval."""
 
     options: Mapping[str, Any] = Field(default_factory=dict)
     """Options of the embedded dataset's loader."""
@@ -192,10 +193,10 @@ class DatasetChoice(Keyed):
     """Which of the responses."""
 
     limit: Count | None = None
-    """Number of these to keep, from the first."""
+    """Number of responses to keep, from the first."""
 
     variants: Some[VariantName] | None = None
-    """Which of the study's variants its responses are asked under; all if absent."""
+    """Variants of the study for these responses; all if absent."""
 
     @model_validator(mode="after")
     def _consistent(self) -> DatasetChoice:
@@ -213,40 +214,41 @@ class DatasetChoice(Keyed):
         return self.name or PurePath(str(self.path)).stem
 
 
-# --- Models that are asked about texts --------------------------------------------------------
+# --- Models of texts --------------------------------------------------------
 
 LOCAL_MODELS = ("nli", "minicheck", "alignscore")
-"""Relation models that lie in a folder."""
+"""Relation models that are loaded from a folder."""
 
 RELATION_MODELS = (RECORDED, "lexical", *LOCAL_MODELS, "prompted")
 
 ACCESS = tuple(AnswerSettings.model_fields)
-"""Keys that say how answers are got: no number depends on them, and no file of results has them."""
+"""Keys of access to language models, which do not affect results and are not written to result
+files."""
 
 
 class LanguageModelChoice(AnswerSettings, Keyed):
-    """A language model and how its answers are got; a path starts in the configuration's folder."""
+    """A language model and its access; paths are relative to the configuration's folder."""
 
     model: NonEmpty
-    """Its name as litellm spells it, such as openai/NAME; its key is in the environment."""
+    """Name as litellm spells it, such as openai/NAME, with its key from the environment."""
 
 
 class Asking(AnswerSettings, Keyed):
     """Language model settings of a relation model or assessor."""
 
     language_model: NonEmpty | None = None
-    """Its name as litellm spells it; the study's if absent, as whatever else it leaves out."""
+    """Name as litellm spells it; absent keys are taken from the study's language model."""
 
     def resolved(self, shared: LanguageModelChoice | None) -> LanguageModelChoice | None:
-        """The language model with its access; None if neither names one.
+        """The language model with its access; None if no model is named.
 
         Args:
-            shared: the study's.
+            shared: the study's language model.
         """
         model = self.language_model or (None if shared is None else shared.model)
         if model is None:
             return None
-        # Settings that it lacks come from the study.
+        # Missing settings come from the study.
         access = {
             name: getattr(choice, name)
             for choice in (shared, self)
@@ -260,21 +262,21 @@ class RelationModelChoice(Asking):
     """A relation model of a study."""
 
     model: Annotated[str, known(lambda: RELATION_MODELS, "relation model")]
-    """recorded (the data's own, or with `path` a file of judgments), lexical (overlap of words),
-    nli, minicheck or alignscore (a local model), or prompted (a language model).
+    """recorded (from the data, or with `path` from a file of judgments), lexical (overlap of
+    words), nli, minicheck or alignscore (a local model), or prompted (a language model).
     """
 
     label: str = ""
-    """Name in tables; made from the other keys if absent."""
+    """Name in tables; derived from the other keys if absent."""
 
     path: NonEmpty | None = None
-    """Folder of a local model, or file of recorded judgments (JSON Lines); relative to the folder
-    of the configuration that names it."""
+    """Folder of a local model, or file of recorded judgments (JSON Lines), relative to the folder
+    of the configuration."""
 
     method: ProbabilityMethod = "automatic"
 
     samples: Count | None = None
-    """Its answers per pair, for the method samples; 5 if not given."""
+    """Number of answers per pair, for the method samples; 5 if absent."""
 
     openness: Openness = OPENNESS
 
@@ -286,19 +288,26 @@ class RelationModelChoice(Asking):
     def _consistent(self) -> RelationModelChoice:
         if self.model in LOCAL_MODELS and self.path is None:
             raise ValueError(
-                f"the relation model {self.model!r} needs the path of a folder; give it"
+                f"the relation model {self.model!r} needs the path of a folder; add path"
             )
         if self.path is not None and self.model not in (*LOCAL_MODELS, RECORDED):
             raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
         options = self.given("method", "samples", "openness", "prompt", "language_model", *ACCESS)
         if options and self.model != "prompted":
-            raise ValueError(f"{options[0]} is for the relation model 'prompted'; leave it out")
+            raise ValueError(f"{options[0]} applies to the relation model 'prompted'; leave it out")
         if self.as_recorded and self.label:
-            raise ValueError("the relations of the data are called recorded; leave the label out")
+            raise ValueError(
+                "the name of the data's relations is fixed (recorded); leave the label out"
+            )
         if not self.as_recorded and self.label == RECORDED:
-            raise ValueError("the relations of the data alone are called recorded; choose another")
+            raise ValueError(
+                "the name recorded is reserved for the data's relations; choose another label"
+            )
         if self.label == NO_GRAPH:
-            raise ValueError("assessors, which have no relations, are called none; choose another")
+            raise ValueError(
+                "the name none is reserved for assessors, which have no relations; choose "
+                "another label"
+            )
         if self.as_recorded and self.given("least"):
             raise ValueError("recorded relations are not changed; leave 'least' out")
         return self
@@ -326,25 +335,25 @@ class RelationModelChoice(Asking):
 
 
 def _judging_given() -> list[str]:
-    """Names of the assessors that judge by the passages of the data, and search for nothing."""
+    """Names of the assessors that judge by the passages of the data, without searches."""
     return [name for name, assessor in ASSESSORS.items() if not assessor.searches]
 
 
 class AssessorChoice(Asking):
-    """A prompt-based assessor of a study, or one whose verdicts the data have."""
+    """A prompt-based assessor of a study, or recorded verdicts."""
 
     assessor: Annotated[str, known(lambda: (*_judging_given(), RECORDED), "assessor")]
-    """The prompts, of `factormodels.extraction.asking.table.ASSESSORS`; or recorded: the
-    verdicts that the responses carry, such as those of FactReasoner's outputs."""
+    """A name of `factormodels.extraction.asking.table.ASSESSORS`; or recorded, for verdicts in the
+    responses, such as in FactReasoner's outputs."""
 
     label: str = ""
     """Name in tables; the assessor's name if absent."""
 
     all_contexts: bool = False
-    """Whether every atom is judged with all contexts instead of those retrieved for it."""
+    """Judge every atom with all contexts instead of the ones retrieved for it."""
 
     expected: bool = False
-    """Whether P(true) is averaged over the labels by their probabilities."""
+    """Average P(true) over the labels by their probabilities."""
 
     of: NonEmpty | None = None
     """Name of the assessor whose recorded verdicts to use; needed only if several are recorded."""
@@ -353,9 +362,9 @@ class AssessorChoice(Asking):
     def _consistent(self) -> AssessorChoice:
         asking = self.given("all_contexts", "expected", "language_model", *ACCESS)
         if self.as_recorded and asking:
-            raise ValueError(f"recorded verdicts ask nobody; leave {asking[0]} out")
+            raise ValueError(f"recorded verdicts need no model; leave {asking[0]} out")
         if self.of is not None and not self.as_recorded:
-            raise ValueError("of is for the assessor 'recorded'; leave it out")
+            raise ValueError("of applies to the assessor 'recorded'; leave it out")
         return self
 
     @property
@@ -388,10 +397,10 @@ class AssessorChoice(Asking):
 
 
 class Only(Keyed):
-    """The part of a study that a backend takes part in; an absent key restricts nothing."""
+    """The cells of a study for a backend; an absent key restricts nothing."""
 
     datasets: tuple[str, ...] | None = None
-    """Datasets, by what tables call them."""
+    """Datasets, by name in tables."""
 
     variants: tuple[VariantName, ...] | None = None
     """Variants."""
@@ -400,7 +409,7 @@ class Only(Keyed):
     """Encodings."""
 
     priors: tuple[str, ...] | None = None
-    """Settings of the priors, by what tables call them."""
+    """Settings of the priors, by name in tables."""
 
     strengths: tuple[Positive, ...] | None = None
     """Strengths."""
@@ -409,27 +418,26 @@ class Only(Keyed):
     """Seeds."""
 
     relation_models: tuple[str, ...] | None = None
-    """Relation models, by what tables call them."""
+    """Relation models, by name in tables."""
 
 
 class BackendChoice(Keyed):
-    """A backend of a study, or several that differ in settings."""
+    """A backend of a study, or several with different settings."""
 
     backend: BackendName
-    """Its name, as `factormodels list backends` lists them."""
+    """Name of the backend; `factormodels list backends` shows all."""
 
     label: str = ""
-    """What tables call it; must differ from the other labels of the study. Its name and settings if
-    absent."""
+    """Name in tables, which must be unique in the study; by default name and settings."""
 
     settings: Mapping[str, Any] = Field(default_factory=dict)
     """Settings by name; the others keep their defaults."""
 
     grid: Mapping[str, Some[Any]] = Field(default_factory=dict)
-    """Lists of values by name of setting; one backend for each combination."""
+    """Lists of values by name of setting; each combination is a backend."""
 
     only: Only = Only()
-    """Restricts it to a part of the study."""
+    """Restriction to a part of the study."""
 
     @model_validator(mode="after")
     def _consistent(self) -> BackendChoice:
@@ -439,17 +447,17 @@ class BackendChoice(Keyed):
         return self
 
     def place_of(self, choice_key: str, setting: str) -> str:
-        """Place of a setting, "" for all, of this choice at a place of a study."""
+        """Path of a setting ("" for all) of this choice in a study."""
         part = "grid" if setting in self.grid else "settings"
         return f"{choice_key}.{part}{setting and '.'}{setting}"
 
     def settings_of_each(self) -> tuple[tuple[str, dict[str, Any]], ...]:
-        """Yield each backend's name in tables with its settings."""
+        """Name in tables and settings of each backend."""
         each = []
-        # Without a grid the product has one empty entry: the backend once, as it stands.
+        # Without a grid the product has a single empty entry: the backend itself.
         for values in itertools.product(*self.grid.values()):
             chosen = dict(zip(self.grid, values, strict=True))
-            # A label names the settings that all combinations share.
+            # With a label, titles leave out settings that all combinations share.
             shown = chosen if self.label else {**self.settings, **chosen}
             settings_text = ", ".join(f"{key}={value}" for key, value in shown.items())
             title = " ".join(filter(None, (self.label or self.backend, settings_text)))
@@ -457,14 +465,14 @@ class BackendChoice(Keyed):
         return tuple(each)
 
 
-Backends = Annotated[Some[BackendChoice], Field(description="The algorithms that are compared.")]
+Backends = Annotated[Some[BackendChoice], Field(description="Algorithms to compare.")]
 DEFAULT_BACKENDS = (BackendChoice(backend="auto"),)
 Seeds = Annotated[
     tuple[Seed, ...],
     AfterValidator(distinct),
     Field(
-        description="Seeds of the backends that have a setting `seed` and are not given one; a "
-        "cell each. `seed` alone if absent."
+        description="Seeds for backends that do not set their `seed`, one cell per seed. Only "
+        "`seed` if absent."
     ),
 ]
 """Algorithms of a study and their seeds, with their descriptions."""
@@ -481,19 +489,19 @@ Parameter = Annotated[str, known(lambda: LEARNABLE, "parameter")]
 
 
 class Learned(Keyed):
-    """Priors that are learned from the labels of other responses, in cross-fitting."""
+    """Priors that are learned from labels by cross-fitting."""
 
     parameters: Several[Parameter] = ("atom_prior", "temperature")
-    """What is learned: atom_prior, context_prior, and of relations temperature (on the logit of the
-    probability that each states) or probability (in its place)."""
+    """Parameters to learn: atom_prior, context_prior, and for relations temperature (on the logit
+    of each stated probability) or probability (replacing it)."""
 
     by: Literal["kind", "stance"] | None = None
-    """The class of relations that has a temperature or probability of its own: kind, or stance
-    (Factcheck-Bench). Absent: one temperature for all, a probability for each kind."""
+    """Classes of relations with separate temperatures or probabilities: kind, or stance
+    (Factcheck-Bench). If absent, a single temperature, or a probability per kind."""
 
     folds: Folds = 5
-    """Parts of the labeled responses, drawn with the study's `seed`; each is judged by what the
-    others teach."""
+    """Number of folds of labeled responses, drawn with the study's `seed`; each fold is judged with
+    priors from the others."""
 
     backend: BackendName = "auto"
     """The algorithm that fits."""
@@ -502,31 +510,31 @@ class Learned(Keyed):
     """Settings of the algorithm."""
 
     objective: ObjectiveName = "likelihood"
-    """What is made small; likelihood: the negative log likelihood."""
+    """Objective to minimize; likelihood is the negative log likelihood."""
 
     penalty: Positive | None = None
-    """Standard deviation of a normal prior on logit and log scales; absent: no penalty."""
+    """Standard deviation of a normal prior on logit and log scales; no penalty if absent."""
 
     max_iterations: Count = 500
-    """After this many, a search ends as not converged."""
+    """Number of iterations after which the optimizer stops as not converged."""
 
     judge: str = ""
-    """File that `factormodels fit --save` wrote: atoms have its posteriors as priors, and what it
-    has read of them, relations with contexts, counts no more. Nothing is learned from the study's
-    own labels then, and no other key may be given."""
+    """File from `factormodels fit --save`: its posteriors become priors of atoms, and the relations
+    with contexts that it used are dropped. Nothing is learned from the study's labels, and no other
+    key is allowed."""
 
     def __hash__(self) -> int:
-        # Priors are keys of mappings. A dictionary has no hash; equality still compares the
+        # Priors are keys of mappings, and dictionaries are unhashable; equality still compares the
         # settings.
         return hash(tuple(value for name, value in self if name != "settings"))
 
     @model_validator(mode="after")
     def _consistent(self) -> Learned:
         if self.judge and self.model_copy(update={"judge": ""}) != Learned():
-            raise ValueError("a judge was learned before; leave out the keys beside it")
+            raise ValueError("judge uses a judge that is already learned; leave the other keys out")
         of_relations = [name for name in self.parameters if name in OF_RELATIONS]
         if len(of_relations) > 1:
-            raise ValueError("a relation has a temperature or a probability; learn one of the two")
+            raise ValueError("temperature and probability exclude each other; learn one of the two")
         if self.by is not None and not of_relations:
             raise ValueError(
                 f"by is {self.by!r}, but no parameter of relations is learned; add temperature or "
@@ -537,13 +545,13 @@ class Learned(Keyed):
 
 @dataclasses.dataclass(frozen=True)
 class PriorSetting:
-    """Priors of one cell; None keeps the data's own.
+    """Priors of a cell; None keeps the data's priors.
 
     Attributes:
-        title: what tables call them.
+        title: name in tables.
         atom: prior of every atom.
         context: prior of every context.
-        learned: what is learned, and how; None: nothing.
+        learned: settings of learning; None if nothing is learned.
     """
 
     title: str
@@ -556,35 +564,36 @@ PriorValues = Some[Probability | None]
 
 
 class Priors(Keyed):
-    """Priors that replace those of the data, one setting for each combination."""
+    """Priors that replace the data's priors; every combination is a setting."""
 
     atom: PriorValues = (None,)
-    """Priors of atoms; null keeps the data's own."""
+    """Priors of atoms; null keeps the data's priors."""
 
     context: PriorValues = (None,)
-    """Priors of contexts; null keeps the data's own."""
+    """Priors of contexts; null keeps the data's priors."""
 
     name: str = ""
-    """What tables call the setting; only if there is a single one. Made from the other keys if
-    absent."""
+    """Name in tables, only for a single setting; derived from the other keys if absent."""
 
     learned: Learned | None = None
-    """What is learned from labels; what is fixed beside it stays fixed."""
+    """Priors to learn from labels; other priors stay fixed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Priors:
         if self.name and len(self.atom) * len(self.context) > 1:
-            raise ValueError("a name is for one setting of the priors; leave it out of a grid")
+            raise ValueError(
+                "a name needs a single setting of the priors, and this is a grid; leave it out"
+            )
         if self.name == NO_GRAPH:
             raise ValueError(
-                "assessors, which have no priors, are called none; choose another name"
+                "the name none is reserved for assessors, which have no priors; choose another name"
             )
-        # A setting may be called data only if it is the data's own.
+        # Only the data's own priors may have the name data.
         as_in_data = self.atom == self.context == (None,) and self.learned is None
         if self.name == OWN_PRIORS and not as_in_data:
-            raise ValueError("the priors of the data alone are called data; choose another name")
+            raise ValueError("the name data is reserved for the data's priors; choose another name")
         for key, values in (("atom", self.atom), ("context", self.context)):
-            # null keeps the data's prior and so does not fix anything.
+            # null keeps the data's prior and fixes nothing.
             fixed = any(value is not None for value in values)
             if fixed and self.learned is not None and f"{key}_prior" in self.learned.parameters:
                 raise ValueError(f"{key} is given and {key}_prior is learned; keep one")
@@ -612,7 +621,7 @@ def _prior_title(atom: float | None, context: float | None, learned: Learned | N
 
 
 class ConventionChoice(SourcePriorSettings, ScoreConventionSettings, Keyed):
-    """Conventions of a study: those of a paper or a tool by name, or some by themselves."""
+    """Conventions of a study: a paper's or tool's by name, or single conventions."""
 
     text_key: ClassVar[str] = "like"
 
@@ -623,14 +632,14 @@ EVERYTHING = "all"
 """The selection that keeps every atom."""
 
 SELECTIONS = (EVERYTHING, "core")
-"""Atoms that count: all, or the atoms that Core selects."""
+"""Names of selections: all atoms, or Core's."""
 
 
 class SelectionChoice(SelectionRule, Keyed):
-    """Selection of the atoms that count in measures and tests; posteriors do not depend on it."""
+    """Selection of the atoms that count in measures and tests; it does not affect posteriors."""
 
     selection: Annotated[str, known(lambda: SELECTIONS, "selection")]
-    """`all`, or `core`: informative atoms of which none entails another."""
+    """`all`, or `core` (informative atoms, none of which entails another)."""
 
     name: Annotated[str, AfterValidator(column_name)] = ""
     """Name in tables; the selection's name if absent."""
@@ -649,7 +658,7 @@ class SelectionChoice(SelectionRule, Keyed):
     """Domain of the bleached claims of `informativeness`; the response's domain if absent."""
 
     time_limit: Positive = 3.0
-    """Seconds for one response; after them the best set found is taken and said so."""
+    """Time limit per response in seconds; then the best set so far is used, with a remark."""
 
     @model_validator(mode="after")
     def _consistent(self) -> SelectionChoice:
@@ -659,11 +668,11 @@ class SelectionChoice(SelectionRule, Keyed):
             if name not in ("selection", "name")
         ]
         if self.selection == EVERYTHING and options:
-            raise ValueError(f"{options[0]} has no part in the selection 'all'; leave it out")
+            raise ValueError(f"{options[0]} does not apply to the selection 'all'; leave it out")
         if self.relations == "lexical" and self.path is not None:
-            raise ValueError("lexical relations need no path; leave it out, or use recorded or nli")
+            raise ValueError("lexical relations have no path; leave it out, or use recorded or nli")
         if self.relations == "nli" and self.path is None:
-            raise ValueError("the relations 'nli' need the path of the model's folder; give it")
+            raise ValueError("the relations 'nli' need the path of the model's folder; add path")
         return self
 
     @property
@@ -673,7 +682,7 @@ class SelectionChoice(SelectionRule, Keyed):
 
 
 class Selector(Keyed):
-    """Side of a pair: cells that have these values; both sides share the rest."""
+    """Side of a pair: cells with these values; all other values are equal on both sides."""
 
     text_key: ClassVar[str] = "backend"
 
@@ -681,28 +690,28 @@ class Selector(Keyed):
     """Variant."""
 
     relation_model: str | None = None
-    """Relation model, by what tables call it."""
+    """Relation model, by name in tables."""
 
     encoding: EncodingName | None = None
     """Encoding."""
 
     prior: str | None = None
-    """Setting of the priors, by what tables call it."""
+    """Setting of the priors, by name in tables."""
 
     strength: Positive | None = None
     """Strength."""
 
     backend: str | None = None
-    """Backend or assessor, by what tables call it."""
+    """Backend or assessor, by name in tables."""
 
     seed: Seed | None = None
     """Seed."""
 
     selection: str | None = None
-    """Selection, by what tables call it; the sides are then each over their own atoms."""
+    """Selection, by name in tables; each side then uses its own atoms."""
 
     def values(self) -> dict[str, Any]:
-        """Values that cells of this side have, by name."""
+        """Values of this side's cells, by name."""
         return {name: value for name, value in self if value is not None}
 
 
@@ -710,29 +719,29 @@ class Significance(Keyed):
     """Pairs to test and the tests; every interval and test resamples responses."""
 
     pairs: tuple[Annotated[tuple[Selector, ...], Field(min_length=2, max_length=2)], ...] = ()
-    """Pairs of selectors with the same keys; the first is compared with the second wherever all
-    else is the same."""
+    """Pairs of selectors with the same keys; the first is compared with the second in cells that
+    are otherwise equal."""
 
     measures: Several[MeasureName] = ("brier", "accuracy")
-    """What is compared, of the measures of `calibration.significance`."""
+    """Measures to compare, from `calibration.significance`."""
 
     test: Literal["permutation", "bootstrap", "t"] = "permutation"
-    """The paired test; t is for means over responses."""
+    """Paired test; t applies to means over responses."""
 
     alternative: Literal["two-sided", "better"] = "two-sided"
-    """Two-sided, or better for the first being better."""
+    """two-sided, or better (the first is better)."""
 
     correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
-    """For all p-values of the study together; none leaves them uncorrected."""
+    """Correction over all p-values of the study; none leaves them uncorrected."""
 
     resamples: Count = 10_000
-    """Permutations, or replicates of the bootstrap, of every measure; all permutations where there
-    are no more."""
+    """Number of permutations or bootstrap replicates per measure; all permutations if there are
+    fewer."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Significance:
         pooled = [name for name in self.measures if name not in MEANS_OVER_RESPONSES]
-        # A t test needs one value per response, which a pooled score such as F1@K does not have.
+        # A t test needs a value per response, which pooled scores such as F1@K lack.
         if self.test == "t" and pooled:
             raise ValueError(
                 f"test is 't', but {', '.join(pooled)} is pooled over claims; choose permutation "
@@ -743,18 +752,18 @@ class Significance(Keyed):
         ]
         if self.alternative == "better" and neither:
             raise ValueError(
-                f"alternative is better, but neither way is for {', '.join(neither)}; choose "
-                "two-sided, or leave them out"
+                f"alternative is better, but {', '.join(neither)} has no better direction; "
+                "choose two-sided, or leave such measures out"
             )
         for first, second in self.pairs:
-            # Sides that name different keys would differ in more than what is tested.
+            # Sides with different keys would differ in more than the tested dimension.
             if not first.values() or set(first.values()) != set(second.values()):
                 raise ValueError(
-                    "the two sides of a pair have the same keys, such as "
-                    "[{variant: FR3}, {variant: FR1}]"
+                    "the two sides of a pair must have the same keys, as in [{variant: FR3}, "
+                    "{variant: FR1}]"
                 )
             if first == second:
-                raise ValueError("the sides of a pair are the same; let them differ")
+                raise ValueError("the sides of a pair are equal; change one of them")
         return self
 
 
@@ -765,14 +774,14 @@ class Reliability(Keyed):
     """Number of bins."""
 
     strategy: Literal["quantile", "uniform"] = "quantile"
-    """Bins of equally many atoms (quantile), or of equal width (uniform)."""
+    """Bins with equal numbers of atoms (quantile) or of equal width (uniform)."""
 
 
 class Report(Keyed):
     """Contents of the HTML report."""
 
     responses: Count = 200
-    """How many responses of each dataset the page lists, the first ones."""
+    """Number of responses of each dataset on the page, from the first."""
 
 
 # --- The study --------------------------------------------------------------------------------
@@ -781,8 +790,8 @@ PRESENTATION = (
     *("description", "selections", "unlabeled", "k", "measures", "significance", "conventions"),
     *("reliability", "report", "venue", "outputs"),
 )
-"""Keys on which no posterior depends: they may change between a run and its resumption, except for
-the conventions of graphs.
+"""Keys that do not affect posteriors (except for conventions of graphs) and may change when a run
+is resumed.
 """
 
 
@@ -792,31 +801,32 @@ class Study(Keyed):
     study: StudyName
 
     datasets: Some[DatasetChoice]
-    """The data, each an embedded dataset, a file, or generated."""
+    """Datasets, each embedded, a file, or generated."""
 
     description: Purpose = ""
 
     variants: Several[VariantName] = ("FR2",)
     """Views of the fact graphs: given (as recorded), FR1 (each atom with the contexts retrieved for
-    it), FR2 (every atom with every context), FR3 (contexts among each other too)."""
+    it), FR2 (every atom with every context), FR3 (also contexts with each other)."""
 
     relation_models: Some[RelationModelChoice] = (RelationModelChoice(model=RECORDED),)
-    """Where relations come from: the data, or the texts, asked anew."""
+    """Sources of relations: the data, or models that judge the texts."""
 
     relation_correction: Several[NonEmpty] = (NONE,)
-    """Corrections of the label bias of new relations, a cell each: none, probe, batch (by the mean
-    answer to the pairs of a variant of a dataset), automatic (the probe's correction if it is
-    better), or a file that fit --relations wrote, relative to the folder of the configuration."""
+    """Corrections of the label bias of new relations, one cell per correction: none, probe, batch
+    (by the mean answer to the pairs of a variant of a dataset), automatic (the probe's correction
+    if it is better), or a file from fit --relations, relative to the folder of the configuration.
+    """
 
     assessors: tuple[AssessorChoice, ...] = ()
-    """What judges claims by prompts, without a graph, beside the backends."""
+    """Assessors that judge claims by prompts, without a graph."""
 
     language_model: LanguageModelChoice | None = None
-    """Model of the relation models and assessors that do not name one."""
+    """Default language model of relation models and assessors."""
 
     prompts: NonEmpty | None = None
-    """Folder of templates in place of ours, each by its name; relative to the folder of the
-    configuration. `factormodels list prompts` lists them."""
+    """Folder of prompts that replace the default ones by name, relative to the folder of the
+    configuration. `factormodels list prompts` lists the defaults."""
 
     probe: bool = True
     """Ask each language model questions with known answers first, and say whether its answers are
@@ -826,38 +836,36 @@ class Study(Keyed):
     """Encodings of relations as factors."""
 
     priors: Some[Priors] = (Priors(),)
-    """Priors that replace those of the data; every combination is a setting."""
+    """Priors that replace the data's priors; every combination is a setting."""
 
     strengths: Several[Positive] = (1.0,)
-    """What the log odds of every relation's probability are multiplied by."""
+    """Factors for the log odds of every relation's probability."""
 
     conventions: ConventionChoice = ConventionChoice()
-    """Those of a paper or a tool, by name (paper, fact-reasoner-0.8), or some by themselves. A name
-    also fills in `encodings`, `k` and `unlabeled` where they are absent, and f1 among the measures
-    is F1 as it says."""
+    """Conventions of a paper or tool, by name (paper, fact-reasoner-0.8), or single conventions. A
+    name also sets `encodings`, `k` and `unlabeled` if absent, and the definition of f1."""
 
     backends: Backends = DEFAULT_BACKENDS
 
     seed: Seed = 0
-    """Seed of what is drawn: intervals, tests, and backends unless `seeds` is given."""
+    """Seed of intervals, tests, and backends unless `seeds` is given."""
 
     seeds: Seeds = ()
 
     selections: Some[SelectionChoice] = (SelectionChoice(selection=EVERYTHING),)
-    """Which atoms count in measures and tests."""
+    """Selections of atoms for measures and tests."""
 
     unlabeled: Annotated[
         UnlabeledPolicy,
         BeforeValidator(_written_out),
         WithJsonSchema({"enum": [*get_args(UnlabeledPolicy), False, True]}),
     ] = "exclude"
-    """What an atom without a human label counts as in scores; error refuses it."""
+    """Treatment of unlabeled atoms in scores; error refuses them."""
 
     k: KPolicy = "median"
 
     measures: Several[MeasureName] = DEFAULT_MEASURES
-    """Columns of the tables, from the scores of `calibration.scores.REGISTRY`; summary.csv gets
-    them too."""
+    """Columns of the tables and of summary.csv, from `calibration.scores.REGISTRY`."""
 
     significance: Significance = Field(default_factory=Significance)
     """Pairs to be tested."""
@@ -866,7 +874,7 @@ class Study(Keyed):
     """Bins of the reliability diagram."""
 
     report: Report = Field(default_factory=Report)
-    """What the HTML report shows."""
+    """Contents of the HTML report."""
 
     venue: VenueName = DEFAULT_VENUE
 
@@ -874,11 +882,11 @@ class Study(Keyed):
         tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],
         AfterValidator(distinct),
     ] = ("csv", "latex", "markdown", "reliability")
-    """Artifacts to make beside the rows, the summary and the manifest."""
+    """Artifacts in addition to the rows, the summary and the manifest."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
-        # Titles are what tables, rows and resumed runs know things by, so each has to be unique.
+        # Titles identify things in tables, rows and resumed runs, so they must be unique.
         _check_titles("datasets", "name", [[dataset.title] for dataset in self.datasets])
         backends = [[title for title, _ in choice.settings_of_each()] for choice in self.backends]
         _check_titles("backends", "label", backends)
@@ -895,12 +903,12 @@ class Study(Keyed):
         for position, choice in enumerate(self.backends):
             self._check_only(position, choice)
         self._check_pairs([*taken, *judging])
-        # Said here rather than as an empty table.
+        # Raise an error here instead of writing an empty table.
         if not self.assessors and not any(self._takes_part(choice) for choice in self.backends):
             raise ValueError(
-                "no backend takes part in any cell, because `only` excludes every dataset, "
-                "variant, relation model, encoding, prior, strength or seed of this study; widen "
-                "it or leave it out"
+                "no cell has a backend, because `only` excludes every dataset, variant, "
+                "relation model, encoding, prior, strength or seed of this study; widen it or "
+                "leave it out"
             )
         return self
 
@@ -912,7 +920,7 @@ class Study(Keyed):
         )
 
     def corrections_of(self, model: RelationModelChoice) -> list[tuple[str, str]]:
-        """The corrections of a relation model, each with what tables call it then."""
+        """The corrections of a relation model, each with the model's name in tables."""
         title = model.title(self.language_model)
         if model.as_recorded:
             return [(NONE, title)]
@@ -928,7 +936,7 @@ class Study(Keyed):
 
     @property
     def declared(self) -> Conventions:
-        """The conventions that hold; encodings are dimensions of the study, and not among them."""
+        """The conventions in force, without encodings, which are a dimension of the study."""
         unlabeled = "false" if self.unlabeled == "false" else "exclude"
         return self.conventions.declared(k=self.k, encoding=DEFAULT_ENCODING, unlabeled=unlabeled)
 
@@ -939,7 +947,7 @@ class Study(Keyed):
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """Names of the selections in tables; empty if there is no selection."""
+        """Names of the selections in tables; empty without selections."""
         titles = tuple(choice.title for choice in self.selections)
         return () if titles == (EVERYTHING,) else titles
 
@@ -977,27 +985,27 @@ class Study(Keyed):
         for location, choice in (*prompted, *judging):
             if choice.resolved(shared) is None:
                 raise ValueError(
-                    f"{location} needs a language model; give it language_model: openai/NAME, or "
-                    "the study one for all"
+                    f"{location} needs a language model; add language_model: openai/NAME to it "
+                    "or to the study"
                 )
-        # New relations would replace the relations of the variant 'given'.
+        # New relations would replace the data's relations of the variant 'given'.
         anew = [model for model in self.relation_models if not model.as_recorded]
         if anew and "given" in self.variants:
             raise ValueError(
-                f"the relation model {anew[0].title(shared)!r} finds the relations of FR1, FR2 and "
-                "FR3, and 'given' is as the data have them; leave one of the two out"
+                f"the relation model {anew[0].title(shared)!r} finds relations for FR1, FR2 and "
+                "FR3, and 'given' uses the data's relations; leave one of the two out"
             )
         if not anew and self.relation_correction != (NONE,):
             raise ValueError(
-                "relation_correction corrects new relations, and this study has "
-                "only those of the data; name a relation model, or leave it out"
+                "relation_correction corrects new relations, and this study uses only the "
+                "data's relations; name a relation model, or leave it out"
             )
         if self.prompts is not None and not (prompted or judging):
             raise ValueError("prompts: nothing in this study asks a language model; leave it out")
 
     def _check_only(self, position: int, choice: BackendChoice) -> None:
         for name in ("datasets", "relation_models", "priors"):
-            # A study may be laid over one with more datasets, whose backends name them still.
+            # A study may override a base with more datasets, which the base's backends still name.
             elsewhere = datasets.names() if name == "datasets" else ()
             location = f"backends[{position}].only.{name} names"
             for value in getattr(choice.only, name) or ():
@@ -1005,7 +1013,7 @@ class Study(Keyed):
                     _check_named(location, value, self.dimensions()[name])
 
     def _check_pairs(self, backends: list[str]) -> None:
-        # A selector names a single value of what studies list.
+        # A selector names a single value per dimension.
         of_study = {name.removesuffix("s"): values for name, values in self.dimensions().items()}
         of_study |= {
             "backend": tuple(backends),
@@ -1018,20 +1026,20 @@ class Study(Keyed):
 
 
 def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
-    """True if a backend of a study takes part when a dimension has a value."""
+    """Return True if a backend of a study allows a value of a dimension."""
     allowed = getattr(choice.only, dimension)
     return allowed is None or value in allowed
 
 
 def as_plain(study: Study) -> dict[str, Any]:
-    """The whole study as plain data, every default written out.
+    """The whole study as plain data, with every default.
 
     Files are named without their folder, and settings of calls to language models are left out, so
     that the result reveals nothing about the machine.
     """
     plain: dict[str, Any] = without_folders(study.model_dump(mode="json"))
     for dataset in plain["datasets"]:
-        # Studies without the key keep the hash that they had before the key existed.
+        # Studies without the key keep their hash from before the key existed.
         if dataset["variants"] is None:
             del dataset["variants"]
     for assessor in plain["assessors"]:
@@ -1050,10 +1058,9 @@ def as_plain(study: Study) -> dict[str, Any]:
 
 
 def without_folders(plain: Any) -> Any:
-    """Plain data whose files and folders have their names alone.
+    """Plain data with only the names of files and folders.
 
-    The folders around them tell of the machine; whether the content is the same, the hash of the
-    data says.
+    Parent folders would reveal the machine; the hash of the data identifies the content.
     """
     if isinstance(plain, dict):
         return {
@@ -1066,12 +1073,12 @@ def without_folders(plain: Any) -> Any:
 
 
 def config_hash(study: Study) -> str:
-    """SHA-256 of the study's plain form: equal for studies that ask the same."""
+    """SHA-256 of the study's plain form, equal for equivalent studies."""
     return plain_hash(as_plain(study))
 
 
 def computed_part(study: Study) -> dict[str, Any]:
-    """Plain form of what posteriors depend on: the study less its presentation."""
+    """Plain form of the part that posteriors depend on: the study without presentation."""
     plain = {key: value for key, value in as_plain(study).items() if key not in PRESENTATION}
     of_graphs = differing_from_default(study.declared, GraphConventions)
     if of_graphs:
@@ -1082,13 +1089,13 @@ def computed_part(study: Study) -> dict[str, Any]:
 def differing_from_default(
     conventions: Conventions, kind: type[GraphConventions] = Conventions
 ) -> dict[str, Any]:
-    """Conventions that differ from the default, by name, as in a study.
+    """Conventions that differ from the default, by their names in studies.
 
     Args:
         conventions: conventions in force.
-        kind: which of them: those of this class.
+        kind: class of the conventions to compare.
     """
-    # These are keys of a study by themselves.
+    # These are separate keys of a study.
     elsewhere = ("k", "encoding", "unlabeled")
     return {
         name: value for name, value in stated(conventions, kind).items() if name not in elsewhere
@@ -1096,7 +1103,7 @@ def differing_from_default(
 
 
 def without_access(plain: dict[str, Any]) -> None:
-    """Take out of a study's plain form what only says how answers are got, in place."""
+    """Remove keys of access to language models from a study's plain form, in place."""
     models = [*plain["relation_models"], *plain["assessors"]]
     if plain["language_model"] is not None:
         models.append(plain["language_model"])
@@ -1114,12 +1121,13 @@ def _check_named(location: str, value: object, of_study: Sequence[Any]) -> None:
 def _check_titles(
     key: str, mend: str, titles: Iterable[Iterable[str]], taken: Iterable[str] = ()
 ) -> None:
-    """Check that no entry of a list has a title of another."""
+    """Check that titles are unique over the entries of a list."""
     seen = set(taken)
     for position, entry_titles in enumerate(titles):
         for title in entry_titles:
             if title in seen:
                 raise ValueError(
-                    f"{key}[{position}] is called {title!r} like another; give it another {mend}"
+                    f"{key}[{position}] has the name {title!r} of another entry; give it another "
+                    f"{mend}"
                 )
             seen.add(title)

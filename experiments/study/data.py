@@ -1,4 +1,4 @@
-"""The data of a study: responses by dataset, with a hash of the responses used."""
+"""The data of a study: responses by dataset, with a hash of the used responses."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant as variant_of
 
 _MANY_BYTES = 4 * 2**20
-"""Bytes that are read in about the second that a process takes to start."""
+"""Bytes that can be read during the second or so that a process takes to start."""
 
 Related = Mapping[tuple[str, str], FactGraph | str]
-"""A response by relation model and variant, with the relations that were found for it in place of
-the data's; or why none were."""
+"""By relation model and variant, a response with new relations, or the reason for missing ones."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,11 @@ class StudyData:
     """The responses of one dataset of a study.
 
     Attributes:
-        name: what the study calls it.
-        graphs: one fact graph per response, as recorded; many are packed.
+        name: name in the study.
+        graphs: one recorded fact graph per response, packed if there are many.
         sha256: hash of the graphs' JSON.
-        related: one for each response, where a study finds relations anew.
-        known_claims: the columns of their claims, where these are known already.
+        related: one entry per response, if a study finds new relations.
+        known_claims: the columns of their claims, if already known.
     """
 
     name: str
@@ -63,7 +62,7 @@ class StudyData:
 
 
 class NoRelationsError(FactormodelsError):
-    """A response without any relation by a relation model; the message gives the reason."""
+    """A response without any relation from a relation model; the message has the reason."""
 
 
 def related_graph(
@@ -76,7 +75,7 @@ def related_graph(
     """A view of a response, with the relations of a relation model of the study.
 
     Raises:
-        NoRelationsError: if it found none for want of answers.
+        NoRelationsError: if there are none because answers are missing.
     """
     if relation_model != RECORDED:
         outcome = related[relation_model, variant]
@@ -87,7 +86,7 @@ def related_graph(
 
 
 Each = Callable[[Callable[[Any], PackedPart], Iterable[Any]], Iterable[PackedPart]]
-"""Results of a function for each item in order, like `map`, in any process."""
+"""Function like `map` that may use several processes."""
 
 
 def load_data(loaded: LoadedStudy, each: Each | None = None) -> tuple[StudyData, ...]:
@@ -95,10 +94,11 @@ def load_data(loaded: LoadedStudy, each: Each | None = None) -> tuple[StudyData,
 
     Args:
         loaded: the study.
-        each: has the parts of large datasets made side by side; None: nothing does.
+        each: makes the parts of large datasets in parallel; None for no parallelism.
 
     Raises:
-        InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
+        InputError: for an unknown dataset or option, an invalid file, no responses, or repeated
+            ids.
     """
     return tuple(
         load_dataset(choice, loaded.folder, loaded.blame(f"datasets[{position}]"), each)
@@ -113,12 +113,13 @@ def load_dataset(
 
     Args:
         choice: the dataset.
-        folder: where its relative path starts.
-        where: what errors begin with.
+        folder: base folder of its relative path.
+        where: beginning of errors.
         each: as in `load_data`.
 
     Raises:
-        InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
+        InputError: for an unknown dataset or option, an invalid file, no responses, or repeated
+            ids.
     """
     try:
         all_ = None if each is None else _by_parts(choice, folder, each)
@@ -129,7 +130,7 @@ def load_dataset(
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     if not responses.graphs:
-        raise InputError(f"{where}: {choice.title!r} holds no response; name other data")
+        raise InputError(f"{where}: {choice.title!r} contains no response; name other data")
     ids = Counter(() if responses.distinct else (graph.id for graph in responses.graphs))
     if repeated := [id for id, count in ids.items() if count > 1]:
         raise InputError(
@@ -141,9 +142,9 @@ def load_dataset(
 
 
 def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> Responses | None:
-    """The responses of a dataset before any is left out, if it is large and in good order.
+    """The unfiltered responses of a dataset, if it is large and valid; otherwise None.
 
-    Errors of a part are raised when the dataset is made as a whole.
+    Errors of a part are raised when the dataset is read as a whole.
     """
     try:
         cut = _cut(choice, folder)
@@ -156,7 +157,8 @@ def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> Responses | No
 def _cut(
     choice: DatasetChoice, folder: Path
 ) -> tuple[Callable[[Any], PackedPart], Iterable[Any]] | None:
-    """Maker of the parts of a large dataset, with the arguments of each; None without parts."""
+    """Function that makes the parts of a large dataset, with the arguments of each; None without
+    parts."""
     if choice.synthetic is not None:
         first, last = choice.synthetic.get("first", 1), choice.synthetic.get("n_responses")
         if not (isinstance(first, int) and isinstance(last, int)) or last - first < HELD:
@@ -184,7 +186,7 @@ def _read_part(path: Path, part: tuple[int, Sequence[str]]) -> PackedPart:
 
 
 def _graphs(choice: DatasetChoice, folder: Path) -> Iterable[FactGraph]:
-    """The responses of a choice, before any is left out."""
+    """The unfiltered responses of a choice."""
     if choice.synthetic is not None:
         return _synthetic(choice.synthetic)
     if choice.path is not None:
@@ -203,11 +205,11 @@ def _graphs(choice: DatasetChoice, folder: Path) -> Iterable[FactGraph]:
 
 
 def _synthetic(arguments: Mapping[str, Any], numbers: range | None = None) -> Iterable[FactGraph]:
-    """Generated responses; a law is written as a number, or the two ends of an interval.
+    """Generated responses; a distribution is a number, or the two ends of an interval.
 
     Args:
-        arguments: as a study has them.
-        numbers: which of the responses, counted from 1; None: those of the arguments.
+        arguments: arguments as in a study.
+        numbers: numbers of the responses, from 1; None for the numbers of the arguments.
     """
     from factormodels.synthetic import Constant, Uniform, each_labeled_response
 
@@ -247,7 +249,7 @@ def _drawn(draw: Callable[[], Iterable[FactGraph]]) -> Iterator[FactGraph]:
 
 
 def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[int]:
-    """Positions of the responses that a subset keeps, in the order of the data."""
+    """Indices of the responses that a subset keeps, in the order of the data."""
     if subset == Subset():
         return range(len(graphs))
     for name, wanted, present in (
@@ -270,11 +272,11 @@ def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[int]:
     if subset.sample > len(kept):
         raise InputError(
             f"subset.sample: {subset.sample} responses were requested and there are {len(kept)}; "
-            "ask for fewer"
+            "request fewer"
         )
     import numpy as np
 
-    # Drawn without replacement, then put back into the order of the data.
+    # Draw without replacement, then restore the order of the data.
     drawn = np.random.default_rng(subset.seed).choice(len(kept), subset.sample, replace=False)
     return [kept[index] for index in sorted(drawn.tolist())]
 
@@ -282,6 +284,6 @@ def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[int]:
 def _absent(subject: str, name: str, present: list[str]) -> str:
     if len(present) <= 20:
         return unknown_name(subject, name, present)
-    # Too many to list: the nearest name has to do.
+    # Too many to list, so show the nearest name only.
     near = nearest(name, present)
     return f"{subject} is unknown" + (f"; did you mean {near!r}?" if near else "; check the data")

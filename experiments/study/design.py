@@ -1,4 +1,4 @@
-"""The design of a study: its algorithms, and the cells in which each of them is asked."""
+"""The design of a study: its algorithms and their cells."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from inference.registry import backend_class
 
 @dataclass(frozen=True)
 class StudyAlgorithm:
-    """A backend with its settings, ready to run, or the reason why it is not; or an assessor.
+    """A backend with its settings (or the reason why it is unavailable), or an assessor.
 
     Attributes:
         choice: position in the study's list of backends, or of assessors.
-        title: what tables call it.
+        title: name in tables.
         name: its name in the registry, or the assessor's.
         seed: the seed of its cells.
-        setting: all its settings as JSON with sorted keys (those given, if it is not installed).
-        backend: the backend; None if a library that it needs is absent, and of an assessor.
-        error: the sentence that says so.
-        assessor: whether it is one, which judges texts and no graph.
+        setting: all its settings as JSON with sorted keys (only the given settings, if it is not
+            installed).
+        backend: the backend; None for an assessor, or if a required library is missing.
+        error: sentence on the missing library.
+        assessor: True for an assessor, which judges texts instead of a graph.
     """
 
     choice: int
@@ -52,9 +53,9 @@ class GraphView:
         variant: view of the fact graph.
         encoding: encoding of relations.
         prior: priors of atoms and contexts.
-        strength: what the log odds of every relation's probability are multiplied by.
-        relation_model: what the study calls the source of relations.
-        conventions: how passages and relations become a model.
+        strength: factor for the log odds of every relation's probability.
+        relation_model: name of the source of relations in the study.
+        conventions: conventions that turn passages and relations into a model.
     """
 
     variant: str
@@ -71,11 +72,11 @@ NO_VIEW = GraphView(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0,
 
 @dataclass(frozen=True)
 class StudyCell:
-    """Combination of a study, asked over all responses of its dataset.
+    """Cell of a study: a combination that is run over all responses of its dataset.
 
     Attributes:
         dataset: name of the dataset.
-        view: how its responses become factor graphs.
+        view: view that turns responses into factor graphs.
         algorithm: the algorithm.
     """
 
@@ -91,17 +92,17 @@ class StudyCell:
 
 
 def absent_backends(cells: Iterable[StudyCell]) -> dict[str, str]:
-    """The backends whose library is not installed: what tables call them, and how to install it."""
+    """Backends without their library: how to install it, by name in tables."""
     return {cell.algorithm.title: cell.algorithm.error for cell in cells if cell.algorithm.error}
 
 
 def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:
-    """The algorithms of a study in its order, one for each setting and seed, not yet warm.
+    """The algorithms of a study in its order, one for each setting and seed, not yet warmed up.
 
     The assessors come last.
 
     Raises:
-        InputError: for a setting that a backend does not have or take.
+        InputError: for an unknown or invalid setting of a backend.
     """
     study = loaded.study
     inferring = inference_algorithms(study.backends, study.backend_seeds, loaded.blame)
@@ -123,15 +124,15 @@ def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:
 def inference_algorithms(
     choices: Sequence[BackendChoice], all_seeds: Sequence[int], blame: Callable[[str], str]
 ) -> list[StudyAlgorithm]:
-    """The algorithms of a list of backends in its order, one for each setting and seed.
+    """The algorithms of a list of backends, in order, one for each setting and seed.
 
     Args:
         choices: the backends.
         all_seeds: the seeds of the study.
-        blame: what an error at a key of the study begins with.
+        blame: returns the beginning of an error at a key of the study.
 
     Raises:
-        InputError: for a setting that a backend does not have or take.
+        InputError: for an unknown or invalid setting of a backend.
     """
     return [
         algorithm
@@ -147,9 +148,9 @@ def inference_algorithms(
 
 
 def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ...]:
-    """The cells of a study in its order, the algorithms of one question side by side.
+    """The cells of a study in its order, with the algorithms of the same question adjacent.
 
-    Those of the assessors, one each, end a dataset's.
+    A dataset's cells end with a cell for each assessor.
     """
     views = [
         GraphView(variant, encoding, prior, strength, relation_model, study.declared.graph)
@@ -192,13 +193,13 @@ def _of_each_seed(
     seeds: Sequence[int],
     where: str,
 ) -> list[StudyAlgorithm]:
-    """An algorithm for each seed; a single one where seeds make no difference.
+    """An algorithm for each seed; a single one if seeds have no effect.
 
     Args:
         blank: the algorithm without seed, settings and backend.
-        chosen: the entry of the study, and one combination of its settings.
-        seeds: the seeds that it takes part with.
-        where: the place of the entry, as errors name it.
+        chosen: the entry of the study, and a combination of its settings.
+        seeds: the seeds that it allows.
+        where: the path of the entry, for errors.
     """
     choice, settings = chosen
     if not seeds:
@@ -208,7 +209,7 @@ def _of_each_seed(
     try:
         types = setting_types(backend_class(choice.backend))
     except MissingDependencyError as error:
-        # Not an error yet: the study runs without it, and its cells record what is missing.
+        # Not an error yet: the study runs without it, and its cells record the missing library.
         return [replace(blank, setting=_as_setting(settings), error=str(error))]
     # Without a seed to vary, further cells would repeat the first.
     if "seed" not in types or "seed" in settings:
@@ -223,7 +224,7 @@ def _of_each_seed(
 
 
 def cell_of(dataset: str, variant: str, encoding: str, backend: Backend) -> StudyCell:
-    """Cell in which a backend runs on unchanged data: their priors and relations."""
+    """Cell of a backend on unchanged data, with their priors and relations."""
     (data_priors,) = Priors().settings()
     view = GraphView(variant, encoding, data_priors, 1.0)
     name, seed = backend.name, getattr(backend, "seed", 0)
@@ -236,5 +237,5 @@ def _settings_of(backend: Backend) -> str:
 
 
 def _as_setting(settings: Mapping[str, Any]) -> str:
-    # Sorted, since the setting is compared as text between runs.
+    # Sort the keys, since runs compare settings as text.
     return json.dumps(settings, sort_keys=True, default=str)

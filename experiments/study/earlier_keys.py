@@ -1,4 +1,4 @@
-"""Keys of studies and manifests that earlier versions spelled differently."""
+"""Current names of keys that earlier versions of studies and manifests spelled differently."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _CURRENT = {"labelled": "labeled", "unlabelled": "unlabeled"}
 
 
 def rename_earlier_keys(plain: Any) -> None:
-    """Give the keys of earlier versions their current spelling, in place and at any depth.
+    """Rename the keys of earlier versions, in place and at any depth.
 
-    A key whose value is a mapping stays, since it may be the name of a dataset.
+    A key whose value is a mapping is kept, since it may be the name of a dataset.
     """
     for value in plain.values() if isinstance(plain, dict) else plain:
         if isinstance(value, dict | list):
@@ -20,7 +20,7 @@ def rename_earlier_keys(plain: Any) -> None:
     renamed = dict[Any, Any]()
     for key, value in plain.items():
         current = _CURRENT.get(key, key) if isinstance(key, str) else key
-        # Both spellings at once stay, for the check of unknown keys to name one of them.
+        # If both spellings occur, keep both, so that the check of unknown keys reports one.
         keeps = isinstance(value, dict) or (current != key and current in plain)
         renamed[key if keeps else current] = value
     plain.clear()

@@ -1,4 +1,4 @@
-"""Errors of a study, in one sentence with the place, the value and the fix."""
+"""Errors of a study as sentences with the path, the value and the fix."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from experiments.settings.mends import value_words
 from factormodels.errors import nearest
 
 Step = int | str
-"""Step of a place: a key, or the number of an entry."""
+"""Step of a path: a key, or the index of an entry."""
 
 _UNKNOWN_KEY = "extra_forbidden"
-"""Type of pydantic's error of a key that settings do not have."""
+"""Type of pydantic's error for an unknown key."""
 
 
 class StudyError(ValueError):
     """Error of a study before its file or override is known.
 
     Attributes:
-        steps: the place; empty where it is the study as a whole.
-        sentence: the place, the value and the fix, in words.
+        steps: the path; empty for the whole study.
+        sentence: sentence with the path, the value and the fix.
     """
 
     def __init__(self, steps: tuple[Step, ...], sentence: str) -> None:
@@ -37,15 +37,15 @@ def study_error(
     model: type[Keyed],
     beneath: tuple[Step, ...] = (),
 ) -> StudyError:
-    """The first of pydantic's errors, in words.
+    """Word the first of pydantic's errors.
 
     Args:
-        raw: what was written.
+        raw: the written data.
         errors: the errors.
-        model: the class of settings that `raw` was to be.
-        beneath: the place of `raw` in its file.
+        model: the class of settings that `raw` must match.
+        beneath: the path of `raw` in its file.
     """
-    # An unknown key explains a missing one better than the other way round.
+    # An unknown key explains a missing key better than vice versa.
     error = min(errors, key=lambda e: e["type"] != _UNKNOWN_KEY)
     steps, value, holder = _locate(raw, error["loc"], model)
     steps = (*beneath, *steps)
@@ -77,8 +77,9 @@ def _sentence(error: Any, location: str, value: Any, holder: type[Keyed]) -> str
 
 
 def _key_hint(key: str, holder: type[Keyed]) -> str:
-    """Hint on the key that an unknown key may have meant."""
-    # Here, so that settings of a backend are checked without loading the configuration of studies.
+    """Hint on the nearest key for an unknown key."""
+    # Imported here, so that checking a backend's settings does not load the configuration of
+    # studies.
     from experiments.study.config import BackendChoice, Study
 
     keys = [*holder.model_fields, *(["base"] if holder is Study else [])]
@@ -89,11 +90,11 @@ def _key_hint(key: str, holder: type[Keyed]) -> str:
 
 
 def _keys(holder: type[Keyed], location: Sequence[Any]) -> str:
-    """The keys of the mapping that was wanted, as the end of a sentence."""
-    # Numbers of entries and branches of unions have no keys.
+    """The keys of the expected mapping, as the end of a sentence."""
+    # Indices of entries and branches of unions have no keys.
     names = [step for step in location if isinstance(step, str)]
     kinds = [kind for name in names if (kind := _type_of(holder, name)) is not None]
-    # An entry of a list is held by the settings that it should be.
+    # The holder of a list entry is the class that it should match.
     wanted = keyed_in(kinds[-1]) if kinds else holder
     return "" if wanted is None else f", of {', '.join(wanted.model_fields)}"
 
@@ -116,10 +117,10 @@ def _place(steps: Sequence[Step]) -> str:
 def _locate(
     raw: Any, loc: Sequence[Any], root: type[Keyed]
 ) -> tuple[tuple[Step, ...], Any, type[Keyed]]:
-    """The place of an error, the value there, and the model that holds it.
+    """The path of an error, the value there, and the model that contains it.
 
-    Pydantic adds the branch of a union to its places: what is followed is what was written, beside
-    the types of the settings.
+    Pydantic adds branches of unions to its paths, so follow the written data and the types of the
+    settings in parallel.
     """
     steps: list[Step] = []
     value = raw
@@ -134,11 +135,11 @@ def _locate(
             value = value[step]
             kind = _type_of(model, step) or kind
         elif position == len(loc) - 1 and isinstance(value, dict) and isinstance(step, str):
-            steps.append(step)  # A key that is missing.
+            steps.append(step)  # A missing key.
             break
         else:
-            break  # The rest names a branch of a union, which is no place of the user's.
-        # The last step is the key itself; the model that holds it is the one before.
+            break  # The rest names a branch of a union, which is not part of the user's path.
+        # The last step is the key itself; its model is the one before.
         if position < len(loc) - 1:
             model = keyed_in(kind) or model
     return tuple(steps), value, model

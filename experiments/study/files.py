@@ -1,4 +1,4 @@
-"""The files of a run: their names, a manifest read, a whole folder moved into place."""
+"""Files of a run: their names, reading of manifests, publishing of a folder."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MANIFEST = "manifest.json"
 ROWS = "rows.parquet"
 
 REPORT = "report.html"
-"""The page of a run within the folder of its results."""
+"""File name of a run's page in the folder of its results."""
 
 
 def study_folder(study: str, out: Path | None = None) -> Path:
-    """The folder of a study's results: the one that was asked for, or results/STUDY."""
+    """Folder of a study's results: the requested folder, or results/STUDY."""
     return out if out is not None else Path("results") / study
 
 
@@ -35,24 +35,25 @@ def publish(files: Sequence[Path], folder: Path) -> None:
     Files listed in the folder's earlier manifest are removed if this run does not make them.
     """
     before = _listed(folder / MANIFEST)
-    # A folder with a manifest is whole: it goes first and comes last.
+    # A folder with a manifest is complete, so remove the manifest first and add it last.
     (folder / MANIFEST).unlink(missing_ok=True)
     for name in before - {file.name for file in files}:
-        # An artifact of the run before that this one does not make would pass for its own.
+        # Remove artifacts of the earlier run that this run does not make; they would seem to be its
+        # own.
         (folder / name).unlink(missing_ok=True)
-    # Each is renamed into place, so that none is ever seen half written.
+    # Rename each file into place, so that none is ever half written.
     for file in files:
         file.replace(folder / file.name)
 
 
 def _listed(path: Path) -> set[str]:
-    """Files that the folder's manifest lists; none without a manifest."""
+    """Files in the folder's manifest; empty without a manifest."""
     try:
-        # A manifest that cannot be read vouches for nothing, so nothing is removed on its word.
+        # Remove nothing on the basis of an unreadable manifest.
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
-    # Only names within the folder: a manifest that was tampered with must not reach outside it.
+    # Only names within the folder: a manipulated manifest must not affect files outside it.
     return {str(name) for name in files if Path(str(name)).name == str(name)}
 
 
@@ -61,7 +62,7 @@ Size = Annotated[int, Field(ge=0)]
 
 
 class _Part(BaseModel):
-    """A mapping of a manifest; fields with a default only describe a run and may be missing."""
+    """A mapping of a manifest; fields with a default are descriptive and may be missing."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -101,20 +102,20 @@ class _Code(_Part):
 class Manifest(_Part):
     """Record of a run: results, data, code and machine.
 
-    Units are those of a study of claims or networks, remarks those of an analysis or of networks.
+    Studies of claims and networks have units; analyses and studies of networks have remarks.
     """
 
     format: Literal["factormodels/manifest"]
     version: Literal[2]
-    complete: bool = Field(True, description="whether every unit has been run")
+    complete: bool = Field(True, description="true if every unit was run")
     study: str = "unknown"
-    config: dict[str, Any] = Field(description="the study, every default written out")
+    config: dict[str, Any] = Field(description="the study, with every default")
     config_sha256: Digest
     data: dict[str, _AnyData]
     models: dict[str, dict[str, dict[str, Any]]] = Field(
         {},
-        description="the models that were asked, by key of the study (language_models: those of an "
-        "analysis): name, prompts with their digests, counts, tokens, US dollars",
+        description="the models, by key of the study (of an analysis: language_models): name, "
+        "prompts with digests, counts, tokens, US dollars",
     )
     seeds: list[Size] = []
     files: dict[str, Digest]
@@ -131,21 +132,21 @@ class Manifest(_Part):
 
 
 def judges_claims(config: Mapping[str, Any]) -> bool:
-    """True if a manifest's study judges claims; otherwise it is an analysis or uses networks."""
+    """Return True for a study of claims, False for an analysis or a study of networks."""
     return not {"analysis", "reference"} & config.keys()
 
 
 OF_UNITS, OF_ANALYSES = ("units", "units_missing", "code_of_units"), ("remarks",)
-"""Keys that only runs of units have, and keys that only analyses have."""
+"""Keys of runs of units only, and keys of analyses only."""
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a run.
+    """Read the manifest of a run.
 
-    Facts on code and machine alone may be missing: they are "unknown", with a warning.
+    Only facts about code and machine may be missing: they become "unknown", with a warning.
 
     Raises:
-        InputError: if the folder holds none, or it lacks or garbles what the results rest on.
+        InputError: if there is no manifest, or a required fact is missing or malformed.
     """
     path = folder / MANIFEST
     if not path.is_file():
@@ -156,7 +157,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{path}: this is not the manifest of a run; name the folder of a run's results"
         )
     rename_earlier_keys(manifest)
-    # What a later version says beside does no harm.
+    # Ignore additional facts of later versions.
     known = {key: value for key, value in manifest.items() if key in Manifest.model_fields}
     try:
         made = Manifest.model_validate(known)
@@ -168,12 +169,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {location} is missing or damaged; run the study again") from None
     silent = {*OF_ANALYSES, "code_of_units", *(() if judges_claims(made.config) else OF_UNITS)}
     lost = [field for field in Manifest.model_fields if field not in made.model_fields_set | silent]
-    # Code that is in no repository has no commit that could be modified.
+    # Code outside a repository has no commit that could be modified.
     if made.code.commit and "modified" not in made.code.model_fields_set:
         lost.append("code.modified")
     if lost:
         logger.warning(
-            "%s: it does not say %s; the results are read without", path, ", ".join(lost)
+            "%s: the manifest lacks %s; the results are read without", path, ", ".join(lost)
         )
     code = made.code.model_dump(exclude={"commit"}) | known.get("code", {})
     return {**made.model_dump(), **manifest, "code": code}

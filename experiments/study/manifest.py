@@ -1,6 +1,6 @@
 """The manifest of a run: a record of the results, the data and the code.
 
-It names no folder, user or host: a manifest is published with its results.
+It has no names of folders, users or hosts, because a manifest is published with its results.
 """
 
 from __future__ import annotations
@@ -38,16 +38,15 @@ def manifest(
     files: Iterable[Path] = (),
     **facts: Any,
 ) -> dict[str, Any]:
-    """The manifest of a run as plain data, of the keys of `experiments.study.files.Manifest`.
+    """The manifest of a run as plain data, with the keys of `experiments.study.files.Manifest`.
 
     Args:
         study: name of the study.
-        config: what it says, every default written out: what a default is may change with a later
-            version.
+        config: its configuration with every default, because later versions may change defaults.
         data: facts of its datasets, by name.
         seeds: its seeds.
-        files: the files that the run wrote; each is named with its hash.
-        facts: what else is to be said, by key.
+        files: the files that the run wrote, listed with their hashes.
+        facts: further facts, by key.
     """
     return {
         "format": "factormodels/manifest",
@@ -58,10 +57,10 @@ def manifest(
         "config_sha256": plain_hash(config),
         "data": data,
         "models": {},
-        # Without duplicates, in order: the study's seed may be among the backends'.
+        # Remove duplicates and keep the order: the study's seed may also be a backend's.
         "seeds": list(dict.fromkeys(seeds)),
         **facts,
-        # Names without folders, since the files are beside the manifest.
+        # Names without folders, since the files are next to the manifest.
         "files": {path.name: file_hash(path) for path in files},
         **environment(),
     }
@@ -81,11 +80,11 @@ def manifest_of_units(
     Args:
         study: the study.
         data: its datasets.
-        units: counts of units by how they ended.
-        missing: number of units that have not been run: a run of some cells (`--backend exact`)
-            writes whole files as well.
+        units: counts of units by status.
+        missing: number of units that were not run: a run of some cells (`--backend exact`) also
+            writes complete files.
         code: versions of the code that the units were computed with.
-        models: what its relation models and assessors were asked, by key of the study and title.
+        models: calls of its relation models and assessors, by key of the study and title.
         relations: hashes of the relations that they found, by dataset, model and variant.
     """
     return manifest(
@@ -109,7 +108,7 @@ def file_hash(path: Path) -> str:
     """The SHA-256 of a file."""
     digest = hashlib.sha256()
     with opened(path) as file:
-        # A file of rows may be larger than memory.
+        # A file of rows can be larger than memory.
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()
@@ -144,7 +143,7 @@ def environment() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The model of the processor; its architecture where the system does not say."""
+    """The model of the processor, or its architecture if unknown."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition(":")
@@ -156,7 +155,7 @@ def processor() -> str:
 
 
 def code_identity() -> str:
-    """Identity of the code: version, commit, and whether it is modified."""
+    """Identity of the code: version, commit, and local modifications."""
     commit = _commit()
     if not commit:
         return code_version()
@@ -165,7 +164,7 @@ def code_identity() -> str:
 
 
 def code_version() -> str:
-    """The version of this package; "unknown" where it is not installed."""
+    """The version of this package; "unknown" if it is not installed."""
     return factormodels.__version__
 
 
@@ -184,8 +183,8 @@ def _version(name: str) -> str | None:
 
 
 def _commit() -> dict[str, Any]:
-    """The commit of the checkout that this file is tracked in, if it is in one."""
-    # An installed copy may lie inside another repository, whose commit is not ours.
+    """The commit of the checkout that tracks this file, if any."""
+    # An installed copy may be inside another repository with an unrelated commit.
     if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
         return {}
     commit = _git("rev-parse", "--verify", "HEAD")
@@ -195,11 +194,10 @@ def _commit() -> dict[str, Any]:
 
 
 def _git(*arguments: str) -> str | None:
-    """The output of a git command; None where it fails, or there is no git or checkout."""
+    """The output of a git command; None if it fails, or without git or a checkout."""
     try:
         result = subprocess.run(
-            # Without optional locks, so that asking does not get in the way of a git command at
-            # work.
+            # Avoid optional locks, so as not to interfere with running git commands.
             ["git", "--no-optional-locks", *arguments],
             cwd=Path(__file__).parent,
             capture_output=True,

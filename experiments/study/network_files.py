@@ -10,10 +10,10 @@ from typing import Any
 from factormodels.io.source.opening import first_line
 
 SUFFIXES = ("uai", "bif", "uai.gz", "bif.gz")
-"""Suffixes of files of networks."""
+"""Suffixes of network files."""
 
 DRAWN = ("shape", "grid")
-"""Keys of an entry of `datasets` whose networks are drawn."""
+"""Keys of an entry of `datasets` with generated networks."""
 
 _BEGINNING = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
 """Beginnings of UAI and BIF files."""
@@ -38,7 +38,7 @@ def names_networks(entry: Any, folder: Path) -> bool:
 
     Args:
         entry: the entry.
-        folder: where its path starts.
+        folder: base folder of its path.
 
     Raises:
         InputError: if a file without such a suffix cannot be read.
@@ -53,5 +53,5 @@ def names_networks(entry: Any, folder: Path) -> bool:
         return True
     if target.is_file():
         return is_network(target)
-    # A pattern of names: the networks are among the files that it fits.
+    # A pattern of names, whose matching files may be networks.
     return any(has_network_suffix(each) for each in target.parent.glob(target.name))

@@ -1,6 +1,6 @@
-"""The files of a run: from its finished units to rows, summary, tests, tables and manifest.
+"""Output files of a run, from finished units: rows, summary, tests, tables and manifest.
 
-They are made whole beside their folder, then moved into it, the manifest last.
+They are written next to their folder, then moved into it, the manifest last.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class Results:
 
     Attributes:
         summary: its summary.
-        groups: its cells by whether their posteriors agree.
+        groups: groups of cells with equal posteriors.
         tests: its significance tests.
-        means: means and standard deviations over responses, where its conventions ask for them.
-        selections: which atoms count, and where that could not be settled.
+        means: means and standard deviations over responses, if the conventions require them.
+        selections: the atoms that count, and unsettled selections.
         files: the files, in order.
-        texts: what relation models and assessors were asked.
-        remarks: why a reliability diagram is not written.
+        texts: calls of relation models and assessors.
+        remarks: reasons for missing reliability diagrams.
     """
 
     summary: StudySummary
@@ -95,15 +95,15 @@ class RunContents:
 
     Attributes:
         study: the study.
-        data: its datasets, with the relations that were found for them and are known.
+        data: its datasets, with known new relations.
         cells: its cells.
         rows: its tidy rows.
         summary: its summary, one row per cell and selection.
         tests: its significance tests.
         manifest: its manifest.
-        fits: its learned priors that are known.
-        remarks: what is to be said of selections, by dataset and response.
-        diagrams: its reliability diagrams, if they are drawn already.
+        fits: its known learned priors.
+        remarks: remarks on selections, by dataset and response.
+        diagrams: its reliability diagrams, if already drawn.
     """
 
     study: Study
@@ -119,7 +119,7 @@ class RunContents:
 
 
 WritePage = Callable[[RunContents, Path], None]
-"""(a run, a file) -> nothing: its page is written there."""
+"""Function of a run and a file that writes the run's page there."""
 
 
 def write_results(
@@ -140,19 +140,19 @@ def write_results(
 
     Args:
         study: the study.
-        data: its datasets, with the relations that were found for them.
+        data: its datasets, with new relations.
         cells: its cells.
         finished: its finished units.
         code: versions of the code that they were computed with.
-        folder: where the files go; other files in it are left alone.
+        folder: output folder; other files in it are not changed.
         fits: its learned priors.
-        selected: which atoms count; None: every one.
-        texts: what its relation models and assessors were asked.
+        selected: the atoms that count; None for every atom.
+        texts: calls of its relation models and assessors.
         relations: hashes of the relations that they found, by dataset, model and variant.
-        write_page: writes the page of the run, if the study asks for one; None: there is none.
+        write_page: writes the page of the run, if the study has one; None for no page.
 
     Raises:
-        InputError: if the folder cannot be written, or the rows cannot be scored as asked.
+        InputError: if the folder cannot be written, or the rows cannot be scored as requested.
     """
     # Without selections every atom counts, which is written as "all".
     selections = selected or Selections()
@@ -160,26 +160,25 @@ def write_results(
     with unfinished_folder(folder) as unfinished:
         files: list[Path] = []
 
-        # Every file is noted as it is named, so that the manifest and the move into place miss
-        # none.
+        # Record every file when it is named, so that neither the manifest nor the move misses one.
         def file(name: str) -> Path:
             files.append(unfinished / name)
             return files[-1]
 
-        # A generator: only one group of a cell's rows is in memory at a time.
+        # A generator, so that only a group of a cell's rows is in memory at a time.
         row_groups = row_tables(study.study, data, cells, finished, selections)
         write_rows(row_groups, file(ROWS), origin.metadata())
-        # From here on everything is computed from the file as written, as a reader of it would.
+        # From here on, compute everything from the written file, as its readers do.
         rows = RowsFile(unfinished / ROWS)
         drawn = tuple(diagrams(rows, study)) if "reliability" in study.outputs else None
-        # Before the report, which leaves the titles of its diagrams to captions.
+        # Draw before the report, which puts the titles of its diagrams into captions.
         figures = write_diagrams(drawn or (), unfinished, origin, venue_named(study.venue))
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
         summary = study_scores(study, rows)
-        # Without the times, so that two runs of a study give the same summary.csv to the byte.
+        # Leave times out, so that two runs of a study write identical summary.csv files.
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
-        # The selections of a cell share its posteriors, and so their times.
+        # The selections of a cell share its posteriors and therefore its times.
         _write_frame(summary.cells[[*CELL, *TIMES]].drop_duplicates(list(CELL)), file("times.csv"))
         if fits:
             _write_frame(priors_table(fits), file("priors.csv"))
@@ -192,7 +191,7 @@ def write_results(
         if len(means):
             _write_frame(means, file("means.csv"))
         groups = tuple(agreeing_cells(rows, summary.cells))
-        # Without times, which no two runs have alike.
+        # Leave times out, because they differ between runs.
         summary_sentences = sentences(summary.cells, groups, times=False)
         # A table of a paper has a caption even if the study has no description.
         caption = (
@@ -227,7 +226,7 @@ def write_results(
                 write_text(file(f"{stem}.md"), markdown(table, origin.comments()))
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.n_units
-        # Before the report, since its pages show the manifest; the files' hashes are added later.
+        # Before the report, whose pages show the manifest; the files' hashes are added later.
         document = manifest_of_units(
             study, data, finished.statuses, missing, code, facts_of(texts), relations
         )
@@ -247,7 +246,7 @@ def write_results(
             write_page(run, file(REPORT))
         files += figures
         document["files"] = {str(path.relative_to(unfinished)): file_hash(path) for path in files}
-        # The manifest lists all other files and is moved into place last: where it is, the rest is.
+        # The manifest lists all other files and is moved last, so its presence implies theirs.
         write_text(file(MANIFEST), manifest_text(document))
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
@@ -262,14 +261,14 @@ def row_tables(
     finished: FinishedUnits,
     selections: Selections | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield the rows of each cell, those of the responses that are finished, a row group at a time.
+    """Yield the rows of each cell's finished responses, a row group at a time.
 
     Args:
         study: name of the study.
         data: its datasets.
         cells: its cells.
         finished: the finished units.
-        selections: which atoms count; None: every one.
+        selections: the atoms that count; None for every atom.
     """
     kept = selections or Selections()
     claims = {dataset.name: _Claims.of(dataset, kept) for dataset in data}
@@ -287,8 +286,8 @@ class _Claims:
     """Columns of a dataset's rows that all its cells share.
 
     Attributes:
-        columns: of its claims.
-        selections: texts (n_rows,), as `columns.atom`; None where every atom counts.
+        columns: columns of its claims.
+        selections: texts (n_rows,), like `columns.atom`; None if every atom counts.
     """
 
     columns: KnownClaims
@@ -315,22 +314,22 @@ class _Claims:
 
 
 def _taken(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.Array:
-    """Some rows of a column, neighbors, whose stretch of it is small where the column is not."""
+    """Some adjacent rows of a column, taken from a small slice of a large column."""
     first = int(rows.min())
     stretch = column.slice(first, int(rows.max()) - first + 1).combine_chunks()
     return stretch.take(pa.array(rows - first))
 
 
 def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> Iterator[pa.Table]:
-    """Yield the tidy rows of one cell, as many at a time as a row group has.
+    """Yield the tidy rows of a cell, a row group at a time.
 
-    A cell that was not run has no rows, rather than rows without results.
+    A cell that was not run has no rows instead of rows without results.
     """
     responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
     ends = np.cumsum(np.maximum(claims.columns.n_atoms[responses], 1))
     for start in range(0, int(ends[-1]) if len(ends) else 0, GROUP_ROWS):
         stop = min(start + GROUP_ROWS, int(ends[-1]))
-        # The units that these rows are of, the first and the last perhaps in part.
+        # The units of these rows; the first and the last may be partial.
         first = int(np.searchsorted(ends, start, side="right"))
         last = int(np.searchsorted(ends, stop, side="left"))
         piece_units = units.slice(first, last - first + 1).combine_chunks()
@@ -346,8 +345,8 @@ def _unit_rows(
     units: pa.Table,
     responses: NDArray[np.int64],
 ) -> pa.Table:
-    """The rows of some units of a cell: their results, spread over the claims that they judge."""
-    # A row per claim: `owner` is its unit, `within` its place in the response.
+    """The rows of some units of a cell: their results, expanded over the judged claims."""
+    # A row per claim: `owner` is its unit, `within` its index in the response.
     n_atoms = claims.columns.n_atoms[responses]
     n_rows = np.maximum(n_atoms, 1)
     owner = np.repeat(np.arange(len(responses)), n_rows)
@@ -361,9 +360,9 @@ def _unit_rows(
     p[judged] = units["p"].combine_chunks().flatten().to_numpy()
     shared = {"study": study, **cell.key(), "backend": cell.algorithm.name}
     shared["setting"] = cell.algorithm.setting
-    # Every row of a unit's claims repeats the unit's values, such as its seconds.
+    # Every row repeats the values of its unit, such as the seconds.
     repeated = pa.array(owner)
-    # A claim on which an assessor has no verdict is NaN there.
+    # A claim without a verdict of an assessor is NaN.
     columns: dict[str, Any] = {
         "p": pa.array(p, mask=~judged | np.isnan(p)),
         "response": _taken(claims.columns.response, responses).take(repeated),

@@ -1,7 +1,7 @@
-"""The responses of a dataset: a few as objects, many packed and unpacked on demand.
+"""Responses of a dataset: kept as objects if few, packed and unpacked on demand if many.
 
-Values that are requested often (ids of responses, ids and labels of atoms) are kept as columns.
-Packed graphs are a column too: as objects a small response takes 6 kB, packed 0.6 kB.
+Frequently used values (ids of responses, ids and labels of atoms) are columns. Packed graphs are
+also a column: a small response takes 6 kB as an object and 0.6 kB packed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HELD = 4096
 """Largest number of responses kept as objects; larger datasets are packed."""
 
 PART = 512
-"""Responses that are packed together: some megabytes of small ones."""
+"""Number of responses that are packed together: some megabytes of small ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class KnownClaims:
     Attributes:
         response: texts (n_responses,), the ids.
         n_atoms: int64 (n_responses,).
-        starts: int64 (n_responses,), the first row of each; one without atoms has one row.
-        atom: texts (n_rows,), the ids; null in the row of a response without atoms.
+        starts: int64 (n_responses,), the first row of each; a response without atoms has one row.
+        atom: texts (n_rows,), the ids; null for a response without atoms.
         label: bool (n_rows,), null where there is none.
         annotation: texts (n_rows,), null where there is none.
     """
@@ -59,7 +59,7 @@ class KnownClaims:
 
     @staticmethod
     def of_table(table: pa.Table) -> KnownClaims:
-        """The same from a table with a row for each response."""
+        """Columns of the claims from a table with a row per response."""
         import pyarrow as pa
 
         n_atoms = table["n_atoms"].to_numpy()
@@ -77,13 +77,13 @@ class KnownClaims:
 
 
 class PackedGraphs(Sequence[FactGraph]):
-    """Pickled fact graphs; each is unpickled when it is asked for.
+    """Pickled fact graphs; each is unpickled on access.
 
-    The content comes from this process, or from the one that sent the task.
+    The content comes from this process, or from the process that sent the task.
     """
 
     def __init__(self, pickled: tuple[bytes, ...] | pa.ChunkedArray) -> None:
-        """Take over graphs, pickled one by one."""
+        """Wrap graphs that are pickled one by one."""
         self._pickled = pickled
 
     def __len__(self) -> int:
@@ -109,7 +109,7 @@ class PackedGraphs(Sequence[FactGraph]):
             )
 
     def part(self, positions: Iterable[int]) -> PackedGraphs:
-        """Some of the graphs, to be sent elsewhere as they are."""
+        """Some of the graphs, still packed, for another process."""
         return PackedGraphs(tuple(map(self._bytes, positions)))
 
     def _bytes(self, position: int) -> bytes:
@@ -127,8 +127,8 @@ class PackedPart:
     """Consecutive responses of a dataset, with their columns.
 
     Attributes:
-        table: a row for each response: what is kept of its claims, and the graph, pickled.
-        text: their JSON, which the dataset's hash is of.
+        table: a row per response: columns of its claims, and the pickled graph.
+        text: their JSON, for the dataset's hash.
     """
 
     table: pa.RecordBatch
@@ -136,10 +136,10 @@ class PackedPart:
 
     @staticmethod
     def of(graphs: Sequence[FactGraph]) -> PackedPart:
-        """Some responses as a part.
+        """Pack some responses as a part.
 
         Raises:
-            InputError: if their metadata have a value that JSON cannot represent.
+            InputError: if metadata have a value that JSON cannot represent.
         """
         import pyarrow as pa
 
@@ -155,10 +155,10 @@ class Responses:
     """The responses of a dataset.
 
     Attributes:
-        graphs: they themselves.
+        graphs: the fact graphs.
         sha256: hash of their JSON.
-        claims: the columns of their claims, of many responses.
-        distinct: whether it is known that no two have one id.
+        claims: the columns of their claims, if there are many responses.
+        distinct: True if ids are known to be unique.
     """
 
     graphs: Sequence[FactGraph]
@@ -168,7 +168,7 @@ class Responses:
 
     @staticmethod
     def of(graphs: Iterable[FactGraph]) -> Responses:
-        """The graphs that an iterator yields, packed if they are many."""
+        """Collect graphs from an iterator, packed if there are many."""
         coming = iter(graphs)
         in_memory = tuple(islice(coming, HELD + 1))
         if len(in_memory) <= HELD:
@@ -176,7 +176,7 @@ class Responses:
             for graph in in_memory:
                 digest.update(hashed_text(graph))
             return Responses(in_memory, digest.hexdigest())
-        # Not held any longer than it takes to pack them.
+        # Release the objects as soon as they are packed.
         first, in_memory = iter(in_memory), ()
         all_ = chain(first, coming)
         return Responses.of_parts(map(PackedPart.of, iter(lambda: tuple(islice(all_, PART)), ())))
@@ -207,19 +207,19 @@ class Responses:
 
 
 def hashed_text(graph: FactGraph) -> bytes:
-    """The JSON of a fact graph, as the hash of a dataset takes it, response by response.
+    """The JSON of a fact graph, as input of a dataset's hash.
 
     Raises:
         InputError: if its metadata have a value that JSON cannot represent.
     """
     text = text_of(fact_graph_object(graph), f"fact graph {graph.id!r}")
-    # The line feed marks where one graph ends, which the text of the graphs alone would not. Text
-    # from the web may hold lone surrogates, which UTF-8 alone refuses.
+    # The line feed separates graphs, which their concatenated text would not. Text from the web may
+    # contain lone surrogates, which plain UTF-8 refuses.
     return f"{text}\n".encode("utf-8", "surrogatepass")
 
 
 def _claims(graphs: Iterable[FactGraph]) -> pa.RecordBatch:
-    """A row for every response, with lists of the kept fields of its atoms."""
+    """A row per response, with lists of the kept fields of its atoms."""
     import pyarrow as pa
 
     rows: dict[str, list[Any]] = {name: [] for name in ("response", "n_atoms", *_OF_ATOMS)}

@@ -1,11 +1,11 @@
 """The folder of a run: its plan, its finished parts, and the lock.
 
 Finished units are Parquet files, ``parts/<cell>/<number>.parquet``: the results of some responses
-in one cell, the cell by its number in the study. A part is written beside its place and renamed, so
-that it is there as a whole or not at all; a run continues by seeing which parts are there. If a
+in a cell, which is identified by its number in the study. A part is written to a temporary file and
+renamed, so that it exists as a whole or not at all; a run continues from the existing parts. If a
 response is in two parts, as after a retry, the part with the larger number counts. Each part names
-its plan. The plan itself and what was worked out once are in the store of the folder, whose lock is
-the folder's.
+its plan. The plan itself and one-time results are in the folder's store, whose lock protects the
+folder.
 """
 
 from __future__ import annotations
@@ -49,37 +49,37 @@ PARTS = "parts"
 PLAN = "plan"
 
 PRIORS, SELECTIONS, TEXTS = "priors", "selections", "texts"
-"""Kinds of content computed once for a run, beside its units."""
+"""Kinds of content that a run computes once, besides its units."""
 
 NETWORKS = "networks"
-"""The measurements of a study of networks, which are the units of its run."""
+"""Kind of the measurements of a study of networks, which are its units."""
 
 MEND = "start over with --overwrite"
 
 _LEFT_OUT = "it is left out, and its units are done again"
 
 _PLAN_OF_PART = b"plan"
-"""The key of a part's metadata under which the hash of its plan is."""
+"""Metadata key of a part for the hash of its plan."""
 
 _EARLIER_UNITS = "units"
-"""Contents of runs' stores before parts existed."""
+"""Kinds of content in stores before parts existed."""
 
 _KEPT_UNITS = 250_000
-"""Units of a run that stay in memory: at about 330 bytes a unit, 80 MB."""
+"""Largest number of units kept in memory: at about 330 bytes per unit, 80 MB."""
 
 _DIGITS = 8
-"""Digits of a part's number, so that names sort like numbers."""
+"""Number of digits in part names, so that names sort like numbers."""
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """Plan of a run: equal plans have equal posteriors.
+    """Plan of a run; equal plans have equal posteriors.
 
     Attributes:
-        study: what the posteriors depend on, as plain data.
+        study: the part of the study that posteriors depend on, as plain data.
         cells: every cell with its settings.
         data: hashes of the data by name.
-        models: what the answers of text models depend on, by their place in the study.
+        models: facts that the answers of text models depend on, by path in the study.
     """
 
     study: dict[str, Any]
@@ -95,12 +95,12 @@ class RunPlan:
 
 @dataclass(frozen=True, eq=False)
 class FinishedUnits:
-    """The finished units of a run; the cells of a run with a million units are read on request.
+    """The finished units of a run; cells of large runs are read on request.
 
     Attributes:
         counts: int64 (n_cells,), number of finished units of each cell.
-        read: reads the units of a cell, as `experiments.study.units.schema` has them, in the order
-            of responses.
+        read: reads the units of a cell, with `experiments.study.units.schema`, in the order of
+            responses.
     """
 
     counts: NDArray[np.int64]
@@ -121,11 +121,11 @@ class FinishedUnits:
         return self._kept[cell]
 
     def responses(self, cell: int) -> NDArray[np.int64]:
-        """The positions of the responses of a cell's units, int64 (n_units,)."""
+        """The indices of the responses of a cell's units, int64 (n_units,)."""
         return np.asarray(self.of_cell(cell)["response"].to_numpy(), dtype=np.int64)
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yield the units of each cell that has some."""
+        """Yield the units of each nonempty cell."""
         return map(self.of_cell, np.flatnonzero(self.counts).tolist())
 
     @cached_property
@@ -140,14 +140,14 @@ class FinishedUnits:
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:
-    """A run whose folder is this process's alone.
+    """A run whose folder this process has locked.
 
     Attributes:
-        store: where what is worked out once goes.
+        store: store of one-time results.
         folder: the folder of the parts.
         plan: the hash of its plan.
-        finished: the units that are finished as the run is opened.
-        code: versions of the code that its units were computed with, the first one first.
+        finished: the units that were finished when the run was opened.
+        code: versions of the code that computed its units, in order.
     """
 
     store: ResultStore
@@ -158,7 +158,7 @@ class OpenRun:
     _next: dict[int, int] = field(default_factory=dict, repr=False)
 
     def keep(self, units: pa.Table) -> None:
-        """Keep finished units, a part for each of their cells.
+        """Write finished units, a part per cell.
 
         Raises:
             OSError: if a part cannot be written, as on a full disk.
@@ -178,24 +178,25 @@ class OpenRun:
 
 
 def write_part(units: pa.Table, folder: Path, number: int, plan: str) -> None:
-    """Write a part: it is in its place as a whole, or not at all.
+    """Write a part as a whole, or not at all.
 
     Args:
         units: finished units of one cell.
         folder: the folder of the cell.
         number: the number of the part.
-        plan: the hash of the plan that it is of.
+        plan: the hash of its plan.
     """
     path = folder / f"{number:0{_DIGITS}}.parquet"
     temporary = path.with_suffix(".unfinished")
     with errors_naming(path, temporary):
         folder.mkdir(parents=True, exist_ok=True)
-        # No wait for the disk: a part torn by a power loss is damaged, left out, and recomputed.
+        # Do not wait for the disk: a part torn by a power loss is detected as damaged and
+        # recomputed.
         pq.write_table(
             units.sort_by("response").replace_schema_metadata({_PLAN_OF_PART: plan}),
             temporary,
             compression="zstd",
-            # Damage on the disk is then seen, and not read as another number.
+            # Checksums detect damage on the disk.
             write_page_checksum=True,
         )
         temporary.replace(path)
@@ -225,26 +226,26 @@ def open_run(
 
     Args:
         folder: the folder of the results.
-        plan: what is to be computed.
+        plan: the plan of the run.
         sizes: number of responses of every cell's dataset.
-        resume: go on with what is finished.
-        overwrite: drop whatever run the folder holds.
+        resume: continue with finished units.
+        overwrite: discard any run in the folder.
         n_measurements: number of measurements of a study of networks.
 
     Raises:
-        InputError: if the folder cannot be written, another run is at work in it, or it holds
-            units that this one neither goes on with nor may drop.
+        InputError: if the folder cannot be written, another run is using it, or it has units that
+            this run may neither continue nor discard.
     """
-    # Only folders that this run itself creates may be removed if it fails.
+    # If the run fails, remove only folders that it created.
     absent = [path for path in (folder, *folder.parents) if not path.exists()]
     path, parts = folder / STORE, folder / PARTS
     try:
-        # Before anything is created, so that a refusal leaves the folder as it was.
+        # Check before creating anything, so that a refusal leaves the folder unchanged.
         if not overwrite:
             with read_store(path, MEND) as before:
                 _refuse_another(before, plan)
         prepare_folder(folder)
-        # The lock on the store is the lock on the whole folder; everything below happens under it.
+        # The lock on the store protects the whole folder during everything below.
         with open_store(path, MEND, anew=overwrite) as store:
             if overwrite:
                 _remove_parts(parts)
@@ -253,8 +254,8 @@ def open_run(
                     _refuse_unmeasured(store, n_measurements)
                 yield _begun(store, parts, plan, sizes, resume=resume)
             except BaseException as error:
-                # Bad input is to be mended, which may make it another run: then fits are no reason
-                # to hold on to the folder.
+                # Correcting invalid input may change the plan, so fits alone do not reserve the
+                # folder.
                 kept = (TEXTS, NETWORKS, *(() if isinstance(error, InputError) else (PRIORS,)))
                 if not any(parts.glob("*/*.parquet")):
                     _remove_parts(parts)
@@ -273,16 +274,16 @@ def _begun(
     finished = finished_units(parts, plan.sha256, sizes, remove_damaged=True)
     if not resume:
         _refuse_unfinished(store, finished, sizes)
-        # Nothing is lost here: there is nothing, or a complete run.
+        # Nothing is lost: the folder has no run, or a complete one.
         _remove_parts(parts)
         store.clear()
         finished = finished_units(parts, plan.sha256, sizes)
-    # Earlier versions of the code matter only if some of their units are kept.
+    # Earlier versions of the code matter only if their units are kept.
     n_kept = finished.n_units + store.n_records(NETWORKS)
     code = tuple(_plan(store).get("code", ())) if n_kept else ()
     current = code_identity()
     code = code if current in code else (*code, current)
-    # Written before the first unit, so that a run of another study can name the differences.
+    # Write the plan before the first unit, so that a run of another study can name the differences.
     store.put(PLAN, PLAN, {**vars(plan), "sha256": plan.sha256, "code": code})
     return OpenRun(store, parts, plan.sha256, finished, code)
 
@@ -312,14 +313,14 @@ def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> Finished
 
 
 def read_kept(folder: Path, kind: str) -> dict[str, Any]:
-    """Content kept beside the units, by key.
+    """One-time results of a run, by key.
 
     Args:
         folder: the folder of the results.
         kind: `PRIORS`, `SELECTIONS` or `TEXTS`.
 
     Raises:
-        InputError: if it is damaged, or of another version.
+        InputError: if the content is damaged, or from another version.
     """
     with read_store(folder / STORE, MEND) as store:
         return dict(store.items(kind))
@@ -338,9 +339,9 @@ def finished_units(
 
     Args:
         folder: the folder of the parts.
-        plan: the hash of the plan that they are of.
+        plan: the hash of their plan.
         sizes: number of responses of every cell's dataset.
-        remove_damaged: whether damaged parts are removed.
+        remove_damaged: True to remove damaged parts.
 
     Raises:
         InputError: if a part is of another plan.
@@ -378,7 +379,7 @@ def finished_units(
 
 
 def units_of(tables: Sequence[pa.Table], n_cells: int) -> FinishedUnits:
-    """Finished units that were not kept in a folder."""
+    """Finished units that are not in a folder."""
     every = pa.concat_tables(tables) if tables else schema().empty_table()
     cells = np.asarray(every["cell"].to_numpy())
     by_cell = [_latest([every.filter(pa.array(cells == cell))]) for cell in range(n_cells)]
@@ -408,7 +409,7 @@ def _read_part(path: Path, plan: str, cell: int, size: int) -> pa.Table:
 
 
 def _latest(parts: Sequence[pa.Table]) -> pa.Table:
-    """The units of parts of a cell in the order of responses, each as the last part has it."""
+    """The units of a cell's parts in the order of responses; the last part wins."""
     if not parts:
         return schema().empty_table()
     units = pa.concat_tables(parts)
@@ -425,21 +426,22 @@ def _refuse_another(store: ResultStore, plan: RunPlan) -> None:
     before = _plan(store)
     if store.n_records(_EARLIER_UNITS):
         raise InputError(
-            f"{store.path.parent}: it holds a run of an earlier version, whose units were kept in "
+            f"{store.path.parent}: the folder has a run of an earlier version, with its units in "
             f"{STORE}; give another --out, or {MEND}"
         )
     if before and before.get("sha256") != plan.sha256:
         raise InputError(
-            f"{store.path.parent}: it holds a run that differs in {_differences(before, plan)}; "
-            "give another --out, or drop that run with --overwrite"
+            f"{store.path.parent}: the folder has a run that differs in "
+            f"{_differences(before, plan)}; give another --out, or discard that run with "
+            "--overwrite"
         )
 
 
 def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
-    """In which keys of the study, settings or data two plans differ."""
+    """Keys of the study, settings or data in which two plans differ."""
     study = before.get("study", {})
-    # A changed key shows up in the cells and models as well, so those are named only if no key
-    # explains the difference.
+    # A changed key also changes cells and models, so name those only if no key explains the
+    # difference.
     keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
     if not keys and before.get("cells") != plan.cells:
         keys.append("the settings of its backends")
@@ -457,9 +459,9 @@ def _refuse_unfinished(store: ResultStore, finished: FinishedUnits, sizes: Seque
     if count < sum(sizes) and (count or n_texts):
         answers = f" and {counted(n_texts, 'answer')} about its texts" if n_texts else ""
         raise InputError(
-            f"{store.path.parent}: it holds {count:,} of {counted(sum(sizes), 'unit')}{answers} "
-            "of this "
-            "study; go on with --resume, or drop them with --overwrite"
+            f"{store.path.parent}: the folder has {count:,} of "
+            f"{counted(sum(sizes), 'unit')}{answers} of this study; continue with --resume, or "
+            "discard them with --overwrite"
         )
 
 
@@ -467,14 +469,14 @@ def _refuse_unmeasured(store: ResultStore, n_measurements: int) -> None:
     count = store.n_records(NETWORKS)
     if 0 < count < n_measurements:
         raise InputError(
-            f"{store.path.parent}: it holds {count:,} of "
-            f"{counted(n_measurements, 'measurement')} of this study; go on with --resume, or drop "
-            "them with --overwrite"
+            f"{store.path.parent}: the folder has {count:,} of "
+            f"{counted(n_measurements, 'measurement')} of this study; continue with --resume, or "
+            "discard them with --overwrite"
         )
 
 
 def _plan(store: ResultStore) -> dict[str, Any]:
-    """The plan of the run that a store is of; empty of a new one."""
+    """The plan of a store's run; empty for a new store."""
     plan: dict[str, Any] | None = store.value(PLAN, PLAN)
     if plan is None and store.n_records():
         raise InputError(

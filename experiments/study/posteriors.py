@@ -1,4 +1,4 @@
-"""Posteriors of a dataset here and now: the rows of one cell of a study, without its folder."""
+"""Posteriors of a dataset as rows of a single cell of a study, without a folder."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def posteriors(
     encoding: str = DEFAULT_ENCODING,
     **settings: Any,
 ) -> pd.DataFrame:
-    """The posterior of every claim of some responses: those of a study with this one cell.
+    """Compute the posterior of every claim of responses, as in a study with a single cell.
 
     from experiments import posteriors
     posteriors("factcheck-bench", variant="FR1", backend="lbp", damping=0.5)
 
     Args:
-        dataset: the name of an embedded dataset, the path of a file of responses, a fact graph or
-            several of them.
+        dataset: the name of an embedded dataset, the path of a file of responses, or one or several
+            fact graphs.
         variant: view of the fact graphs: given (as recorded), FR1, FR2 or FR3.
-        backend: name of a backend, or one that is built already.
+        backend: name of a backend, or a backend.
         encoding: encoding of relations.
-        settings: settings of the backend, if it is given by name.
+        settings: settings of a backend given by name.
 
     Returns:
         A row per claim: response, claim (its id; `atom` in rows.parquet), text, p (of being true)
@@ -68,14 +68,14 @@ def posteriors(
     data = StudyData(name, graphs_of(dataset), sha256="")
     table = _cell_table(data, cell_of(name, variant, encoding, built))
     frame = as_frame(table).rename(columns={"atom": "claim"})
-    # A response without atoms has a row in a study, so that it is counted.
+    # In a study, a response without atoms has a row, so that it is counted.
     claims = frame[frame["claim"].notna()].reset_index(drop=True)
     claims["text"] = [text for graph in data.graphs for text in graph.column("atoms", "text")]
     return claims[[*LONG, *(column for column in claims if column not in LONG)]]
 
 
 def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
-    """The rows of a cell, its units run in this process."""
+    """The rows of a cell, with its units run in this process."""
     import pyarrow as pa
 
     if cell.algorithm.backend is not None:

@@ -1,4 +1,4 @@
-"""Predict the cost of exact inference in the cells of a study, before a run."""
+"""Prediction of the cost of exact inference in the cells of a study, before a run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from inference.exact.backend import Exact
 from inference.exact.prediction import Prediction
 
 MOST_PREDICTED = 1_000
-"""Responses of a dataset that are looked at: a dry run is to take seconds."""
+"""Largest number of examined responses of a dataset, so that a dry run takes seconds."""
 
 
 def predicted_inference(
     data: Sequence[StudyData], cells: Sequence[StudyCell]
 ) -> list[Prediction | None]:
-    """The dearest prediction for the first responses of each cell's dataset.
+    """The most expensive prediction for the first responses of each cell's dataset.
 
-    None of a cell without graphs, without responses, or with relations that are not found yet.
+    None for a cell without graphs, without responses, or with relations that are not yet found.
     """
     graphs_of = {dataset.name: dataset.graphs for dataset in data}
-    # Priors and strengths change tables, and not the structure of relations.
+    # Priors and strengths change tables, not the structure of relations.
     kept: dict[tuple[str, str, str], Prediction | None] = {}
     predictions: list[Prediction | None] = []
     for cell in cells:

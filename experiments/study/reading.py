@@ -38,7 +38,7 @@ Chosen = TypeVar("Chosen", bound=Keyed)
 
 _HOLDERS = ("datasets", "relation_models", "assessors", "selections")
 _PATHS = ("path", "templates", "cache")
-"""Lists whose entries may name a file or folder, and the keys that do."""
+"""Lists whose entries may name a file or folder, with the keys of these names."""
 
 _PLACE = re.compile(r"[^.\[\]]+|\[\d+\]")
 
@@ -48,8 +48,8 @@ class Source:
     """Source of a study's values.
 
     Attributes:
-        steps: the place that it set.
-        name: what errors call it: a file, or an override.
+        steps: the path that it sets.
+        name: name in errors: a file, or an override.
     """
 
     steps: tuple[Step, ...]
@@ -58,13 +58,13 @@ class Source:
 
 @dataclass(frozen=True)
 class LoadedStudy:
-    """A study with where it came from.
+    """A study with its origin.
 
     Attributes:
         study: the study.
-        folder: where its relative paths start.
-        where: what errors call its configuration.
-        sources: what set its places, later ones over earlier ones.
+        folder: base folder of its relative paths.
+        where: name of its configuration in errors.
+        sources: sources of its values; later ones override earlier ones.
     """
 
     study: Study
@@ -73,21 +73,21 @@ class LoadedStudy:
     sources: tuple[Source, ...] = ()
 
     def blame(self, key: str) -> str:
-        """Beginning of an error at a place: its source, then the place."""
+        """Beginning of an error at a path: its source, then the path."""
         return _blame(self.sources, key, self.where)
 
 
 @dataclass(frozen=True)
 class RawStudy:
-    """A study as it was written, with its base below it and the overrides laid over it.
+    """A study as written, with its base and overrides applied.
 
     Attributes:
-        raw: what it says.
-        before: what it says without the overrides.
+        raw: its plain data.
+        before: its plain data without the overrides.
         overrides: the overrides.
-        where: what errors call its configuration.
-        folder: where its relative paths start.
-        sources: what set its places, later ones over earlier ones.
+        where: name of its configuration in errors.
+        folder: base folder of its relative paths.
+        sources: sources of its values; later ones override earlier ones.
     """
 
     raw: dict[str, Any]
@@ -98,26 +98,26 @@ class RawStudy:
     sources: tuple[Source, ...]
 
     def blame(self, key: str) -> str:
-        """Beginning of an error at a place: its source, then the place."""
+        """Beginning of an error at a path: its source, then the path."""
         return _blame(self.sources, key, self.where)
 
     def checked(self, check: Callable[[dict[str, Any]], Checked]) -> Checked:
         """Result of a check of the study's values.
 
         Args:
-            check: raises StudyError for what does not fit.
+            check: raises StudyError for invalid values.
 
         Raises:
-            InputError: for what does not fit; the message begins with the file or the override that
-                said so.
+            InputError: for invalid values; the message begins with the file or override that set
+                them.
         """
         try:
             return check(self.raw)
         except StudyError as error:
             blamed = _blamed(self.sources, error.steps, self.where)
-            # An error between several keys has no single place.
+            # An error between several keys has no single path.
             if blamed == self.where and self.overrides and self._fits_without_overrides(check):
-                # The file alone is a study, so that it is what the overrides make of it.
+                # The file is valid without the overrides, so the overrides cause the error.
                 several = "s" if len(self.overrides) > 1 else ""
                 blamed = f"override{several} {', '.join(map(repr, self.overrides))}"
             raise InputError(f"{blamed}: {error.sentence}") from None
@@ -146,35 +146,36 @@ def _texts(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 Configuration = str | os.PathLike[str] | Mapping[str, Any]
-"""A study: the name of an embedded one, the path of a YAML file, or what such a file would say."""
+"""A study: the name of an embedded study, the path of a YAML file, or the content of such a file.
+"""
 
 Overrides = Iterable[str] | Mapping[str, Any]
-"""Values at places such as "priors" or "backends[1].label": by place, or as "key=value"."""
+"""Values at paths such as "priors" or "backends[1].label": by path, or as "key=value"."""
 
 _GIVEN = "the study"
-"""Name in errors of a study that is not a file."""
+"""Name in errors for a study that is not a file."""
 
 
 def load_study(config: Configuration, overrides: Overrides = ()) -> LoadedStudy:
-    """A study, checked: its keys are fields of `study`, with every default filled in.
+    """Load and check a study: its keys are fields of `study`, with every default.
 
     from experiments import load_study
     load_study("compare").study.backends
 
     Args:
-        config: a name without folder and suffix for an embedded study, the path of a file, or a
-            dict with the keys of one, whose paths start in the current folder.
-        overrides: what replaces values of it.
+        config: the name of an embedded study, the path of a file, or a dict with a study's keys,
+            whose paths are relative to the current folder.
+        overrides: values that replace values of the configuration.
 
     Raises:
-        InputError: for an unknown name, a bad file, or a key or value that a study cannot have; the
-            message begins with the file or the override that said so.
+        InputError: for an unknown name, an invalid file, or an invalid key or value; the message
+            begins with the file or override that set it.
     """
     raw = read_raw(config, overrides)
     if is_analysis(raw):
         raise InputError(
-            f"{raw.where}: it asks for the analysis {raw.raw['analysis']!r}, which has tables and "
-            "no posteriors; run it with `factormodels run`"
+            f"{raw.where}: this is the analysis {raw.raw['analysis']!r}, which has tables and no "
+            "posteriors; run it with `factormodels run`"
         )
     if is_of_networks(raw):
         raise InputError(
@@ -193,7 +194,7 @@ def is_of_networks(raw: RawStudy) -> bool:
     """Return True if the data of a study are networks.
 
     Raises:
-        InputError: if some are and others are not, or a file cannot be read.
+        InputError: if only some datasets are networks, or a file cannot be read.
     """
     entries = raw.raw.get("datasets")
     if not isinstance(entries, list) or is_analysis(raw):
@@ -206,9 +207,9 @@ def is_of_networks(raw: RawStudy) -> bool:
             raise InputError(f"{raw.blame(f'datasets[{position}]')}: {error}") from None
     if any(flags) and not all(flags):
         raise InputError(
-            f"{raw.blame(f'datasets[{flags.index(True)}]')} is of networks and "
-            f"datasets[{flags.index(False)}] is not; a study compares backends on networks or on "
-            "claims, so make two studies"
+            f"{raw.blame(f'datasets[{flags.index(True)}]')} contains networks and "
+            f"datasets[{flags.index(False)}] does not; a study compares backends on networks or "
+            "on claims, so split it into two studies"
         )
     return any(flags)
 
@@ -218,12 +219,12 @@ def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
 
     Args:
         config: a name of an embedded study, the path of a file, or a dict.
-        overrides: what replaces values of it.
+        overrides: values that replace values of the configuration.
 
     Raises:
-        InputError: for an unknown name, a file that is not YAML, or an override of no place.
+        InputError: for an unknown name, a file that is not YAML, or an override of an unknown path.
     """
-    # Kept unchanged beside the edited copy, to distinguish errors of the file from errors of
+    # Keep the original besides the edited copy, to distinguish errors of the file from errors of
     # overrides.
     if isinstance(config, Mapping):
         raw, where, folder, sources = _based(_plain(config), _GIVEN, Path(), ())
@@ -235,7 +236,8 @@ def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
         name = f"override {shown(override)}"
         key, value = parse_assignment(override, "override")
         steps = _assign(changed, key, value, name)
-        # After each one, since a later override may name a place within a text of an earlier one.
+        # Repeat after each override, since a later one may set a path within a text of an earlier
+        # one.
         changed = written_out(changed)
         sources.append(Source(steps, name))
     return RawStudy(changed, raw, texts, where, folder, tuple(sources))
@@ -245,7 +247,7 @@ def validated(raw: RawStudy) -> LoadedStudy:
     """Validate plain data and return the study.
 
     Raises:
-        InputError: for a key or value that a study cannot have.
+        InputError: for an invalid key or value.
     """
     study = raw.checked(lambda plain: model_of(Study, plain, with_named_conventions(plain)))
     return LoadedStudy(study, raw.folder, raw.where, raw.sources)
@@ -256,10 +258,10 @@ def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
 
     Args:
         raw: the plain form.
-        where: what an error begins with.
+        where: beginning of errors.
 
     Raises:
-        InputError: if it is none, as of another version.
+        InputError: if it is not a valid study, such as one of another version.
     """
     try:
         plain = with_named_conventions(written_out(raw))
@@ -280,16 +282,16 @@ def model_of(
 
     Args:
         model: the class of settings.
-        raw: the data as they were written, which errors show.
-        plain: the same with keys that are filled in; None: there are none.
-        beneath: the place of the data in their file.
-        defaults_written: whether the data have every default, so that no key counts as given.
+        raw: the written data, which errors show.
+        plain: the data with filled-in keys; None if there are none.
+        beneath: the path of the data in their file.
+        defaults_written: True if the data have every default, so that no key counts as given.
 
     Raises:
-        StudyError: for a key or value that the settings cannot have.
+        StudyError: for an invalid key or value.
     """
     try:
-        # Strict JSON mode: a text is never taken for a number, a list is a tuple.
+        # Strict JSON mode: a text is never read as a number, a list becomes a tuple.
         text = json.dumps(in_full(raw if plain is None else plain, model))
         context = {WRITTEN_OUT: defaults_written}
         return model.model_validate_json(text, strict=True, context=context)
@@ -298,9 +300,9 @@ def model_of(
 
 
 def written_out(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A study as written, each text that stands for a mapping written out, keys spelled as today.
+    """Expand texts to mappings, and rename earlier keys, in a study as written.
 
-    Overrides then find their places, and mappings are laid over mappings.
+    Overrides can then find their paths, and mappings can be merged.
     """
     plain: dict[str, Any] = in_full(copy.deepcopy(dict(raw)), Study)
     rename_earlier_keys(plain)
@@ -310,8 +312,8 @@ def written_out(raw: Mapping[str, Any]) -> dict[str, Any]:
 def with_named_conventions(raw: Mapping[str, Any]) -> dict[str, Any]:
     """A study with the keys that its named conventions set.
 
-    That is the encoding, K and what unlabeled claims are where none is given, and which F1 the
-    measure f1 is.
+    These are the encoding, K and the treatment of unlabeled claims if absent, and the definition of
+    the measure f1.
     """
     plain: dict[str, Any] = copy.deepcopy(dict(raw))
     stated = plain.get("conventions")
@@ -333,14 +335,14 @@ def with_named_conventions(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A study that was written in Python as a file would have it: lists for tuples, no objects."""
+    """Convert a study from Python to the form of a file: lists instead of tuples, no objects."""
 
     def text(value: object) -> str:
         if isinstance(value, os.PathLike):
             return str(value)
         raise InputError(
-            f"{_GIVEN}: {value!r} is nothing that a file could hold; give texts, numbers, lists "
-            "and dicts"
+            f"{_GIVEN}: {value!r} has no representation in a file; use texts, numbers, lists and "
+            "dicts"
         )
 
     plain: dict[str, Any] = json.loads(json.dumps(dict(config), default=text))
@@ -352,7 +354,7 @@ def _as_texts(overrides: Overrides) -> tuple[str, ...]:
         return tuple(f"{key}={json.dumps(value, default=str)}" for key, value in overrides.items())
     if isinstance(overrides, str):
         raise InputError(
-            f"overrides are a list, and {overrides!r} is a single one; put it in a list"
+            f"overrides must be a list, and {overrides!r} is a single override; put it in a list"
         )
     return tuple(overrides)
 
@@ -360,12 +362,11 @@ def _as_texts(overrides: Overrides) -> tuple[str, ...]:
 def _read(
     config: str, beside: Path, seen: tuple[str, ...]
 ) -> tuple[dict[str, Any], str, Path, list[Source]]:
-    """The raw study that `config` names, on top of the one that it is based on."""
+    """The raw study of `config`, merged into its base."""
     path = beside / config
     embedded = embedded_studies()
     parts = Path(config).parts
-    # A path such as papers/datasets may be an embedded study; a folder that no embedded study is in
-    # means a file.
+    # A path such as papers/datasets may be an embedded study; in any other folder it means a file.
     in_folder = len(parts) > 1 and any(name.startswith(f"{parts[0]}/") for name in embedded)
     if exists(path) or path.suffix or not (len(parts) == 1 or in_folder):
         text, where, folder = read_text(path), str(path), path.parent
@@ -376,21 +377,23 @@ def _read(
                 f"{unknown}; `factormodels list studies` lists all, or name a YAML file"
             )
         text, where, folder = embedded[config], f"{config}.yaml", Path()
-    # A cycle of bases would otherwise never end.
+    # Detect a cycle of bases, which would never end.
     if where in seen:
         raise InputError(f"{where}: the study is based on itself; correct 'base' of {seen[-1]}")
     study = parse_yaml(text, where)
     if not isinstance(study, dict):
-        raise InputError(f"{where}: a study is a mapping of keys to values; write study: NAME, ...")
+        raise InputError(
+            f"{where}: the content is not a mapping of keys to values; write study: NAME, ..."
+        )
     return _based(study, where, folder, seen)
 
 
 def _based(
     study: dict[str, Any], where: str, folder: Path, seen: tuple[str, ...]
 ) -> tuple[dict[str, Any], str, Path, list[Source]]:
-    """A raw study on top of the one that it is based on, if any."""
+    """A raw study, merged into its base, if any."""
     base = study.pop("base", None)
-    # Before it is merged, so that mappings meet mappings.
+    # Expand before merging, so that mappings meet mappings.
     study = written_out(study)
     if base is None:
         return study, where, folder, []
@@ -405,19 +408,19 @@ def _based(
     # The base's paths are relative to its folder, which may differ from the study's.
     _move_paths(raw, base_folder, folder)
     base_name = str(folder / base) if exists(folder / base) else f"{base}.yaml"
-    # The base is to blame for every place that nobody above it sets.
+    # Errors name the base for every path that only the base sets.
     sources = sources or [Source((), base_name)]
     _merge(raw, study, (), where, sources)
     return raw, where, folder, sources
 
 
 def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
-    """Have the relative paths of a study start in another folder."""
+    """Change the base folder of a study's relative paths."""
     lists = [raw[key] for key in _HOLDERS if isinstance(raw.get(key), list)]
     parts = itertools.chain([raw.get("language_model")], *lists)
     for part, key in itertools.product(parts, _PATHS):
         if isinstance(part, dict) and isinstance(path := part.get(key), str):
-            # relpath may step out of a folder with "..", which Path.relative_to refuses.
+            # relpath can leave a folder with "..", which Path.relative_to refuses.
             part[key] = os.path.relpath(before / path, after)
 
 
@@ -428,7 +431,7 @@ def _merge(
     name: str,
     sources: list[Source],
 ) -> None:
-    """Lay `overlay` over `target`: mappings key by key, everything else whole."""
+    """Merge `overlay` into `target`: mappings key by key, everything else as a whole."""
     for key, value in overlay.items():
         path = (*steps, key)
         if isinstance(value, dict) and isinstance(target.get(key), dict):
@@ -439,17 +442,17 @@ def _merge(
 
 
 def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step, ...]:
-    """Set the value of a place of `raw`, and return the steps to it."""
+    """Set the value at a path of `raw`, and return the steps."""
     texts = _PLACE.findall(key)
-    # The pattern skips unreadable text; lost characters show that the place is malformed.
+    # The pattern skips unreadable text; lost characters show that the path is malformed.
     if "".join(texts) != key.replace(".", "") or not texts:
         raise InputError(
-            f"{where}: {key!r} is not a place in a study; write reliability.bins or "
+            f"{where}: {key!r} is not a path in a study; write reliability.bins or "
             "backends[1].label"
         )
     steps = tuple(int(text[1:-1]) if text.startswith("[") else text for text in texts)
     if steps[0] == "base":
-        raise InputError(f"{where}: 'base' is for files; name the other file instead")
+        raise InputError(f"{where}: 'base' cannot be overridden; name the other file instead")
     target: Any = raw
     for position, step in enumerate(steps):
         last = position == len(steps) - 1
@@ -458,8 +461,8 @@ def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step
                 count = len(target) if isinstance(target, list) else 0
                 raise InputError(f"{where}: there is no entry [{step}]; it has {count}, from [0]")
         elif not isinstance(target, dict):
-            raise InputError(f"{where}: {step!r} is not a key there; check the place")
-        # A key without a value in YAML is null, and is filled like one that is absent.
+            raise InputError(f"{where}: {step!r} is not a key there; check the path")
+        # A YAML key without a value is null, and is treated as absent.
         elif not last and target.get(step) is None:
             target[step] = {}
         if last:
@@ -474,10 +477,10 @@ def _blame(sources: Iterable[Source], key: str, where: str) -> str:
 
 
 def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> str:
-    """The last source that set a place, a part of it, or a whole that contains it."""
+    """The last source that set a path, a part of it, or a path above it."""
     blamed = where
     for source in sources:
-        # Either the source set the place or something above it, or it set a part of it.
+        # The source set the path or a path above it, or a part of it.
         if source.steps == steps[: len(source.steps)] or (
             steps and source.steps[: len(steps)] == steps
         ):

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FAILED = "failed"
-"""The status of a unit whose backend raised: its rows have no `p`, and say why in `error`."""
+"""Status of a unit whose backend raised: its rows have no `p`, and `error` has the reason."""
 
 ABSENT = "absent"
-"""The status of a unit whose backend lacks its library: `error` says how to install it."""
+"""Status of a unit whose backend lacks a library: `error` has the way to install it."""
 
 UNANSWERED = (FAILED, ABSENT)
 """The statuses of units without an answer."""
@@ -67,7 +67,7 @@ answered_by text?: algorithm whose posteriors these are: of the backend auto the
     chose; null if failed or judged
 error text?: why the unit failed; null if it did not
 """
-"""Name, type (with a ? where it may be null) and meaning of every column."""
+"""Name, type (with ? if nullable) and meaning of every column."""
 
 _TYPES = {"text": "string", "number": "float64", "integer": "int64", "boolean": "bool_"}
 
@@ -79,7 +79,7 @@ def _field(declared: str) -> pa.Field:
     return pa.field(name, type_, nullable="?" in kind, metadata={"description": meaning})
 
 
-# A meaning goes on in lines that are indented.
+# A meaning continues on indented lines.
 SCHEMA = pa.schema([_field(each) for each in re.split(r"\n(?! )", _COLUMNS.strip())])
 """Columns of rows.parquet and rows.csv; one row per atom and cell."""
 
@@ -90,7 +90,7 @@ CellKey = tuple[Any, ...]
 _QUESTION = CELL.index("backend_label")
 
 _KEPT_ROWS = 500_000
-"""Rows that take some tens of megabytes as arrays."""
+"""Number of rows that take tens of megabytes as arrays."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class CellRows:
         key: the cell.
         backend: name of its algorithm in the registry.
         setting: settings of the algorithm, as JSON.
-        groups: numbers of the file's row groups, each of which holds rows of one cell alone.
+        groups: numbers of the cell's row groups in the file.
     """
 
     key: CellKey
@@ -111,7 +111,7 @@ class CellRows:
 
     @property
     def question(self) -> CellKey:
-        """Question that different algorithms share: the cell without algorithm and seed."""
+        """The cell without algorithm and seed, which different algorithms share."""
         return self.key[:_QUESTION]
 
     def named(self) -> dict[str, Any]:
@@ -120,21 +120,21 @@ class CellRows:
 
 
 class RowsFile:
-    """A rows.parquet file; of a large one no more than a cell need be in memory at a time."""
+    """A rows.parquet file, which can be read cell by cell."""
 
     def __init__(self, path: Path) -> None:
         """Open a file.
 
         Raises:
-            InputError: if there is no such file, or it does not have the columns of rows.
+            InputError: if there is no such file, or it lacks columns of rows.
         """
         self.path = Path(path)
         if not self.path.exists():
             raise InputError(f"{path}: there is no such file; name the folder of a finished run")
-        # Reads the footer alone; rows are read cell by cell.
+        # Read only the footer; rows are read cell by cell.
         self._file = ParquetGroups(self.path, "run the study again")
         self._made: dict[Hashable, Any] = {}
-        # Further columns do no harm, so that rows of a later version can still be read.
+        # Additional columns are allowed, so that rows of later versions can be read.
         missing = [name for name in SCHEMA.names if name not in self._file.names]
         if missing:
             raise InputError(
@@ -145,8 +145,8 @@ class RowsFile:
             kind = self._file.schema.field(field.name).type
             if _sort(kind) not in (_sort(field.type), "nothing"):
                 raise InputError(
-                    f"{path}: it is damaged (the column {field.name!r} holds {kind}, not "
-                    f"{field.type}); run the study again"
+                    f"{path}: the file is damaged (the column {field.name!r} has the type "
+                    f"{kind}, not {field.type}); run the study again"
                 )
 
     def cells(self) -> list[CellRows]:
@@ -158,7 +158,7 @@ class RowsFile:
         columns = [*CELL, "backend", "setting"]
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number in range(self._file.n_groups):
-            # A group holds one cell, so that its first row tells which.
+            # A group has rows of a single cell, so its first row identifies the cell.
             row = self._file.first_row(number, columns)
             groups.setdefault(tuple(row[name] for name in columns), []).append(number)
         return tuple(
@@ -170,12 +170,12 @@ class RowsFile:
         """Columns of the rows of one cell.
 
         Raises:
-            InputError: if the file is damaged there.
+            InputError: if this part of the file is damaged.
         """
         return self._probable(self._file.read(cell.groups, columns))
 
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Value computed from the rows, once for a file of a few hundred thousand rows."""
+        """Cached value computed from the rows, for files of up to a few hundred thousand rows."""
         if self._file.n_rows > _KEPT_ROWS:
             return make()
         if key not in self._made:
@@ -183,7 +183,7 @@ class RowsFile:
         return self._made[key]
 
     def read_all(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Columns of all rows; every column if None.
+        """Some or all columns of all rows.
 
         Raises:
             InputError: if the file is damaged.
@@ -191,9 +191,9 @@ class RowsFile:
         return self._probable(self._file.read(columns=columns))
 
     def _probable(self, table: pa.Table) -> pa.Table:
-        # Parquet is written here without checksums: numbers may be arbitrary.
+        # The file has no checksums, so numbers may be arbitrary.
         if "p" in table.column_names:
-            # Null, of a failed unit, is neither within nor without.
+            # Null, from a failed unit, is neither inside nor outside.
             p = table["p"]
             outside = p.filter(pc.invert(pc.and_(pc.greater_equal(p, 0.0), pc.less_equal(p, 1.0))))
             if len(outside):
@@ -226,38 +226,37 @@ def _sort(kind: pa.DataType) -> str:
 
 
 def write_rows(tables: Iterator[pa.Table], path: Path, metadata: Mapping[str, str]) -> None:
-    """Write rows as Parquet, cell by cell; equal rows give equal bytes.
+    """Write rows as Parquet, cell by cell; equal rows produce equal bytes.
 
     Args:
-        tables: rows of one cell each; several of a cell follow each other, of `GROUP_ROWS` rows all
-            but the last.
+        tables: tables of a single cell each; the tables of a cell are adjacent and have
+            `GROUP_ROWS` rows, except for the last.
         path: the file.
         metadata: facts about the study.
     """
     schema = SCHEMA.with_metadata(dict(metadata))
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for table in tables:
-            # A row group never holds two cells, which is what lets one cell be read by itself.
+            # A row group never has two cells, so that a cell can be read by itself.
             for start in range(0, table.num_rows, GROUP_ROWS):
                 writer.write_table(table.slice(start, GROUP_ROWS), row_group_size=GROUP_ROWS)
 
 
 def write_csv(rows: RowsFile, path: Path) -> None:
-    """Write rows as CSV with a header; null is empty, numbers are written in full."""
+    """Write rows as CSV with a header; null is empty, numbers have full precision."""
     from pyarrow import csv
 
     options = csv.WriteOptions(quoting_style="needed")
     with csv.CSVWriter(path, SCHEMA, write_options=options) as writer:
         for cell in rows.cells():
             for group in cell.groups:
-                # The writer wants exactly the schema it was opened with, without the file's
-                # metadata.
+                # The writer requires exactly its own schema, without the file's metadata.
                 part = rows.read(replace(cell, groups=(group,)))
                 writer.write_table(_quoted(part.cast(SCHEMA)))
 
 
 def _quoted(table: pa.Table) -> pa.Table:
-    """The table with the texts that a spreadsheet would run quoted, as `quoted` does each."""
+    """The table with `quoted` texts where a spreadsheet would execute them."""
     for position, field in enumerate(table.schema):
         if field.type == pa.string():
             texts = table[position]
@@ -271,37 +270,37 @@ def _quoted(table: pa.Table) -> pa.Table:
 
 
 def read_rows(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The rows of a run, one per claim and cell, as a data frame with nullable columns.
+    """Read the rows of a run, one per claim and cell, as a data frame with nullable columns.
 
     from experiments import read_rows
     read_rows("results/compare").groupby("backend")["p"].mean()
 
     Args:
         path: the folder of the run's results, or its rows.parquet.
-        columns: names of the columns to read; all if not given.
+        columns: names of the columns to read; all by default.
 
     Raises:
-        InputError: if there is no such file, or it does not have the columns of rows.
+        InputError: if there is no such file, or it lacks columns of rows.
     """
     path = Path(path) / ROWS if Path(path).is_dir() else Path(path)
     return as_frame(RowsFile(path).read_all(columns))
 
 
 def as_frame(table: pa.Table) -> pd.DataFrame:
-    """A table as a data frame whose missing values are null, never NaN or a guess."""
+    """Convert a table to a data frame whose missing values are null, never NaN."""
     import pandas as pd
 
-    # Without this mapping pandas would turn null into NaN, and integers with nulls into floats.
+    # Without this mapping pandas would convert null to NaN, and integers with nulls to floats.
     nullable = {
         pa.int64(): pd.Int64Dtype(),
         pa.float64(): pd.Float64Dtype(),
         pa.bool_(): pd.BooleanDtype(),
         pa.string(): pd.StringDtype(),
     }
-    # Types that are not in the mapping keep pandas's own choice.
+    # Other types keep pandas's default.
     frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
     return frame
 
 
 GROUP_ROWS = 131_072
-"""Most rows of one row group; a cell with more has several."""
+"""Largest number of rows in a row group; larger cells have several groups."""

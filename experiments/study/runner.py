@@ -1,4 +1,4 @@
-"""The runner: every unit of a study, each safe once it is finished, wherever it is run."""
+"""Runner of a study's units, in any processes; finished units are never lost."""
 
 from __future__ import annotations
 
@@ -76,22 +76,22 @@ logger = logging.getLogger(__name__)
 
 _TRIAL_SECONDS = 2.0
 _PAYS_SECONDS = 10.0
-"""Starting processes takes each of them some seconds, which must be repaid."""
+"""Seconds of work from which starting processes, which takes seconds itself, pays off."""
 
 
 @dataclass(frozen=True)
 class StudyDesign:
-    """A study with everything that is needed to run it.
+    """A study with everything needed to run it.
 
     Attributes:
         study: the study.
-        algorithms: its algorithms, built and not yet warm.
+        algorithms: its algorithms, built but not warmed up.
         cells: its cells.
         data: its datasets.
-        prior_requests: the priors that are to be learned.
-        selection_solvers: what decides which atoms count.
-        loaded: where the study came from.
-        models: its relation models and assessors, not yet opened.
+        prior_requests: the priors to learn.
+        selection_solvers: solvers of its selections.
+        loaded: the study with its origin.
+        models: its relation models and assessors, not yet loaded.
     """
 
     study: Study
@@ -120,8 +120,7 @@ class StudyDesign:
         """Plan of its run."""
         return RunPlan(
             study=computed_part(self.study),
-            # With the settings that defaults fill in, so that a changed default makes it another
-            # run.
+            # Include defaults, so that a changed default changes the plan.
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in self.cells],
             data={dataset.name: dataset.sha256 for dataset in self.data},
             models={model.identity: dict(model.facts) for model in self.models},
@@ -132,10 +131,10 @@ class StudyDesign:
 
         Args:
             cells: positions of the cells.
-            done: per cell, whether a unit is done, bool (n_responses,).
+            done: per cell, bool (n_responses,), True for finished units.
         """
         return [
-            # `text_request_of` names no response; each open one is filled in here.
+            # `text_request_of` names no response; fill in each open one.
             request._replace(response=response)
             for cell in cells
             if (request := text_request_of(self.cells[cell])) is not None
@@ -150,7 +149,7 @@ class UnitFailure:
     Attributes:
         cell: its cell.
         response: id of its response.
-        error: why.
+        error: the reason.
     """
 
     cell: StudyCell
@@ -163,8 +162,8 @@ class Progress:
     """Progress of some units.
 
     Attributes:
-        n_units: how many.
-        failures: those of them that failed; not those whose library is not installed.
+        n_units: number of units.
+        failures: failed units, without units whose library is not installed.
     """
 
     n_units: int
@@ -172,19 +171,20 @@ class Progress:
 
 
 Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
-"""(units to run, units kept) -> a context whose function is called as units finish."""
+"""Function of (units to run, kept units) that returns a context manager; its function is called as
+units finish."""
 
 
 def design(loaded: LoadedStudy, workers: Processes | None = None) -> StudyDesign:
-    """The design of a study.
+    """Design a study.
 
     Args:
         loaded: the study.
-        workers: processes that make its data, if these are many; None: this one does.
+        workers: processes that read large data; None for this process.
 
     Raises:
-        InputError: for a setting that a backend does not have or take, or bad data.
-        MissingDependencyError: if a library that learning or selecting needs is not installed.
+        InputError: for an unknown or invalid setting of a backend, or invalid data.
+        MissingDependencyError: if a library for learning or selection is not installed.
     """
     chosen = algorithms(loaded)
     all_cells = cells(loaded.study, chosen)
@@ -227,31 +227,31 @@ def run_study(
     Args:
         planned: the study.
         folder: the folder of the results.
-        workers: number of processes, or the workers given to `design`; 1: this process; None: this
-            process, then one per processor once that pays.
-        dask: address of a Dask scheduler, in their place.
-        chosen: names of the cells to run by dimension, as `select` takes them.
-        resume: go on with the units that the folder holds.
-        overwrite: drop whatever run the folder holds.
-        retry_failed: with `resume`, do again the units that failed.
-        monitor: shows how far it is.
-        text_monitor: shows how far it is with asking text models, which comes first.
-        ledger: where what language models answer is counted.
-        notice: function called with each step before the units.
-        write_page: writes the page of the run, if the study asks for one; None: there is none.
+        workers: number of processes, or the workers passed to `design`; 1 for this process; None
+            for this process first, then one per processor if the run is long.
+        dask: address of a Dask scheduler to use instead.
+        chosen: names of the cells to run by dimension, as for `select`.
+        resume: continue with the units in the folder.
+        overwrite: discard any run in the folder.
+        retry_failed: with `resume`, repeat failed units.
+        monitor: shows the progress.
+        text_monitor: shows the progress of text models, which are asked first.
+        ledger: ledger that counts the answers of language models.
+        notice: called with a description of each step before the units.
+        write_page: writes the page of the run, if the study has one; None for no page.
 
     Raises:
-        InputError: if the folder has results that may not be dropped, a text model cannot be asked,
-            priors cannot be learned from the data, or the rows cannot be scored.
-        WorkerError: if the processes that should run the units cannot.
+        InputError: if the folder has results that may not be discarded, a text model cannot be
+            asked, priors cannot be learned from the data, or the rows cannot be scored.
+        WorkerError: if worker processes cannot run the units.
     """
     wanted = select(planned.cells, chosen)
     sizes = planned.sizes
     with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
         # Failed units are hidden, not erased: they stay until a new result replaces them.
         done = _done(planned, run.finished, wanted if retry_failed else ())
-        # The order matters: text models provide the relations, priors are fitted to those, and the
-        # units need both.
+        # The order matters: text models provide relations, priors are fitted to them, and units
+        # need both.
         answers = _ask(
             planned,
             planned.text_requests(wanted, done),
@@ -263,8 +263,7 @@ def run_study(
         data = answers.related(planned.data)
         fits = _learned(planned, data, wanted, run, retry_failed, notice)
         judging = [cell for cell in wanted if planned.cells[cell].algorithm.assessor]
-        # An assessor's verdicts are its posteriors, so its units are finished without any
-        # inference.
+        # An assessor's verdicts are its posteriors, so its units need no inference.
         judged = [
             answers.unit(cell, request)
             for cell in judging
@@ -280,10 +279,10 @@ def run_study(
                 _keep(planned, encode(judged), run, report)
             if queue.left:
                 _run_units(planned, queue, _outcomes(planned, queue, workers, dask), run, report)
-        # Read back from the store rather than collected along the way, so that a run in one go
-        # and a resumed one write the same results.
+        # Read units back from the store, so that uninterrupted and resumed runs write the same
+        # results.
         finished = read_finished(folder, planned.plan(), sizes)
-        # The data as given, not `data`: selections use the relations on record, not the new ones.
+        # Use the original data, because selections use recorded relations, not new ones.
         selected = select_all(
             planned.selection_solvers, planned.data, run.store.values(SELECTIONS), notice=notice
         )
@@ -312,8 +311,8 @@ def _learned(
     notice: Callable[[str], None],
 ) -> tuple[CrossFittedPriors, ...]:
     """Learned priors of some cells, and of all cells with finished units."""
-    # Cells with finished units count even if they are not wanted now: priors.csv must list the fits
-    # behind every row of the results.
+    # Include cells with finished units even if they are not requested now: priors.csv must list the
+    # fits of every row.
     places = set(np.flatnonzero(run.finished.counts).tolist())
     views = [(cell.dataset, cell.view) for cell in planned.cells]
     finished = {views[number] for number in places}
@@ -337,7 +336,7 @@ def _learned(
 
 
 def bounded_of(planned: StudyDesign, finished: FinishedUnits) -> dict[str, int]:
-    """Units that `auto` answered by bounds and estimates, not exactly, by algorithm and dataset."""
+    """Number of units that `auto` answered with bounds and estimates, by algorithm and dataset."""
     counts: dict[str, int] = {}
     for number, cell in enumerate(planned.cells):
         if cell.algorithm.name == "auto":
@@ -361,14 +360,13 @@ def _ask(
     monitor: TextMonitor,
     ledger: Ledger,
 ) -> TextAnswers:
-    """Answers of text models, asked for missing answers, and for failed ones if `again`."""
+    """Ask text models for missing answers, and for failed ones if `again`."""
     if not planned.models:
         return TextAnswers()
     kept = run.store.values(TEXTS)
     answers = TextAnswers.of(kept.items())
     left = [request for request in requests if not answers.has(request, again=again)]
-    # Opening a model may load weights or require a key, so only those with something left to
-    # answer are opened.
+    # Loading a model may read weights or require a key, so load only models with open questions.
     needed = {(request.key, request.title) for request in left}
     models = [model for model in planned.models if (model.key, model.title) in needed]
     if models:
@@ -378,7 +376,7 @@ def _ask(
         ]
         for request, answer in probe_texts(unprobed):
             answers.keep(request, answer, kept)
-        # Cells that share relations ask for the same answers; each is asked for once.
+        # Cells that share relations need the same answers; request each once.
         with monitor(len(set(left))) as report:
             for request, answer in ask_texts(left, planned.data, opened):
                 answers.keep(request, answer, kept)
@@ -394,16 +392,15 @@ def _run_units(
     run: OpenRun,
     report: Callable[[Progress], None],
 ) -> None:
-    """Run the queue's units, and keep each result as it comes."""
-    # If this loop is left by an error or an interrupt, the generator must clean up at once: it ends
-    # the worker processes.
+    """Run the queue's units, and keep each result as it arrives."""
+    # On an error or interrupt, the generator must clean up at once and end the worker processes.
     with closing(outcomes):
         for task, answer in outcomes:
             if answer is None:
-                # Its units are back in the queue, to be tried one at a time.
+                # Its units are back in the queue, to be run one at a time.
                 if not queue.died(task):
                     continue
-                # A task is given up only when it consists of a single unit.
+                # A task fails only if it consists of a single unit.
                 lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
                 units = encode([lost])
             else:
@@ -422,15 +419,16 @@ def _keep(
 
 
 _DIED = (
-    "the process that ran it ended without an answer, twice: it was killed, as for want of "
-    "memory, or crashed"
+    "the process that ran it ended twice without an answer: it was killed, for example for lack "
+    "of memory, or crashed"
 )
 
 
 def _outcomes(
     planned: StudyDesign, queue: TaskQueue, workers: int | Processes | None, dask: str | None
 ) -> Generator[tuple[Task, TimedAnswer | None]]:
-    """Run tasks on Dask, in processes, in this one, or in this one first and then in processes."""
+    """Run tasks on Dask, in processes, in this process, or in this process first and then in
+    processes."""
     tasks = partial(
         map_tasks, run_task, queue.take, prepare=partial(warm_up_units, planned.backends)
     )
@@ -441,13 +439,13 @@ def _outcomes(
     if isinstance(workers, Processes):
         yield from tasks(workers)
         return
-    # Not os.cpu_count(): a container or a batch job may use fewer processors than the machine has.
+    # Not os.cpu_count(): a container or batch job may have fewer processors than the machine.
     processors = len(os.sched_getaffinity(0))
     if workers is not None or processors == 1:
         count = workers or 1
     else:
-        # The first seconds of work, done here, are the estimate for the rest: many studies are over
-        # before a process would have started.
+        # Use the first seconds of work to estimate the rest: many studies finish before a process
+        # would have started.
         start, total = time.monotonic(), queue.left
         for outcome in tasks():
             yield outcome
@@ -465,7 +463,7 @@ def _outcomes(
 def _done(
     planned: StudyDesign, finished: FinishedUnits, again: Sequence[int]
 ) -> list[NDArray[np.bool_]]:
-    """True for finished units, per cell bool (n_responses,); some cells' failed units are open."""
+    """Finished units per cell, bool (n_responses,); failed units of some cells count as open."""
     done = [np.zeros(size, dtype=np.bool_) for size in planned.sizes]
     for cell in np.flatnonzero(finished.counts).tolist():
         responses = finished.responses(cell)
@@ -479,14 +477,14 @@ def _done(
 def failures_of(
     planned: StudyDesign, tables: Iterable[pa.Table], ended: Sequence[str] = UNANSWERED
 ) -> list[UnitFailure]:
-    """The units of some tables that failed, or ended in one of some ways, in their order."""
+    """The failed units of some tables, or units with other given statuses, in order."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     graphs: Mapping[str, StudyData] = {dataset.name: dataset for dataset in planned.data}
     result = []
     for table in tables:
-        # The usual case, for which no rows need to be copied.
+        # The usual case, which copies no rows.
         if table["error"].null_count == table.num_rows:
             continue
         failed = table.filter(pc.is_in(table["status"], pa.array(ended)))

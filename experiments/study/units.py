@@ -1,7 +1,7 @@
-"""Units: one response in one cell each. A queue hands them out as tasks, which run them.
+"""Units (a response in a cell), and a queue that groups them into tasks.
 
-A task holds all that its units need, since it runs in whatever process it is sent to, and its
-results come back as bytes.
+A task contains everything that its units need, because it can run in any process; its results are
+returned as bytes.
 """
 
 from __future__ import annotations
@@ -40,23 +40,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TASK_SECONDS = 1.0
-"""Seconds after which a task returns its finished units, to limit the loss if a process dies."""
+"""Seconds after which a task returns its finished units, which limits the loss if a process dies.
+"""
 
 _FIRST_UNITS = 32
 _MOST_UNITS = 16_384
 _QUICK_TASK = 0.5 * TASK_SECONDS
-"""Sizes of tasks: of the first, of the largest, and the seconds below which a task is quick."""
+"""Sizes of the first and of the largest task, and seconds below which a task is quick."""
 
 _RESPONSES_AT_ONCE = 512
-"""Responses of a task whose graphs are in memory together: some ten megabytes of small ones."""
+"""Number of responses whose graphs are in memory together: tens of megabytes of small ones."""
 
 _QUICK_BATCH = 0.1
 _MOST_IN_BATCH = 64
-"""Among quick units a slow one may follow, which then holds back no more than these."""
+"""Largest batch of quick units, which limits the delay by a slow unit among them."""
 
 
 _Algorithm = tuple[str, int]
-"""Title and seed: a study has a seeded algorithm once for each seed."""
+"""Title and seed, which identify an algorithm of a study."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,13 @@ class Task:
     """Some units of a dataset.
 
     Attributes:
-        responses: positions of their responses in the dataset, ascending.
-        graphs: these responses; packed where the dataset is.
-        cells: their cells, by position in the study.
-        units: int64 (n_units, 2), the positions here of each one's response and cell, in order.
-        learned: priors that were learned for these responses.
-        related: these responses with relations that were found anew, if the study asks for them.
-        batches: units in the next batch of each algorithm, as earlier tasks of the dataset left it.
+        responses: indices of their responses in the dataset, ascending.
+        graphs: these responses, packed if the dataset is.
+        cells: their cells, by index in the study.
+        units: int64 (n_units, 2), indices into `responses` and `cells` for each unit, in order.
+        learned: learned priors of these responses.
+        related: these responses with new relations, if the study has any.
+        batches: size of the next batch of each algorithm, from earlier tasks of the dataset.
     """
 
     responses: tuple[int, ...]
@@ -93,14 +94,15 @@ class UnitResult(NamedTuple):
     Attributes:
         cell: position of its cell in the study.
         response: position of its response in the dataset.
-        status: how it ended, `FAILED` if its backend raised, `ABSENT` without its library.
+        status: status of the posterior; `FAILED` if the backend raised, `ABSENT` without its
+            library.
         p: float64 (n_atoms,), the posteriors of the atoms; empty if it failed.
-        seconds: of inference.
+        seconds: seconds of inference.
         log_z: natural logarithm of the partition function, or an estimate.
-        log_z_kind: which of these.
-        log_z_lower: a lower bound on it, where `log_z` is an upper one.
-        answered_by: the algorithm that gave `p`, which of `auto` is the one that it chose.
-        error: why it failed.
+        log_z_kind: kind of `log_z`.
+        log_z_lower: a lower bound, if `log_z` is an upper bound.
+        answered_by: the algorithm of `p`; for `auto`, the chosen one.
+        error: reason of a failure.
     """
 
     cell: int
@@ -116,10 +118,10 @@ class UnitResult(NamedTuple):
 
 
 class TaskQueue:
-    """The units that are still to be done, in the study's order of datasets.
+    """Queue of open units, in the study's order of datasets.
 
-    Tasks grow while they are quick, so that sending them costs little, and shrink when they are
-    slow, so that little is lost with a process; no number depends on their size.
+    Tasks grow while they are quick, to limit the cost of sending, and shrink when they are slow, to
+    limit the loss with a process. Results do not depend on their size.
     """
 
     def __init__(
@@ -130,14 +132,14 @@ class TaskQueue:
         done: Sequence[NDArray[np.bool_]],
         learned: Sequence[CrossFittedPriors] = (),
     ) -> None:
-        """Note what is to be done.
+        """Create the queue.
 
         Args:
             data: the datasets.
             cells: the cells of the study.
-            wanted: positions of the cells to be done now.
+            wanted: indices of the cells to run.
             done: per cell, whether a unit is done, bool (n_responses,).
-            learned: the learned priors of the cells to be done.
+            learned: the learned priors of these cells.
         """
         self._learned = learned
         self._data = data
@@ -151,7 +153,7 @@ class TaskQueue:
         self.left = sum(int((~done[i]).sum()) for i in chosen)
 
     def _open(self, wanted: Sequence[int], done: Sequence[NDArray[np.bool_]]) -> Iterator[_Units]:
-        """Yield the open units of a dataset, a block of responses after the other.
+        """Yield the open units of a dataset, by blocks of responses.
 
         Within a block the units of a cell follow each other, so that a task finishes long
         stretches of a cell, which are few parts, and yet has several cells that share graphs.
@@ -164,14 +166,14 @@ class TaskQueue:
                 continue
             block = max(_RESPONSES_AT_ONCE, math.ceil(_MOST_UNITS / len(dataset_cells)))
             for start in range(0, len(dataset.graphs), block):
-                # Rows are the dataset's wanted cells, columns responses.
+                # Rows are the dataset's requested cells, columns its responses.
                 open_ = ~np.stack([done[i][start : start + block] for i in dataset_cells])
                 rows, responses = np.nonzero(open_)
                 if len(responses):
                     yield _Units(number, np.stack([start + responses, dataset_cells[rows]], axis=1))
 
     def take(self) -> Task | None:
-        """Take the next task; None if there is none at present."""
+        """Take the next task; None if there is currently none."""
         waiting = self._waiting or deque(itertools.islice(self._coming, 1))
         if not waiting:
             return None
@@ -190,39 +192,39 @@ class TaskQueue:
             if isinstance(dataset.graphs, PackedGraphs)
             else tuple(dataset.graphs[response] for response in responses),
             tuple((cell, self._cells[cell]) for cell in cells.tolist()),
-            # By response: graphs of one structure follow each other.
+            # Sort by response, so that graphs with the same structure are adjacent.
             np.stack([of_response, of_cell], axis=1)[np.lexsort([of_cell, of_response])],
             tuple(o.of(responses) for o in self._learned if o.request.dataset == dataset.name),
             tuple(dataset.related[r] for r in responses) if dataset.related else (),
             self._batches.get(units.dataset, {}),
         )
-        # By identity, since hashing a task would hash all its graphs. Whoever took the task holds
-        # on to it until it is settled, so the id stays its own.
+        # Identify tasks by id, since hashing would hash all graphs. The caller keeps the task until
+        # it is settled, so the id stays unique.
         self._given[id(task)] = units
         return task
 
     def settle(self, task: Task, answer: TimedAnswer) -> None:
-        """Note what a task has done; what it has not comes next."""
+        """Record the finished units of a task; its open units come next."""
         units = self._given.pop(id(task))
         if answer.batches is not None:
             self._batches[units.dataset] = answer.batches
         done = decode(answer.units)
         finished = np.stack([done[name].to_numpy() for name in ("response", "cell")], axis=1)
-        # A number for each pair, in which pairs can be looked up together.
+        # Encode each pair as a number, to look pairs up together.
         sent, answered = (pairs @ [len(self._cells), 1] for pairs in (units.pairs, finished))
         left = replace(units, pairs=units.pairs[~np.isin(sent, answered)])
         self.left -= task.n_units - len(left.pairs)
         if len(left.pairs):
             self._waiting.appendleft(left)
-            # It ran out of time before its units were done.
+            # The task ran out of time before its units were done.
             self._units = max(1, self._units // 2)
         elif answer.seconds < _QUICK_TASK:
             self._units = min(2 * self._units, _MOST_UNITS)
 
     def died(self, task: Task) -> bool:
-        """Note that a process died over a task; return whether its unit is to be given up.
+        """Record that a process died during a task; return True if its unit has failed.
 
-        Several units are then tried one by one, so that the one that ends its process is known.
+        Several units are then run one by one, to identify the unit that ends its process.
         """
         units = self._given.pop(id(task))
         if task.n_units == 1:
@@ -236,46 +238,46 @@ class TimedAnswer(NamedTuple):
     """Answer of a process to a task."""
 
     units: bytes
-    """Results of its units, encoded."""
+    """Encoded results of its units."""
 
     seconds: float
-    """How long it ran, without what a cluster took to send it and to begin: tasks that grew by that
-    time too would stay as small as the first where processes are far away."""
+    """Run time in seconds without the latency of a cluster: with latency included, tasks for remote
+    processes would never grow."""
 
     batches: Mapping[_Algorithm, int] | None = None
-    """Units in the next batch of each algorithm: small tasks would otherwise begin with one."""
+    """Size of the next batch of each algorithm, so that small tasks do not start with one unit
+    again."""
 
 
 def run_task(task: Task) -> TimedAnswer:
-    """Results of the units of a task, or of as many as fit into `TASK_SECONDS`.
+    """Run the units of a task, or as many as fit into `TASK_SECONDS`.
 
-    At least one batch of units is run. Whatever a backend raises is recorded and ends its unit
-    alone: a night of work must not be lost to one graph.
+    At least one batch of units is run. An exception of a backend is recorded and fails only its
+    unit, so that a single graph cannot end a long run.
     """
     began = time.perf_counter()
     results: list[UnitResult] = []
     sizes = dict(task.batches)
     for start in range(0, len(task.responses), _RESPONSES_AT_ONCE):
-        # At most this many responses have graphs in memory, however long the task is.
+        # This limits the responses with graphs in memory, independent of the task's length.
         responses = range(start, min(start + _RESPONSES_AT_ONCE, len(task.responses)))
         graphs = _Graphs(task, responses)
         ends = np.searchsorted(task.units[:, 0], [responses.start, responses.stop])
         for batch in _batches(task, task.units[slice(*ends)], sizes):
             results += _run_batch(task, batch, graphs)
-            # Checked after the batch rather than before, so that even the slowest task makes
-            # progress.
+            # Check after the batch, so that even the slowest task makes progress.
             if time.perf_counter() - began > TASK_SECONDS:
                 return TimedAnswer(encode(results), time.perf_counter() - began, sizes)
     return TimedAnswer(encode(results), time.perf_counter() - began, sizes)
 
 
 def encode(results: Sequence[UnitResult]) -> bytes:
-    """Results as bytes, which `decode` reads."""
+    """Encode results as bytes, which `decode` reads."""
     import pyarrow as pa
 
-    # Without results there are no columns either.
+    # Without results there are no columns.
     columns = dict(zip(UnitResult._fields, zip(*results, strict=True), strict=bool(results)))
-    # A list column made of offsets and one flat array needs no Python object per number.
+    # A list column from offsets and a flat array needs no Python object per number.
     p = columns.get("p", ())
     values = np.concatenate(p) if p else np.zeros(0)
     offsets = np.concatenate([[0], np.cumsum(list(map(len, p)))]).astype(np.int32)
@@ -285,12 +287,12 @@ def encode(results: Sequence[UnitResult]) -> bytes:
     ]
     arrays.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)))
     batch = pa.record_batch(arrays, schema=schema())
-    # Without the schema, which is the same for every record and would be most of a small one.
+    # Leave the schema out: it is always the same and would dominate small records.
     return bytes(batch.serialize())
 
 
 def decode(encoded: bytes) -> pa.Table:
-    """The results that `encode` wrote, a row each."""
+    """Decode the bytes of `encode`, a row per result."""
     import pyarrow as pa
 
     return pa.Table.from_batches([record_batch(encoded, schema())])
@@ -317,17 +319,18 @@ def schema() -> pa.Schema:
 
 
 def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterior | Exception]:
-    """The posterior of each graph, or the error of the backend in its place.
+    """The posterior of each graph, or the backend's error.
 
-    Graphs of one structure, as priors and strengths make them, are planned once, where the batch
-    gives the very bits that the graphs give one by one.
+    Graphs with the same structure, as from different priors and strengths, are planned once if the
+    batch returns exactly the same bits as single graphs.
     """
-    # A result must not depend on which graphs happened to share a batch.
+    # Results must not depend on the composition of batches.
     if len(graphs) > 1 and backend.identical_batches:
         from inference.batch import batch_results
 
         try:
-            # A graph that raises fails the whole batch. One by one, the others keep their results.
+            # A graph that raises fails the whole batch, so run the graphs one by one to keep the
+            # other results.
             return list(batch_results(graphs, backend))
         except Exception:
             logger.debug("a batch of %d failed, one by one follows", len(graphs), exc_info=True)
@@ -335,9 +338,9 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
 
 
 def warm_up_units(backends: Iterable[Backend]) -> None:
-    """Have backends answer as they do in units, so that no unit's seconds hold a compilation.
+    """Warm backends up, so that no unit's seconds include compilation.
 
-    Those that are asked for batches answer one as well, of graphs of one structure and of two.
+    Backends with batches also answer batches of graphs with one and with two structures.
     """
     graph = small_graph()
     for backend in backends:
@@ -350,7 +353,7 @@ def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:
     """The factor graph of a view of a response.
 
     Args:
-        facts: the relations that `view` names of a response, compiled.
+        facts: the compiled relations of a response that `view` names.
         view: encoding, priors and strength.
     """
     (graph,) = view_graphs([facts], view)
@@ -358,10 +361,10 @@ def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:
 
 
 def view_graphs(each: Sequence[CompiledFacts], view: GraphView) -> list[FactorGraph]:
-    """The factor graphs of a view of several responses, made in one step, as `factor_graph`."""
+    """The factor graphs of a view of several responses, built in one step."""
     priors = probabilities = None
     if view.prior.atom is not None or view.prior.context is not None:
-        # The compiled form is shared by all settings of a response.
+        # All settings of a response share the compiled form.
         priors = np.concatenate([facts.priors for facts in each])
         is_atom = np.concatenate([facts.is_atom for facts in each])
         if view.prior.atom is not None:
@@ -377,7 +380,8 @@ def view_graphs(each: Sequence[CompiledFacts], view: GraphView) -> list[FactorGr
 def strengthened(probabilities: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
     """Probabilities (m,) whose log odds are multiplied.
 
-    Above 1 the relation model is taken for surer than it says, below 1 for less sure; 0 and 1 stay.
+    A strength above 1 increases the confidence of the relation model, below 1 decreases it; 0 and 1
+    stay.
     """
     # Going to log odds and back would change the last bits.
     if strength == 1.0:
@@ -389,7 +393,7 @@ def strengthened(probabilities: NDArray[np.float64], strength: float) -> NDArray
 
 
 def sentence(error: Exception) -> str:
-    """Recorded text of an error: its message, and its type if it is not ours."""
+    """Recorded text of an error: its message, with its type for foreign errors."""
     text = " ".join(str(error).split())
     return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"
 
@@ -400,8 +404,8 @@ class _Units:
 
     Attributes:
         dataset: position of the dataset.
-        pairs: int64 (n, 2), positions of the response and the cell of each, cell by cell.
-        singly: whether each is a task of its own, since a process died over some of them.
+        pairs: int64 (n, 2), indices of response and cell, ordered by cell.
+        singly: True if each is a task of its own, because a process died during some of them.
     """
 
     dataset: int
@@ -410,14 +414,14 @@ class _Units:
 
 
 _Unit = tuple[int, int]
-"""Positions within a task: of the response, of the cell."""
+"""Indices of response and cell within a task."""
 
 
 class _Graphs:
-    """The views and factor graphs of some of a task's responses, each built once for all backends.
+    """Views and factor graphs of some of a task's responses, built once for all backends.
 
     Attributes:
-        facts: the responses as recorded, by position within the task.
+        facts: the recorded responses, by index within the task.
     """
 
     def __init__(self, task: Task, responses: range) -> None:
@@ -428,14 +432,15 @@ class _Graphs:
         }
         self._related = task.related
         self._views = [cell.view for _, cell in task.cells]
-        # Cells of several algorithms share a view. A number is looked up sooner than its keys.
+        # Cells of several algorithms share a view. Numbers are faster to look up than keys.
         numbers: dict[GraphView, int] = {}
         self._view_numbers = [numbers.setdefault(view, len(numbers)) for view in self._views]
         self._seen: dict[tuple[int, tuple[str, ...]], FactGraph] = {}
         self._factor_graphs: dict[tuple[int, int], FactorGraph] = {}
 
     def of(self, units: Sequence[_Unit]) -> list[FactorGraph | Exception]:
-        """The factor graph of each unit, or why it cannot be built; new ones are made together."""
+        """The factor graph of each unit, or the error of building it; new graphs are built
+        together."""
         keys = [(response, self._view_numbers[cell]) for response, cell in units]
         errors: dict[tuple[int, int], Exception] = {}
         new: dict[int, dict[tuple[int, int], FactGraph]] = {}
@@ -457,8 +462,8 @@ class _Graphs:
         return [self._factor_graphs.get(key) or errors[key] for key in keys]
 
     def _seen_by(self, response: int, view: GraphView) -> FactGraph:
-        """A view of a response, before its priors and strength."""
-        # Learned parameters, unlike set ones, belong to one encoding and change relations too.
+        """A view of a response, before priors and strength are applied."""
+        # Learned parameters, unlike fixed ones, belong to an encoding and also change relations.
         learned = view.prior.learned is not None
         part = (
             *(view.variant, view.relation_model),
@@ -480,29 +485,29 @@ class _Graphs:
 
 
 def _built(seen: Sequence[FactGraph], view: GraphView) -> list[FactorGraph | Exception]:
-    """The factor graph of each of several graphs that a view shows, or why it has none."""
+    """The factor graph of each of several viewed graphs, or the error of building it."""
     try:
         return list(view_graphs(compiled_each(seen, view.encoding), view))
     except Exception as error:
         if len(seen) == 1:
             return [error]
-        # One of them has none. One by one, the others keep theirs.
+        # If one fails, build the others one by one.
         return [graph for each in seen for graph in _built([each], view)]
 
 
 def _batches(
     task: Task, chosen: NDArray[np.int64], sizes: dict[_Algorithm, int]
 ) -> Iterator[list[_Unit]]:
-    """Yield units of a task in batches of one algorithm, longer ones while they are quick.
+    """Yield units of a task in batches of one algorithm, which grow while they are quick.
 
-    Settings of the same response follow each other, since their graphs have one structure.
+    Settings of the same response are adjacent, since their graphs have the same structure.
 
     Args:
         task: the task.
-        chosen: which of its units, int64 (n, 2).
-        sizes: units in the next batch of each algorithm that is known, kept up to date.
+        chosen: units of the task, int64 (n, 2).
+        sizes: size of the next batch of each known algorithm; updated in place.
     """
-    # Only graphs that one backend infers can share a batch.
+    # Only graphs for the same backend can share a batch.
     by_algorithm: dict[_Algorithm, list[_Unit]] = {}
     keys = [(cell.algorithm.title, cell.algorithm.seed) for _, cell in task.cells]
     for response, position in chosen.tolist():
@@ -510,7 +515,7 @@ def _batches(
     for key, units in by_algorithm.items():
         start = 0
         while start < len(units):
-            # At first nothing is known of how slow the algorithm is on these graphs.
+            # At first the speed of the algorithm on these graphs is unknown.
             size = sizes.get(key, 1)
             began = time.perf_counter()
             # The batch is run while this generator is suspended, so the clock measures the batch.
@@ -521,10 +526,10 @@ def _batches(
 
 
 def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[UnitResult]:
-    """The results of units of one algorithm; a graph that cannot be built fails alone."""
+    """The results of units of one algorithm; a graph that cannot be built fails only its unit."""
     algorithm = task.cells[units[0][1]][1].algorithm
     if algorithm.backend is None:
-        # A missing library fails the units that need it; the rest of the study runs.
+        # A missing library fails only the units that need it.
         return [
             _result(task, unit, graphs.facts[unit[0]], MissingDependencyError(algorithm.error))
             for unit in units
@@ -545,13 +550,13 @@ def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[Unit
 def _of_atoms(
     units: Sequence[_Unit], outcomes: Sequence[object], graphs: _Graphs
 ) -> list[NDArray[np.float64] | None]:
-    """The posteriors of the atoms of each unit, finite; None without."""
+    """The finite posteriors of the atoms of each unit, or None."""
     facts = (graphs.facts[response].atom_ids for response, _ in units)
     p = [
         outcome.marginals.of_state(1, atoms) if isinstance(outcome, Posterior) else None
         for outcome, atoms in zip(outcomes, facts, strict=True)
     ]
-    # NaN must not get through: in the rows it would mean that there is no verdict on the claim.
+    # NaN must not pass: in the rows it means that the claim has no verdict.
     given = [each for each in p if each is not None]
     if given and not np.isfinite(np.concatenate(given)).all():
         p = [None if each is None or not np.isfinite(each).all() else each for each in p]
@@ -565,12 +570,12 @@ def _result(
     outcome: Posterior | Exception,
     p: NDArray[np.float64] | None = None,
 ) -> UnitResult:
-    """An outcome as a result: a posterior with finite marginals of atoms, or a failure."""
+    """Convert an outcome to a result: a posterior with finite marginals of atoms, or a failure."""
     cell, response = task.cells[unit[1]][0], task.responses[unit[0]]
     if isinstance(outcome, Posterior) and p is not None:
         lacking = _unanswered(task, unit, graph)
         if lacking:
-            # Such a claim is unknown, like a claim without an assessor's verdict.
+            # The claim is unknown, like a claim without an assessor's verdict.
             p[[atom in lacking for atom in graph.atom_ids]] = np.nan
         return UnitResult(
             cell,
@@ -598,7 +603,7 @@ def _unanswered(task: Task, unit: _Unit, graph: FactGraph) -> frozenset[str]:
     view, seen = task.cells[unit[1]][1].view, graph
     if view.relation_model != RECORDED:
         related = task.related[unit[0]][view.relation_model, view.variant]
-        # A text takes the place of a graph only if inference had none.
+        # A text replaces a graph only if inference had none.
         seen = graph if isinstance(related, str) else related
     return unanswered_atoms(seen)
 

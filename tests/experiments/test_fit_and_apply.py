@@ -145,7 +145,9 @@ def test_other_evidence_is_reported_with_what_to_do_and_never_moves_the_prior(
     # Faint evidence of true claims looks like that of false ones: only labels tell.
     assert bounds["largest_rise"] > 0.1
     assert bounds["share_lower"] < 0.5 < bounds["share_upper"]
-    assert f"Labels of {bounds['n_to_label']:.0f} responses here tell it" in applied.sentences[1]
+    assert (
+        f"Labels of {bounds['n_to_label']:.0f} responses here determine it" in applied.sentences[1]
+    )
     # Both bounds and number rest on the training data, which a shift may leave behind.
     assert "if losses vary over responses as in the training data" in applied.sentences[1]
     assert f"labels of {bounds['n_in_any_case']:.0f} in any case" in applied.sentences[1]
@@ -159,8 +161,15 @@ def test_other_evidence_is_reported_with_what_to_do_and_never_moves_the_prior(
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
-        (0, "No claim here says of which sentence it is: each counts as a separate sentence"),
-        (1, " claims do not say of which sentence they are: each counts as a separate sentence"),
+        (
+            0,
+            "No claim here states the sentence that it is from: each counts as a separate sentence",
+        ),
+        (
+            1,
+            " claims do not state the sentence that they are from: each counts as a separate "
+            "sentence",
+        ),
     ],
 )
 def test_claims_without_a_sentence_are_said_to_be_alone(
@@ -173,9 +182,7 @@ def test_claims_without_a_sentence_are_said_to_be_alone(
         )
         for g in new
     ]
-    assert not any(
-        "of which sentence" in each for each in apply(judge, new, n_bootstrap=20).sentences
-    )
+    assert not any("sentence that" in each for each in apply(judge, new, n_bootstrap=20).sentences)
     sentences = apply(judge, bare, n_bootstrap=20).sentences
     assert any(message in sentence for sentence in sentences)
 
@@ -333,7 +340,7 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
     assert fitted["columns"]["column"].tolist() == ["chance"]
     refused("the judge reads these columns of the user: chance, part", apply, judge, graphs)
     assert apply(judge, graphs, n_bootstrap=20, **other_columns)["responses"].shape[0] == 20
-    refused("no column of it is named; give `numbers` COLUMN", fit, graphs, table=table)
+    refused("no column is named; give `numbers` COLUMN", fit, graphs, table=table)
     refused("cause 'part' is unknown.*if `groups` names it", fit, graphs, causes="part", **numbers)
     # A group that no cause joins is not asked for, and does no harm.
     fit(
@@ -348,7 +355,7 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("{response},{claim},1,p", "the claim '{claim}' of response '{response}' stands here a"),
+        ("{response},{claim},1,p", "the claim '{claim}' of response '{response}' occurs a"),
         ("{response},other,nan,p", "'nan' is not a finite number"),
         ("{response},other,inf,p", "'inf' is not a finite number"),
         ("{response},other,many,p", "'many' is not a finite number"),

@@ -361,7 +361,7 @@ def test_the_claims_of_a_run_are_scored_as_its_summary_is() -> None:
 def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
     part = run(STUDY, backend="exact")
     assert set(part["rows"]["backend"]) == {"exact"}
-    refused(r"go on with `resume`, or drop them with `overwrite`$", run, STUDY)
+    refused(r"continue with `resume`, or discard them with `overwrite`$", run, STUDY)
     assert set(run(STUDY, resume=True)["rows"]["backend"]) == {"exact", "lbp"}
     changed = {"variants": ["FR1"], "backends[1].settings.damping": 0.25}
     refused("give another `out`", run, STUDY, overrides=changed)
@@ -371,7 +371,7 @@ def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
     loaded = load_study(STUDY, ["variants=[FR1]", "backends=[exact]"])
     assert len(run(loaded, overwrite=True, workers=1)["summary"]) == 1
     refused("give one of them", run, STUDY, resume=True, overwrite=True)
-    refused("give them to load_study", run, loaded, overrides=changed)
+    refused("pass them to load_study", run, loaded, overrides=changed)
 
 
 def test_a_grid_is_a_study_that_goes_on_where_it_was(
@@ -410,7 +410,7 @@ def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:
     [
         ({"study": "s"}, r"^the study: the key 'datasets' is missing"),
         ({**STUDY, "variant": "FR1"}, r"^the study: variant: .*did you mean 'variants'\?"),
-        ({**STUDY, "seed": 1j}, r"^the study: 1j is nothing that a file could hold"),
+        ({**STUDY, "seed": 1j}, r"^the study: 1j has no representation in a file"),
         ("comparee", r"did you mean 'compare'"),
     ],
 )
@@ -421,12 +421,12 @@ def test_a_study_that_is_none_is_refused(study: Any, message: str, folder: Path)
 
 
 def test_an_analysis_is_run_and_is_no_study_of_units(folder: Path) -> None:
-    message = r"asks for the analysis 'dataset-statistics'.*`factormodels run`"
+    message = r"this is the analysis 'dataset-statistics'.*`factormodels run`"
     refused(message, load_study, "papers/datasets")
     results = run("papers/datasets", ["settings.datasets=[demonstration]"], out="out")
     assert results["datasets"]["dataset"].tolist() == ["demonstration"]
     assert (folder / "out" / "manifest.json") in [folder / path for path in results.written or ()]
-    refused("is run as a whole", run, "papers/datasets", resume=True)
+    refused("and this is an analysis", run, "papers/datasets", resume=True)
 
 
 def test_overrides_are_several() -> None:
@@ -641,7 +641,7 @@ def test_a_named_model_answers_from_its_cache(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, r"name a folder with `documents`, or a source with `retriever`"),
+        ({}, r"give `documents` FOLDER, `retriever`"),
         ({"documents": []}, "there are no documents"),
         ({"documents": PASSAGES, "variant": "FR4"}, "the variant 'FR4' is unknown"),
         ({"documents": PASSAGES, "retrieve": "local"}, "did you mean 'retriever'"),
@@ -651,7 +651,7 @@ def test_a_named_model_answers_from_its_cache(
         ),
         (
             {"documents": PASSAGES, "model": AnsweringModel(str), "api_base": "http://x"},
-            "`api_base` is for a model that is given by its name",
+            "`api_base` applies only to a model that is given by name",
         ),
         ({"documents": PASSAGES, "variants": ["FR1"]}, "did you mean 'variant'"),
         ({"documents": PASSAGES, "revise": True}, "`revise` needs a language model"),

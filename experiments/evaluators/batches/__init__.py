@@ -1,1 +1,1 @@
-"""Many responses: side by side, durably, and on a cluster."""
+"""Assessment of many responses: concurrent, durable, and on a cluster."""

@@ -1,4 +1,4 @@
-"""Assessing responses side by side, durably where there is an output."""
+"""Concurrent assessment of responses, durable with an output folder."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from factormodels.nouns import counted, is_or_are
 FORMAT = "factormodels/assessment"
 VERSION = 3
 GRAPHS = "graphs.jsonl"
-"""The responses with all that was found, in the folder of a batch."""
+"""File of the assessed responses in the folder of a batch."""
 
 _MOST_NAMED = 5
 
 _RESPONSES, _SETTINGS = "responses", "settings"
-"""Contents of a batch's store: graphs by the hash of their response, and one entry of settings."""
+"""Kind of a batch's store: graphs by the hash of their response, and an entry with settings."""
 
 Report = Callable[[AssessedResponse | None], None]
-"""Called with every response that is finished, None for one that failed."""
+"""Function that is called with every finished response, or None for a failed one."""
 
 Compute = Callable[[FactGraph, Sequence[AssessmentView]], dict[str, Any]]
-"""Makes an assessment of a graph, as `assess_graph`."""
+"""Function that assesses a graph, such as `assess_graph`."""
 
 Finish = Callable[[Sequence[FactGraph]], Sequence[FactGraph]]
-"""Makes something of all responses together, in order."""
+"""Function of all responses together, in order."""
 
 Run = Callable[[FactGraph, Sequence[Stage]], FactGraph]
-"""Runs stages, as `run_stages`."""
+"""Function that runs stages, such as `run_stages`."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Elsewhere:
     """Executor of responses.
 
     Attributes:
-        places: how many there is room for at a time.
-        compute: makes an assessment; it is called in many threads.
-        run: runs the stages of a response; None: they run in this process.
+        places: number of responses that fit at a time.
+        compute: assesses a response; called from many threads.
+        run: runs the stages of a response; None to run them in this process.
     """
 
     places: int
@@ -74,13 +74,13 @@ class Batch:
     """Result of a batch.
 
     Attributes:
-        responses: what tables need of every assessed response, in the order of the input.
-        graphs: these responses, with all that was found.
-        resumed: number of these that an earlier run had finished.
-        failed: (id, reason) of every response that has no result: a stage could not go on with it,
-            or an outage cut off its answers.
-        spent: what the answers of each of these took by stage, as `Account.take` tells it.
-        limit_reached: whether a limit on calls or costs left something unasked.
+        responses: summary of every assessed response for tables, in the order of the input.
+        graphs: the assessed responses.
+        resumed: number of these that an earlier run finished.
+        failed: (id, reason) of every response without a result, because a stage failed or an outage
+            interrupted its answers.
+        spent: usage of each failed response by stage, as in `Account.take`.
+        limit_reached: True if a limit on calls or costs left something unasked.
     """
 
     responses: tuple[AssessedResponse, ...]
@@ -104,15 +104,15 @@ class Batch:
             yield f"{first}{f' and {more:,} more' if more > 0 else ''} failed: {reason}."
         if self.failed:
             yield (
-                f"{counted(len(self.failed), 'response')} without a result: the same command asks "
-                "for what is missing of them, and for nothing that was answered."
+                f"{counted(len(self.failed), 'response')} without a result; repeat the command "
+                "to request only the missing answers."
             )
 
 
 def calls_of_graphs(
     graphs: Sequence[FactGraph], spent: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, StageCalls]:
-    """Calls of each stage for assessed graphs, and for responses with known calls alone."""
+    """Calls of each stage for assessed graphs, and for responses with known calls only."""
     metadata = [graph.metadata for graph in graphs]
     consumed = [facts.get(CONSUMPTION_KEY, {}) for facts in metadata]
     return calls_of_responses([*consumed, *spent], metadata)
@@ -120,7 +120,7 @@ def calls_of_graphs(
 
 @dataclass(frozen=True)
 class _Failed:
-    """Why a response has no result, what its answers took, and whether a limit was reached."""
+    """Reason for a missing result, usage of the answers, and whether a limit was reached."""
 
     reason: str
     taken: Mapping[str, Any]
@@ -142,29 +142,29 @@ class BatchSettings(Settings):
     ] = None
 
     retry_failed: bool = False
-    """Ask again for what an interrupted batch recorded as failed or missing."""
+    """Ask again for answers that an interrupted batch recorded as failed or missing."""
 
     partial: bool = False
-    """Judge responses that an outage cut off by whatever was obtained."""
+    """Judge responses that an outage interrupted from the answers so far."""
 
 
 def refuse_idle_retry(how: BatchSettings, *, searches_web: bool) -> None:
-    """Refuse --retry-failed where nothing recorded as failed can be there.
+    """Refuse --retry-failed if no recorded failures can exist.
 
-    Failed answers are recorded in the folder of --out, and missing pages of the web with the
-    answers of searches; answers of a model that failed are not recorded elsewhere.
+    Failed answers are recorded only in the folder of --out, and missing web pages with the cached
+    searches.
 
     Args:
         how: settings of the batch.
-        searches_web: whether pages of the web are read.
+        searches_web: True if web pages are read.
 
     Raises:
-        InputError: if the option would do nothing.
+        InputError: if the option would have no effect.
     """
     if how.retry_failed and how.out is None and not searches_web:
         raise InputError(
-            "--retry-failed asks again for what a batch recorded in its folder; name it with "
-            "--out, or leave --retry-failed out"
+            "--retry-failed needs the folder of a batch; name it with --out, or leave "
+            "--retry-failed out"
         )
 
 
@@ -182,7 +182,7 @@ def assess_responses(
     until_limit: bool = False,
     finish: Finish | None = None,
 ) -> Batch:
-    """Assess responses and write them as JSON Lines that the graph reader reads.
+    """Assess responses and write them as JSON Lines of fact graphs.
 
     A line is the response's fact graph; its metadata record every stage and the assessment. With an
     output, every finished response is kept in a store in its folder. A later run with equal
@@ -193,26 +193,25 @@ def assess_responses(
 
     Args:
         graphs: the responses.
-        stages: what makes their graphs.
-        views: how these become posteriors.
+        stages: stages that build their graphs.
+        views: views that turn graphs into posteriors.
         settings: JSON values that results depend on.
-        how: where to write, and what is done again; nothing that results depend on.
-        calls: calls of a language model under way at a time; None: nobody is asked, and one
-            response is assessed after another.
-        prepare: what computing here needs once, such as a backend that is warm: done while the
-            first questions are under way.
+        how: settings of output and retries, which do not affect results.
+        calls: number of concurrent calls of a language model; None if no model is asked, and
+            responses are assessed one after another.
+        prepare: one-time preparation of the computation, such as warming up a backend; runs during
+            the first calls.
         report: called after every response, in the order in which they are finished.
-        elsewhere: where responses are computed; None: in this process, one at a time.
-        until_limit: whether a limit on calls or costs ends a response alone: its result is of what
-            was answered, or it fails. A later run takes it up again.
-        finish: what is made of all responses together when all are answered; the store has them
-            as they were before, so that a later run makes it of all of them.
+        elsewhere: executor of responses; None for this process, one response at a time.
+        until_limit: True if a limit on calls or costs ends only the current response, whose result
+            uses the answers so far, or which fails. A later run continues it.
+        finish: function of all responses together once all are answered. The store keeps the
+            responses before this step, so that a later run can repeat it.
 
     Raises:
-        InputError: if the output or the store cannot be written, or the store is of other
-            settings.
-        LimitReachedError: if no more may be asked, unless `until_limit`; the store has what is
-            finished.
+        InputError: if the output or the store cannot be written, or the store has other settings.
+        LimitReachedError: if a limit is reached, unless `until_limit`; the store keeps finished
+            responses.
     """
     stop = threading.Event()
     results: dict[int, tuple[AssessedResponse, FactGraph]] = {}
@@ -236,7 +235,7 @@ def assess_responses(
                 settle(position, finished)
         resumed = len(results)
 
-        # Backends use the processors themselves, and are not made for several threads.
+        # Backends use all processors themselves and are not thread-safe.
         here = OneAtATime(assess_graph, prepare)
         place_of_work = elsewhere or Elsewhere(1, here)
 
@@ -244,8 +243,8 @@ def assess_responses(
             return _assessed(graph, stages, views, place_of_work, stop, how.partial, until_limit)
 
         batch = [graphs[position] for position in todo]
-        # A response may wait for a search or for the processor: twice as many as calls use up the
-        # model's limit on these.
+        # Responses may wait for a search or the processor, so use twice as many threads as
+        # concurrent calls.
         count = max(1 if calls is None else 2 * calls, place_of_work.places)
         meanwhile = here.prepare if elsewhere is None else lambda: None
         try:
@@ -274,17 +273,17 @@ def assess_responses(
                 for position, graph in zip(places, together, strict=True)
             }
         if store is not None:
-            # Written even if some responses failed: these are then left out, and the store stays
-            # for the next try. In the order of the input, however the store was filled. Where all
-            # failed, what an earlier run wrote there is worth more than nothing.
+            # Write the output even if some responses failed: they are left out, and the store stays
+            # for the next run. The order is that of the input. If all failed, keep the output of an
+            # earlier run.
             if out is not None and (results or not failed):
-                # One in memory at a time.
+                # Hold one response in memory at a time.
                 with atomic_path(out) as temporary, temporary.open("wb") as file:
                     for position in sorted(results):
                         kept = store.get(keys[position]) if finish is None else None
                         text = f"{kept or fact_graph_text(results[position][1])}\n"
                         file.write(text.encode("utf-8", "surrogatepass"))
-            # All is in `out` by now, which was moved into place whole, or about to be written.
+            # `out` is complete, or about to be written from memory.
             if not failed:
                 remove_store(store.path)
     return Batch(
@@ -306,8 +305,8 @@ def response_key(graph: FactGraph) -> str:
 def _kept_at(out: Path) -> tuple[Path | None, Path]:
     """The file of the assessed responses and the store of a batch with a destination.
 
-    The store lies where the same command looks for it again: in the folder, or beside the file. A
-    file of another kind than .jsonl holds no responses, and is written from the findings.
+    The store is in the folder, or next to the file, where the same command looks for it. A file
+    other than .jsonl contains no responses, and is written from the findings.
     """
     form = check_destination(out)
     if form:
@@ -320,21 +319,21 @@ def _kept_at(out: Path) -> tuple[Path | None, Path]:
 def _open(path: Path, settings: Mapping[str, Any]) -> Iterator[KeptValues]:
     """Open the store of a batch: the texts of assessed responses by `response_key`."""
     with open_store(path, "remove the file to start over") as store:
-        # Compared as text: equal settings encode to equal bytes.
+        # Compare as text: equal settings have equal encodings.
         text = encode({"format": FORMAT, "version": VERSION, **settings}, str(path))
         kept, begun = store.values(_RESPONSES), store.value(_SETTINGS, _SETTINGS)
         if begun is None and not store.n_records():
             store.put(_SETTINGS, _SETTINGS, text)
         elif begun != text:
             raise InputError(
-                f"{path}: it was begun with other settings; repeat the command that began it, or "
-                "remove the file to start over"
+                f"{path}: the batch was started with other settings; repeat the original "
+                "command, or remove the file to start over"
             )
         yield kept
 
 
 def _finished(store: KeptValues, key: str, retry_failed: bool) -> FactGraph | None:
-    """Result of an earlier run for a response; None if it has yet to be assessed."""
+    """Result of an earlier run for a response, or None."""
     text = store.get(key)
     if text is None:
         return None
@@ -352,7 +351,7 @@ def _assessed(
     partial: bool,
     until_limit: bool,
 ) -> FactGraph | _Failed:
-    """Return the assessed graph, or the reason why there is none."""
+    """Return the assessed graph, or the reason for its absence."""
     account = Account(stopped=stop.is_set)
     try:
         with charged_to(account):
@@ -379,14 +378,14 @@ def _assessed(
 def _cut_off(graph: FactGraph, account: Account) -> str:
     """Parts of a response lost to an outage or a refusal; empty if none.
 
-    A page that could not be fetched is not an outage: its snippet replaces it.
+    A page that could not be fetched is not an outage, because its snippet replaces it.
     """
     if account.outages:
         return f"an outage cut off {counted(len(account.outages), 'call')}: {account.outages[0]}"
     retrieval = graph.metadata.get(RETRIEVAL_KEY, {})
     if refused := retrieval.get("refused"):
         return (
-            f"a search was refused ({refused[0]}); see to the key, the credit and the address of "
+            f"a search was refused ({refused[0]}); check the key, the credit and the address of "
             "the service"
         )
     lost = retrieval.get("unsearched", ())

@@ -1,6 +1,6 @@
-"""Assessing responses on a Dask cluster: models are asked from here.
+"""Assessment of responses on a Dask cluster, with model calls from this process.
 
-There is one limit on calls under way and one cache, so that nothing is asked twice.
+All workers share a limit on concurrent calls and a cache, so that nothing is asked twice.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from inference.warm_up import warm_up
 def on_cluster(
     address: str, backend: Backend, stages: Sequence[Stage], *, local: bool
 ) -> Iterator[Elsewhere]:
-    """A Dask cluster as a place where responses are computed.
+    """Open a Dask cluster as an executor of responses.
 
     Args:
-        address: of its scheduler.
-        backend: the backend that its workers warm up.
-        stages: what makes the graphs of responses.
-        local: whether the stages ask nobody, so that they can run there too.
+        address: address of the scheduler.
+        backend: backend for the workers to warm up.
+        stages: stages that build the graphs of responses.
+        local: True if the stages make no calls, so that they can run on the cluster too.
 
     Raises:
         MissingDependencyError: if Dask is not installed.
@@ -38,7 +38,7 @@ def on_cluster(
     """
     prepare = partial(warm_up, backend)
     with dask_cluster(address, "repeat the command") as workers:
-        # Sent to every worker once, since they may hold a model or an index of documents.
+        # Send stages to every worker once, since they may contain a model or an index of documents.
         sent = workers.shared(tuple(stages)) if local else None
 
         def compute(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:

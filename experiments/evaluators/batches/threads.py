@@ -1,4 +1,4 @@
-"""A function over many items in threads, which wait for models and servers side by side."""
+"""Threads that apply a function to many items, and wait for models and servers concurrently."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Result = TypeVar("Result")
 Given = ParamSpec("Given")
 
 _PATIENCE = 0.5
-"""Seconds after which threads without a result are taken to wait."""
+"""Seconds without a result after which threads are assumed to wait."""
 
 
 AT_WORK = "a response is worked on"
-"""Name of the threads, by which it is known at the end of the process that some are left."""
+"""Name of the threads, to detect remaining threads at the end of the process."""
 
 
 class OneAtATime(Generic[Given, Result]):
-    """A function that one thread at a time may be in: others wait.
+    """A function that only one thread at a time can execute.
 
     Args:
-        function: what is called.
-        prepare: what it needs once before its first call.
+        function: the function.
+        prepare: preparation before the first call.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class OneAtATime(Generic[Given, Result]):
         self._alone = threading.Lock()
 
     def prepare(self) -> None:
-        """Prepare the first call, where that has not been done."""
+        """Prepare the first call, unless this has been done."""
         with self._alone:
             self._make_ready()
 
@@ -63,9 +63,9 @@ class OneAtATime(Generic[Given, Result]):
 
 @dataclass(frozen=True)
 class LocalRelations:
-    """A relation model that computes on this machine, for one thread at a time.
+    """A local relation model that serves one thread at a time.
 
-    It has the processors for itself then, and the tokenizers of transformers cannot be shared.
+    A call then has all processors for itself; the tokenizers of transformers are not thread-safe.
 
     Attributes:
         model: the model.
@@ -75,7 +75,7 @@ class LocalRelations:
     _alone: Any = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[LocalRelations], tuple[RelationModel]]:
-        # A lock stays in its process.
+        # Locks cannot be pickled.
         return LocalRelations, (self.model,)
 
     @property
@@ -98,16 +98,16 @@ def as_ready(
 ) -> Iterator[tuple[int, Result]]:
     """Yield (index of an item, result of the function) as results are ready.
 
-    The first exception is raised here. Whenever the iteration ends, `stop` is set, and threads that
-    are still at work take no further item; the process may end without them.
+    Raises the first exception. When the iteration ends, `stop` is set and threads take no further
+    items; the process can end without waiting for them.
 
     Args:
-        function: what is called; with `count` 1 in this thread.
+        function: function to call; with `count` 1 in this thread.
         items: its arguments, taken in their order.
-        count: threads.
-        stop: tells the function, too, that nobody waits for its results any more.
-        meanwhile: called in this thread if the first result is some time in coming, which means
-            that the threads wait for a server.
+        count: number of threads.
+        stop: event that tells the function that its results are no longer needed.
+        meanwhile: called in this thread while the threads wait for a server before the first
+            result.
     """
     try:
         if count <= 1 or len(items) <= 1:
@@ -126,12 +126,12 @@ def as_ready(
                 try:
                     ready.put((position, function(item), None))
                 except BaseException as error:
-                    # Whatever it is, the thread that iterates raises it.
+                    # The iterating thread raises any exception.
                     ready.put((position, None, error))
                     return
 
         for _ in range(min(count, len(items))):
-            # Daemons: an interrupt need not wait for a server that is slow to answer.
+            # Daemon threads: an interrupt does not wait for a slow server.
             context = contextvars.copy_context()
             threading.Thread(target=context.run, args=(work,), name=AT_WORK, daemon=True).start()
         first = None

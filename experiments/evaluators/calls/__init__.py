@@ -1,1 +1,1 @@
-"""Order of an evaluation's calls, rules for stopping, and the cost of all calls."""
+"""Order of an evaluation's calls, stopping rules, and costs."""

@@ -1,4 +1,4 @@
-"""Orders of asking about pairs with recorded relations, and the verdicts of their first pairs.
+"""Orders of asking about pairs with recorded relations, and verdicts after some of the pairs.
 
 orders = asking_orders(graphs, pairs, (0.5,), seed=0)
 kept = true(posteriors(graphs, pairs, first_of_each(orders["never settled"], pairs, 0.1)))
@@ -31,7 +31,7 @@ def asking_orders(
     decisive: Sequence[float],
     seed: int,
 ) -> dict[str, list[Sequence[int]]]:
-    """Return the places of the pairs of each response in the order of asking, by method.
+    """Return the indices of each response's pairs in the order of asking, by method.
 
     Methods are the rule by threshold ("settled at 0.5"), the rule without one ("never settled"),
     the order of the data, and a random order.
@@ -65,7 +65,7 @@ def _orders(
 def first_of_each(
     orders: Sequence[Sequence[int]], pairs: Sequence[Sequence[TextPair]], share: float
 ) -> list[Sequence[int]]:
-    """Return the pairs of each response that a share of its calls asks."""
+    """Return the first pairs of each response, up to a share of its calls."""
     return [order[: round(share * len(each))] for order, each in zip(orders, pairs, strict=True)]
 
 
@@ -74,7 +74,7 @@ def posteriors(
     pairs: Sequence[Sequence[TextPair]],
     asked: Sequence[Sequence[int]],
 ) -> Floats:
-    """Posteriors of all claims if these pairs alone were asked, float64 (n_claims,), exact."""
+    """Exact posteriors of all claims if only these pairs are asked, float64 (n_claims,)."""
     seen = []
     for graph, each, places in zip(graphs, pairs, asked, strict=True):
         known = {(each[index].source, each[index].target) for index in places}

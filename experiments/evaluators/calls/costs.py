@@ -1,4 +1,4 @@
-"""Cost of assessors: calls of a language model and searches, as functions of a response's size.
+"""Cost of assessors as a function of a response's size: language model calls and searches.
 
 Sources: FaStfact, table 6, for FactScore, SAFE, VeriScore and FaStfact; FactReasoner, section 4,
 for FR1, FR2 and FR3, whose orders of magnitude are counted here pair by pair.
@@ -14,7 +14,8 @@ from types import MappingProxyType
 from factormodels.errors import InputError
 
 CLAIMS_PER_SENTENCE = 4.2
-"""People found 974 claims in 232 sentences of 31 biographies (FActScore, labeled by people)."""
+"""Claims per sentence: FActScore's annotators found 974 claims in 232 sentences of 31 biographies.
+"""
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,13 @@ class Load:
 
     Attributes:
         sentences: N.
-        claims: M, which FactReasoner calls n.
+        claims: M (n in FactReasoner).
         queries: q, searches per claim.
-        unsure: p, share of claims that FaStfact does not settle by pre-verification.
-        stride: w, sentences per extracting call; FaStfact and FactReasoner alone have one.
+        unsure: p, share of claims that FaStfact's pre-verification does not settle.
+        stride: w, sentences per extraction call (only FaStfact and FactReasoner).
         per_claim: k, contexts retrieved per claim.
-        contexts: m, distinct contexts of the response; None takes all k n as distinct.
-        revised: whether FactReasoner's Reviser rewrites each claim, one call each.
+        contexts: m, distinct contexts of the response; None if all k n are distinct.
+        revised: True if FactReasoner's Reviser rewrites each claim, with one call per claim.
 
     Raises:
         InputError: for a number below 0, a share outside [0, 1], or a stride below 1.
@@ -65,7 +66,7 @@ class MethodCost:
     """Calls and searches of one assessment.
 
     Attributes:
-        extracting: calls that make and mend claims or write searches.
+        extracting: calls that extract or revise claims or write searches.
         verifying: calls that judge claims, or relations.
         searches: queries to a search engine; a local retriever counts none.
     """
@@ -122,12 +123,12 @@ def fr3(load: Load) -> MethodCost:
 def core(load: Load, templates: int = 0, *, faithful: bool = False) -> MethodCost:
     """Cost of selection: n(n - 1) pairs of claims, n h with h bleached claims, n sources.
 
-    These are pairs for a relation model, which may be a small one; no search.
+    The pairs are judged by a relation model, which may be small. There are no searches.
 
     Args:
         load: the response.
         templates: h, the bleached claims of informative weights.
-        faithful: whether sentences are asked for what they entail.
+        faithful: True if the entailment of claims by their sentences is checked.
     """
     n = load.claims
     return MethodCost(0, n * (n - 1) + n * templates + n * faithful, 0)

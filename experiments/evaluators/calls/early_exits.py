@@ -14,12 +14,12 @@ from factormodels.extraction.relation_models.base import Judgement, Missing, Not
 from factormodels.fact_graph import FactGraph
 
 EarlyExit = Callable[[FactGraph], str]
-"""From a response, its claims and the passages that were found, to why nothing more is to be asked
-of it; an empty text where it is to go on."""
+"""Function of a response with its claims and passages that returns the reason to stop asking, or an
+empty string to continue."""
 
 
 def declines(graph: FactGraph) -> str:
-    """Say why a response that declines to answer ends, by the rule of `declining_clauses`."""
+    """Return the reason to stop for a response that declines to answer, by `declining_clauses`."""
     from calibration.self_knowledge import declining_clauses
 
     return "it declines to answer" if declining_clauses(graph.response) else ""
@@ -41,7 +41,7 @@ _HALF = 0.5
 EARLY_EXITS: MappingProxyType[str, EarlyExit] = MappingProxyType(
     {"declines": declines, "unlike": unlike_its_passages}
 )
-"""Rules by which a response ends before its relations are asked, by name."""
+"""Rules that skip the relations of a response, by name."""
 
 
 def early_exit(rule: Any) -> EarlyExit:
@@ -59,9 +59,9 @@ def early_exit(rule: Any) -> EarlyExit:
 
 
 def of_answers(stage: Stage) -> Stage:
-    """Return a stage of claims that takes none from a response that declines to answer.
+    """Return a claim stage that extracts no claims from a response that declines to answer.
 
-    The sentences of a refusal are no claims, and would be judged false.
+    The sentences of a refusal are not claims, and would be judged false.
     """
 
     def claims(graph: FactGraph) -> FactGraph:
@@ -74,24 +74,25 @@ def of_answers(stage: Stage) -> Stage:
 
 
 DECLINED_KEY = "declined"
-"""Key of a response's metadata for why no claims were taken from it."""
+"""Metadata key of a response: reason why no claims were extracted."""
 
 EXIT_KEY = "early_exit"
-"""Key of a response's metadata for the reason why no more was asked."""
+"""Metadata key of a response: reason why relations were skipped."""
 
 
 def unless(rule: EarlyExit, stage: Stage, variant: str, least: float) -> Stage:
-    """Return a stage of relations that asks for none of a response that a rule ends.
+    """Return a relation stage that skips responses according to a rule.
 
-    Its pairs are then unasked and its claims unanswered; their ranges allow every answer.
+    Pairs of a skipped response are unasked and its claims unanswered; their ranges allow every
+    answer.
     """
 
     def ended(graph: FactGraph) -> FactGraph:
         reason = rule(graph)
         if not isinstance(reason, str):
             raise InputError(
-                f"the early exit gave {reason!r} of {graph.id!r}; let it give a text: why nothing "
-                "more is asked, empty to go on"
+                f"the early exit gave {reason!r} of {graph.id!r}; return a string: the reason to "
+                "stop, or empty to continue"
             )
         metadata = {key: value for key, value in graph.metadata.items() if key != EXIT_KEY}
         if not reason:
@@ -104,7 +105,7 @@ def unless(rule: EarlyExit, stage: Stage, variant: str, least: float) -> Stage:
 
 @dataclass(frozen=True)
 class _Nobody:
-    """A relation model that is not asked."""
+    """A relation model that answers nothing."""
 
     reason: str
     name: str = "nobody"

@@ -1,4 +1,5 @@
-"""Relations with few calls: passages of a claim in order, until one decides it or a limit ends."""
+"""Relations with few calls: passages of a claim in order, until one decides the claim or a limit is
+reached."""
 
 from __future__ import annotations
 
@@ -23,16 +24,16 @@ from factormodels.nouns import counted
 from factormodels.variants import merge_duplicate_contexts
 
 DECISIVE = LEAST_PROBABILITY
-"""Probability from which a relation settles its claim, by default: any relation that counts."""
+"""Default probability from which a relation settles its claim: any relation that counts."""
 
 LIMIT_KEY = "limit"
-"""Key of `metadata["relations"]` with the limit that ended the asking; absent if none did."""
+"""Key of `metadata["relations"]` for the limit that ended the asking; absent if there was none."""
 
 SETTLED = NotAsked("not asked: another relation settles the claim")
 
 
 def asking_order(graph: FactGraph, pairs: Sequence[TextPair]) -> list[int]:
-    """Return the places of the pairs in the order of asking.
+    """Return the indices of the pairs in the order of asking.
 
     Passages that were found for the claim come before others, and each group is sorted by the
     share of the claim's words that the passage has, largest first. Equal shares keep the order of
@@ -54,18 +55,18 @@ def ask_until_settled(
 ) -> tuple[dict[int, Judgement | Missing], str]:
     """Ask about every claim until a relation settles it.
 
-    Each round asks one pair of every claim that is not settled, side by side, so that a limit
-    leaves all claims with equally many answers. Pairs of two passages are asked in a last round.
+    Each round asks concurrently about one pair of every unsettled claim, so that a limit leaves all
+    claims with the same number of answers. Pairs of two passages are asked in a last round.
 
     Args:
-        model: what judges the pairs.
+        model: relation model that judges the pairs.
         graph: claims and passages, equal passages merged.
         pairs: pairs of the response.
         decisive: least probability of an entailment or contradiction that settles its claim.
 
     Returns:
-        Answers by place of the pair, in the order of asking, and the limit that was reached; empty
-        if none was.
+        Answers by index of the pair, in the order of asking, and the limit that was reached, or an
+        empty string.
     """
     claims = set(graph.atom_ids)
     waiting: dict[str, deque[int]] = {}
@@ -108,7 +109,7 @@ def _within_limit(
         return (model.judge(pairs) if pairs else []), ""
     except LimitReachedError as error:
         limit = str(error)
-    # Calls that ended before the limit are in the cache: asked one by one they cost nothing.
+    # Calls that ended before the limit are in the cache: asking again one by one is free.
     answers: list[Judgement | Missing] = []
     for pair in pairs:
         try:
@@ -120,7 +121,7 @@ def _within_limit(
 
 @dataclass
 class _Asked:
-    """A relation model that asks another about one response, as `ask_until_settled`."""
+    """A relation model that asks another model about a response by `ask_until_settled`."""
 
     model: RelationModel
     graph: FactGraph
@@ -150,14 +151,14 @@ class _Asked:
 def few_calls_stage(
     stage_of: Callable[[RelationModel], Stage], model: RelationModel, decisive: float
 ) -> Stage:
-    """Return a stage of relations that asks about each claim until a relation settles it.
+    """Return a relation stage that asks about each claim until a relation settles it.
 
     `metadata["relations"]` has the pairs that were not asked as `unasked`, with the reason, and
     under `LIMIT_KEY` the limit on calls or costs that was reached.
 
     Args:
-        stage_of: makes the stage from a relation model.
-        model: what judges the pairs.
+        stage_of: returns the stage for a relation model.
+        model: relation model that judges the pairs.
         decisive: see `ask_until_settled`.
     """
 
@@ -173,26 +174,26 @@ def few_calls_stage(
 
 
 def limit_of(graph: FactGraph) -> str:
-    """Return the limit that ended the asking about a response; empty if none did."""
+    """Return the limit that ended the asking about a response, or an empty string."""
     return str(graph.metadata.get(METADATA_KEY, {}).get(LIMIT_KEY, ""))
 
 
 def few_calls_sentences(graphs: Sequence[FactGraph], decisive: float) -> Iterator[str]:
-    """Yield how many pairs were asked, and why the others were not."""
+    """Yield sentences on the numbers of asked and unasked pairs, with reasons."""
     facts = [graph.metadata[METADATA_KEY] for graph in graphs if METADATA_KEY in graph.metadata]
     asked = sum(graph_facts["asked"] for graph_facts in facts)
     reasons = [reason for graph_facts in facts for *_, reason in graph_facts.get("unasked", ())]
     settled = reasons.count(SETTLED.reason)
     yield (
-        f"{asked:,} of {counted(asked + len(reasons), 'pair')} asked: first the passages that were "
-        "found for a claim, then by the share of its words that the passage has. "
-        f"{counted(settled, 'pair')} of claims that a relation of probability {decisive:g} or more "
-        "settles are not asked."
+        f"{asked:,} of {counted(asked + len(reasons), 'pair')} asked: first the passages that "
+        "were found for a claim, then in order of word overlap with it. "
+        f"{counted(settled, 'pair')} not asked, because a relation with probability {decisive:g} "
+        "or more settles the claim."
     )
     if limits := list(filter(None, map(limit_of, graphs))):
         beyond = sum(reason.removeprefix("not asked: ") in limits[0] for reason in reasons)
         claims = sum(len(unanswered_atoms(graph)) for graph in graphs)
         yield (
-            f"{counted(beyond, 'pair')} more are not asked, and {counted(claims, 'claim')} have no "
-            f"answer: {limits[0]}."
+            f"{counted(beyond, 'pair')} more not asked, and {counted(claims, 'claim')} without "
+            f"an answer: {limits[0]}."
         )

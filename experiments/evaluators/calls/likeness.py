@@ -1,4 +1,4 @@
-"""Likeness of the two texts of a pair: shared words, or the cosine of embeddings."""
+"""Similarity of the two texts of a pair: shared words, or the cosine of embeddings."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from factormodels.extraction.relation_models.base import TextPair
 WORDS = "words"
 
 MEANING = "meaning:"
-"""Prefix of a similarity by embeddings, followed by the folder of their model."""
+"""Prefix of a similarity by embeddings, followed by the folder of the model."""
 
 Alike = Callable[[Sequence[TextPair]], Floats]
-"""From n pairs to how alike the two texts of each are, (n,), from 0 to 1."""
+"""Function from n pairs to the similarity of their texts, (n,), from 0 to 1."""
 
 
 def likeness_of_pairs(name: str, beside: Path | None = None) -> Alike:
-    """Return the likeness of a name: `words`, or `meaning:FOLDER`.
+    """Return a similarity by name: `words`, or `meaning:FOLDER`.
 
-    The first is `shared_words`. The second is the cosine between the embeddings of both texts by a
-    model of sentence-transformers in the folder, 0 where it is less; no text is embedded twice.
+    `words` is `shared_words`. `meaning` is the cosine of both texts' embeddings, clipped at 0, by a
+    sentence-transformers model in the folder; no text is embedded twice.
 
     Args:
         name: the name.
-        beside: folder in which embeddings are kept; None keeps none.
+        beside: folder for caching embeddings; None for no cache.
 
     Raises:
-        InputError: for an unknown likeness, or a folder without such a model.
+        InputError: for an unknown similarity, or a folder without such a model.
         MissingDependencyError: if sentence-transformers is needed and not installed.
     """
     if name == WORDS:
         return shared_words
     if not name.startswith(MEANING):
         raise InputError(unknown_name(f"the likeness {name!r}", name, (WORDS, f"{MEANING}FOLDER")))
-    # It is slow to load, and most do without.
+    # Imported here because it loads slowly and most runs do not need it.
     from factormodels.extraction.embeddings import VectorStore, load_embedder
     from factormodels.extraction.retrieval.dense import FOLDER
 

@@ -1,1 +1,1 @@
-"""Tables and pages of what evaluators leave in the graphs of responses."""
+"""Tables and pages of the evaluators' results in the graphs of responses."""

@@ -1,4 +1,4 @@
-"""Tables of an assessment's findings, from its graphs, and of its estimated calls."""
+"""Tables of an assessment, from its graphs, and of its estimated calls."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ MEASURES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "accuracy": ("accuracy", 3),
     }
 )
-"""Title and decimals of every measure that is shown."""
+"""Title and decimals of every shown measure."""
 
 _CLAIMS = (*LONG, "variant", "supporting", "contradicting")
 _EVIDENCE = (
@@ -80,13 +80,13 @@ _EVIDENCE = (
 
 
 def claim_table(graphs: Sequence[FactGraph]) -> Table:
-    """A row per claim and variant, those of each variant together, under its name.
+    """A row per claim and variant, grouped by variant.
 
     Columns: response, claim (its id), text, p (probability of being true; missing if the backend
     had no answer, or if every relation of the claim is missing), label (human, if there is one),
     variant, supporting and contradicting (ids of contexts, the largest change of p first), verdict,
-    for every assessor its p by its name and its label by NAME_label, and with Core `counts`:
-    whether the claim counts.
+    for every assessor its p (NAME) and its label (NAME_label), and with Core `counts`, True if the
+    claim counts.
     """
     rows = [
         row
@@ -106,7 +106,7 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
         *([Column("counts", "counts", show=_text)] if "counts" in names else []),
         Column("text", "text", show=shortened),
     )
-    # Also of a single variant: whose probabilities they are is nowhere else beside them.
+    # Also for a single variant, whose name appears nowhere else near the table.
     n_claims = counted(len(frame.drop_duplicates(["response", "claim"])), "claim")
     caption = f"{n_claims} of {counted(len(graphs), 'response')}."
     return Table(frame, columns, caption, group="variant")
@@ -140,14 +140,14 @@ def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator
 
 
 MOST_DOUBTFUL = 20
-"""Claims of several responses that a terminal shows."""
+"""Number of doubtful claims that a terminal shows."""
 
 
 def doubtful_table(graphs: Sequence[FactGraph]) -> Table:
-    """The claims of several responses that are most doubtful, a row each, the first the most.
+    """A row per claim for the most doubtful claims of several responses, the most doubtful first.
 
-    Columns: response, claim (its id), p (of being true, the smallest of all variants), variant
-    (whose that is), and text. Claims without a posterior are left out.
+    Columns: response, claim (its id), p (probability of being true, the smallest over variants),
+    variant (the variant of p), and text. Claims without a posterior are left out.
     """
     least: dict[tuple[int, str], dict[str, Any]] = {}
     known = 0
@@ -176,17 +176,18 @@ def doubtful_table(graphs: Sequence[FactGraph]) -> Table:
 
 
 def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Table:
-    """A row per claim and context that a relation joins, by claim, what changes p most first.
+    """A row per related claim and context, by claim, the largest change of p first.
 
     Columns: response, claim (its id), variant, claim_text, context, relation, probability, change
-    (what p loses when the context is taken away), change_error (its standard error, of estimates),
-    the context's title and text, and `of` (heading: claim and claim_text, shortened); where
-    relations were corrected, also uncorrected_relation and uncorrected_probability, the likeliest
-    relation before.
+    (decrease of p when the context is removed), change_error (its standard error, for estimates),
+    the context's title and text, and `of` (heading: claim and claim_text, shortened); for corrected
+    relations also uncorrected_relation and uncorrected_probability, the most probable relation
+    before the correction.
 
     Args:
         graphs: the responses.
-        deciding: show of each passage the sentence that decides, `decides`, not its beginning.
+        deciding: True to show the deciding sentence of each passage, `decides`, instead of its
+            beginning.
     """
     rows = [
         row
@@ -230,7 +231,7 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
         group="of",
         note="Change: what P(true)"
         + (f" of {variants[0]}" if len(variants) == 1 else "")
-        + " loses when the passage is taken away.",
+        + " decreases when the passage is removed.",
     )
 
 
@@ -273,14 +274,14 @@ def _uncorrected(likeliest: tuple[RelationKind, float] | None) -> dict[str, Any]
 def response_table(batch: Batch, names: Sequence[str], conventions: Conventions = DEFAULT) -> Table:
     """Table with a row per response, failed responses last.
 
-    Columns: response, claims, for every variant and assessor NAME its precision, and in NAME_lower
-    and NAME_upper the range that what is missing leaves open of it, over all claims; missing
-    (answers), failed (why there is no result).
+    Columns: response, claims, for every variant and assessor NAME its precision, with its range
+    under missing answers over all claims in NAME_lower and NAME_upper; missing (answers), failed
+    (the reason for a missing result).
 
     Args:
-        batch: what came of the responses.
-        names: of the variants and assessors.
-        conventions: those of the measures.
+        batch: result of the batch.
+        names: names of the variants and assessors.
+        conventions: conventions of the measures.
     """
     rows: list[dict[str, Any]] = []
     for response in batch.responses:
@@ -294,17 +295,14 @@ def response_table(batch: Batch, names: Sequence[str], conventions: Conventions 
     rows += [{"response": name, "failed": reason} for name, reason in batch.failed]
     shares = [f"{name}{end}" for name in names for end in ENDS]
     frame = data_frame(rows, ["response", "claims", *shares, "missing", "failed"])
-    # A column of nothing but None would be of objects, not of numbers.
+    # A column with only None would have the type object.
     frame = frame.astype(dict.fromkeys(["claims", *shares, "missing"], float))
     columns = (
         *columns_as("response | claims:0"),
         *(interval_column(name, f"Pr {name}", 3) for name in names),
         *columns_as("missing:0"),
     )
-    note = (
-        "In brackets: Pr over all claims of a response, whatever the missing answers would have "
-        "been."
-    )
+    note = "In brackets: range of Pr over all claims of a response, for any missing answers."
     ranged = any(
         response.missing or response.unjudged or response.unasked for response in batch.responses
     )
@@ -323,10 +321,10 @@ _MOST_RESPONSES = 10
 
 
 def origin_table(responses: Iterable[AssessedResponse]) -> Table:
-    """A row per origin of probabilities, and per reason why they are not from log-probabilities.
+    """A row per origin of probabilities and reason for not using log-probabilities.
 
-    Columns: answers (relations, or the assessor whose verdicts have a label alone), origin, number,
-    and fell_back, the reason; empty where probabilities are from where they were to be.
+    Columns: answers (relations, or the assessor whose verdicts have only a label), origin, number,
+    and fell_back, the reason for a fallback, or empty.
     """
     counts: Counter[tuple[str, str, str]] = Counter()
     for response in responses:
@@ -355,23 +353,23 @@ def summary_table(
 ) -> Table:
     """A row per variant and assessor, `name`, over the claims that all of them judged.
 
-    Columns: name, encoding, backend, the columns of `experiments.evaluators.response`,
-    n_left_out, the number of claims that not all of them judged; n_in_sample, of passages to which
-    the lexical model that read them was fitted (scores then flatter it); recall_at_k (R_K); and
-    the range that what is missing leaves open of Pr, R_K, F1@K and E (`precision_from`,
-    `precision_to` and so on), over all claims, also those without a verdict. With Core another row
-    for each, its name ending in "with Core", over the claims that count alone.
+    Columns: name, encoding, backend, the columns of `experiments.evaluators.response`, n_left_out,
+    the number of claims that some of them did not judge; n_in_sample, the number of passages in the
+    training data of the lexical model (its scores are then optimistic); recall_at_k (R_K); and the
+    ranges of Pr, R_K, F1@K and E under missing answers (`precision_from`, `precision_to` and so
+    on), over all claims including claims without a verdict. With Core there is another row for
+    each, with a name ending in "with Core", over only the claims that count.
 
     Args:
-        compared: the measures of all claims.
-        cored: those of the claims that count alone.
+        compared: measures of all claims.
+        cored: measures of the claims that count.
         how: encoding and backend of every variant.
     """
     rows = [
         *_summaries(compared, how),
         *([] if cored is None else _summaries(cored, how, " with Core")),
     ]
-    # One of the two kinds of F1, as conventions mean it.
+    # The conventions choose between two definitions of F1.
     absent = "f1_by_response" if any("f1" in row for row in rows) or not rows else "f1"
     measures = [name for name in MEASURES if name != absent]
     names = ["name", "encoding", "backend", *measures]
@@ -401,11 +399,7 @@ def summary_table(
             f"{counted(first['n_responses'], 'response')}, {counted(first['n_atoms'], 'atom')}, "
             f"{first['n_labeled']:,} labeled."
         )
-    note = (
-        "In brackets: over all claims, whatever the missing answers would have been."
-        if ranged
-        else ""
-    )
+    note = "In brackets: range over all claims, for any missing answers." if ranged else ""
     return Table(frame, (*columns_as("name | encoding | backend"), *shown), caption, note=note)
 
 
@@ -425,16 +419,16 @@ def measure_sentences(compared: Compared, conventions: Conventions = DEFAULT) ->
         texts = ", ".join(
             f"{MEASURES[measure][0]} {interval(*ends)}" for measure, ends in ranges.items()
         )
-        yield f"{name}, over all claims and whatever the missing answers would have been: {texts}."
+        yield f"{name}, over all claims and for any missing answers: {texts}."
     if compared.left_out:
         yield (
-            f"{counted(compared.left_out, 'claim')} on which not every row has a verdict are left "
-            "out of all of them."
+            f"{counted(compared.left_out, 'claim')} without a verdict in some row are left out "
+            "of all rows."
         )
     if compared.in_sample:
         yield f"{in_sample_remark(compared.in_sample)}."
     for name in compared.summaries.keys() - known.keys() if known else ():
-        yield f"{name} has no verdict at all, and no row."
+        yield f"{name} has no verdict and therefore no row."
 
 
 def _summaries(
@@ -454,7 +448,8 @@ def _summaries(
 
 
 def call_table(rows: Sequence[StageEstimate]) -> Table:
-    """Table of the stages' estimated calls: fields of `StageEstimate`, and sum of the chosen.
+    """Table of the stages' estimated calls: fields of `StageEstimate`, and the sum of chosen
+    stages.
 
     Stages shown for comparison are in brackets.
     """
@@ -471,7 +466,7 @@ def call_table(rows: Sequence[StageEstimate]) -> Table:
         }
         for row in rows
     ]
-    # A stage without a reasoning model has no unknown.
+    # For a stage without a reasoning model, thoughts are known to be zero.
     total = {
         name: _total(
             getattr(row, name) for row in chosen if name != "thoughts_cost" or row.thoughts
@@ -534,7 +529,7 @@ def inference_table(rows: Sequence[StageEstimate], backend: Backend) -> Table:
 
 
 def _total(values: Iterable[float | None]) -> float | None:
-    """Sum of numbers; None if one of them is not known."""
+    """Sum of numbers; None if a number is unknown."""
     known = list(values)
     return None if None in known else sum(value for value in known if value is not None)
 
@@ -556,7 +551,7 @@ def _text(value: Any) -> str:
 
 
 def missing_answers(responses: Iterable[AssessedResponse]) -> dict[str, tuple[int, int]]:
-    """(number missing, number asked for) of relations and of verdicts, over all responses."""
+    """(number missing, number requested) of relations and of verdicts, over all responses."""
     listed = list(responses)
     return {
         "relation": (
@@ -573,7 +568,7 @@ def missing_answers(responses: Iterable[AssessedResponse]) -> dict[str, tuple[in
 def missing_sentences(
     responses: Iterable[AssessedResponse], graphs: Sequence[FactGraph]
 ) -> Iterator[str]:
-    """Sentences on missing answers: all counts in the responses' column `missing`, by kind."""
+    """Sentences on the missing answers in the responses' column `missing`, by kind."""
     lacking = [
         f"{missing:,} of {counted(asked, what)} missing"
         for what, (missing, asked) in missing_answers(responses).items()
@@ -610,7 +605,7 @@ def _failures(graph: FactGraph) -> Iterator[tuple[str, str, str]]:
 
 
 def stage_remarks(graph: FactGraph) -> list[str]:
-    """Remarks on a response, a line per stage: its work, and its missing answers."""
+    """Remarks on a response, a line per stage with its results and missing answers."""
     lines = []
     facts: dict[str, Any] = dict(graph.metadata)
     if "retrieval" in facts:
@@ -624,7 +619,7 @@ def stage_remarks(graph: FactGraph) -> list[str]:
         )
     if "duplicates" in facts:
         repeated = counted(len(facts["duplicates"]), "claim")
-        lines.append(f"{repeated} said before: judged once, counted each time")
+        lines.append(f"{repeated} repeated: judged once, counted each time")
     if "summaries" in facts:
         summaries = facts["summaries"]
         lines.append(
@@ -654,7 +649,7 @@ def stage_remarks(graph: FactGraph) -> list[str]:
             )
         )
     for name, recorded in facts.get(ASSESSORS_KEY, {}).items():
-        # Relations recorded elsewhere do not name their model.
+        # Relations from other sources do not name their model.
         of = f" of {recorded['model']}" if "model" in recorded else " as recorded"
         lines.append(
             f"{name}: {counted(len(recorded['verdicts']), 'verdict')}{of}, "

@@ -1,6 +1,6 @@
-"""Assessed responses as a page lists them, from the metadata of their assessment.
+"""Page view of assessed responses, from the metadata of their assessment.
 
-Nothing is inferred anew: posteriors, evidence and what each passage changes are those of the file.
+Nothing is inferred again: posteriors, evidence and effects of passages come from the file.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from factormodels.nouns import counted
 from factormodels.variants import variant as variant_of
 
 MOST_LISTED = 2000
-"""Responses that a page lists, the most doubtful ones of more."""
+"""Largest number of responses on a page; of more, the most doubtful."""
 
 CORE = "core"
-"""Name on the page for the claims that count with Core."""
+"""Name on the page of the claims that count by Core."""
 
 MORE = "factormodels report FILE --response ID"
 
@@ -69,11 +69,11 @@ MORE = "factormodels report FILE --response ID"
 def listed_responses(
     graphs: Sequence[FactGraph], without_result: Iterable[tuple[str, str]] = ()
 ) -> ListedResponses:
-    """The responses of an assessment, as a page lists them.
+    """Page view of the responses of an assessment.
 
     Args:
         graphs: the responses, with their assessment in their metadata.
-        without_result: (id, reason) of responses that have no result.
+        without_result: (id, reason) of responses without a result.
     """
     variants = [*dict.fromkeys(name for graph in graphs for name in graph.metadata[METADATA_KEY])]
     assessors = dict.fromkeys(
@@ -108,13 +108,13 @@ def relation_models(graphs: Sequence[FactGraph]) -> list[str]:
 
 
 def recorded_probe_cautions(graphs: Sequence[FactGraph]) -> tuple[str, ...]:
-    """Return the sentences on failed probes that responses record, each once."""
+    """Return the recorded sentences on failed probes, without duplicates."""
     recorded = (graph.metadata.get(PROBE_KEY, {}).get("cautions", ()) for graph in graphs)
     return tuple(dict.fromkeys(sentence for each in recorded for sentence in each))
 
 
 def relation_cautions(graphs: Sequence[FactGraph]) -> Iterator[str]:
-    """Yield what readers must know of the model of relations before they read a posterior."""
+    """Yield cautions about the relation model for readers of posteriors."""
     if "lexical" in relation_models(graphs):
         yield (
             'The lexical model compares words, not meaning: it may judge "does not sell" '
@@ -124,11 +124,11 @@ def relation_cautions(graphs: Sequence[FactGraph]) -> Iterator[str]:
 
 
 def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
-    """Findings from assessed responses alone, without the run that assessed them.
+    """Findings from assessed responses, without the run that assessed them.
 
     Args:
         graphs: the responses, with their assessment in their metadata.
-        source: what they are called.
+        source: name of the responses.
     """
     how: dict[str, tuple[str, str]] = {}
     conventions: dict[str, Conventions] = {}
@@ -141,7 +141,7 @@ def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
             ):
                 raise InputError(
                     f"{source}: its responses were assessed with several encodings, backends or "
-                    "conventions; assess them with one"
+                    "conventions; assess them with the same settings"
                 )
     assessors = dict.fromkeys(
         name for graph in graphs for name in graph.metadata.get(ASSESSORS_KEY, {})
@@ -192,14 +192,14 @@ def _spent(graphs: Sequence[FactGraph]) -> Iterator[str]:
 
 
 def _doubt(graph: FactGraph) -> float:
-    """The expected share of false claims by the first variant; an unknown claim counts one half."""
+    """Expected share of false claims by the first variant; an unknown claim counts as one half."""
     view: Mapping[str, Any] = next(iter(graph.metadata[METADATA_KEY].values()), {})
     p = [_posterior(view, same) for _, same in every_atom(graph)]
     return sum(0.5 if posterior is None else 1.0 - posterior for posterior in p) / max(1, len(p))
 
 
 def _posterior(view: Mapping[str, Any], atom: str) -> float | None:
-    # A claim without any relation is unknown.
+    # A claim without any answered relation is unknown.
     if "atoms" not in view or atom in view["unanswered"]:
         return None
     value: float = view["atoms"][atom]["p"]
@@ -265,7 +265,7 @@ _NOBODY: Mapping[str, Any] = {"verdicts": {}}
 
 
 def _told(name: str, view: Mapping[str, Any]) -> str:
-    """Description of how a variant was judged."""
+    """Description of a variant's settings."""
     by = view.get("answered_by")
     sentence = f"{name}: {view['encoding']}, {view['backend']}"
     if by not in (None, view["backend"]):

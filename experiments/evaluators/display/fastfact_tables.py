@@ -1,4 +1,4 @@
-"""Tables of what FaStfact says of responses, from the graphs that it leaves."""
+"""Tables of FaStfact's results, from its graphs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERIFICATION = "fastfact"
-"""The stage of the verifying calls, which the ledger counts under the assessor's name."""
+"""Stage of the verification calls, which the ledger counts under the assessor's name."""
 
 EVERYTHING = "all"
 
@@ -66,7 +66,7 @@ _SHOWN = {
         "pages:0 | cost:4 cost (US$)",
     ),
     "core": (
-        "The claims that count alone (Core).",
+        "Only the claims that count (Core).",
         "response | claims:0 | supported:0 S | unsupported:0 N | precision:3 | recall:3 R_K' | "
         "f1:3 F1@K'",
     ),
@@ -77,7 +77,7 @@ _SHOWN = {
     ),
     "claims": ("Claims.", "claim | prelabel | confidence:3 | verdict | text"),
     "curve": (
-        "Means over responses for every K' that people could have found.",
+        "Means over responses for possible values of K'.",
         "k_prime:0 K' | precision:3 | recall:3 R_K' | f1:3 F1@K'",
     ),
     "claim_failures": (
@@ -85,17 +85,17 @@ _SHOWN = {
         "category | failure | count:0 | claims:0 | share:3",
     ),
     "cost": (
-        "Calls, searches and cost by stage, beside FaStfact's table 6.",
+        "Calls, searches and cost by stage, compared with FaStfact's table 6.",
         "stage | needed:0 | formula:0 | audit:0 of them audit | calls:0 | cached:0 | "
         "failures:0 failed | prompt_tokens:0 tokens in | completion_tokens:0 out | "
         "cost:4 cost (US$) | per_response:4 per response",
     ),
     "methods": (
-        "Calls that methods need for these responses, by the formulas of table 6.",
+        "Calls of several methods for these responses, by the formulas of table 6.",
         "method | extracting:0 | verifying:0 | searches:0 | calls:0",
     ),
     "audit": (
-        "Skipped claims that were verified anyway.",
+        "Skipped claims that the audit verified.",
         "skipped:0 | claims:0 | wrong:0 | share:3",
     ),
     "calls": ("Upper bound on the calls.", "stage | calls:0"),
@@ -103,8 +103,7 @@ _SHOWN = {
 """Caption of each table, and its shown columns."""
 
 _NOTE = (
-    "Tokens and cost are of all answers, those from the cache, of no use and about responses that "
-    "failed too."
+    "Tokens and cost cover all answers, including cached, unusable and failed responses' answers."
 )
 
 _CURVE = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
@@ -112,12 +111,12 @@ _CURVE = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
 
 
 def shown_table(name: str, frame: pd.DataFrame, by: Sequence[str] = ()) -> Table:
-    """The shown table of the evaluation; hidden columns are data.
+    """Display table of the evaluation; hidden columns are data.
 
     Args:
-        name: which one.
-        frame: its numbers.
-        by: columns of the input by which its rows are grouped, where it has them.
+        name: name of the table.
+        frame: its data.
+        by: columns of the input to group rows by, if the table has them.
     """
     caption, header = _SHOWN[name]
     groups = text_columns(*(each for each in by if each in frame))
@@ -125,7 +124,7 @@ def shown_table(name: str, frame: pd.DataFrame, by: Sequence[str] = ()) -> Table
     note = ""
     if name == "cost":
         unknown = "unpriced" in frame and bool(frame["unpriced"].fillna(0).sum())
-        note = _NOTE + " Of some answers no price is known." * unknown
+        note = _NOTE + "  The prices of some answers are unknown." * unknown
     return Table(frame, (*groups, *measures), caption, note=note)
 
 
@@ -157,7 +156,7 @@ def failure_table(graphs: Iterable[FactGraph], by: Sequence[str]) -> pd.DataFram
 
     Args:
         graphs: responses whose claims were judged.
-        by: columns of the input by which they are grouped, where it has them.
+        by: columns of the input to group by, if the input has them.
     """
     keys = [name for name in by if any(name in columns_of(graph) for graph in graphs)]
     rows = [
@@ -204,8 +203,8 @@ def response_table(
     Args:
         graphs: the responses.
         k_prime: K' by id of response, for responses with a human count.
-        gamma: of recall at K'.
-        by: columns of the input that are kept, where it has them.
+        gamma: decay rate of recall at K'.
+        by: columns of the input to keep, if the input has them.
     """
     rows = [_response(graph, k_prime.get(graph.id), gamma, by) for graph in graphs]
     grouping = [name for name in by if any(name in row for row in rows)]
@@ -218,9 +217,9 @@ def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Mean F1@K' and its components, a row per group, the best first.
 
     Args:
-        responses: of `response_table`.
-        by: columns by which responses are grouped; over the second and later ones there is a row
-            for all of them together, too. Those that the table lacks are left aside.
+        responses: output of `response_table`.
+        by: columns to group responses by, with an additional row over all values of the second and
+            later columns. Missing columns are ignored.
     """
     keys = [name for name in by if name in responses.columns]
     rows = []
@@ -255,20 +254,20 @@ def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
 def cost_table(
     graphs: Sequence[FactGraph], ledger: Ledger, spent: Sequence[Mapping[str, Any]] = ()
 ) -> pd.DataFrame:
-    """A row per stage: calls beside the formulas of table 6, tokens and cost of all answers.
+    """A row per stage: calls compared with the formulas of table 6, tokens and cost of all answers.
 
     `calls` counts new calls, `cached` answers from the cache, `failures` failed calls. `answers`,
     tokens and `cost` cover all answers that the responses needed, whenever they were paid for,
     including answers to responses that failed in this run; `per_response` is the mean of `cost`
-    over both. Stages that the formulas do not have, such as the probe, have neither `needed` nor
-    `formula`, and their tokens and cost are those of this run's calls and of cached answers.
-    `needed` is the number of calls or searches that the responses need, `audit` the part
-    for the audit, which `formula` leaves out. Pages are the pages that gave evidence.
+    over both. Stages outside the formulas, such as the probe, have neither `needed` nor `formula`,
+    and their tokens and cost cover this run's calls and cached answers. `needed` is the number of
+    calls or searches that the responses need, `audit` the part for the audit, which `formula`
+    leaves out. Pages are the pages that gave evidence.
 
     Args:
         graphs: the responses.
-        ledger: what the run asked.
-        spent: what the answers of each failed response took by stage.
+        ledger: calls of the run.
+        spent: usage of each failed response by stage.
     """
     taken = [*spent, *(graph.metadata.get(CONSUMPTION_KEY, {}) for graph in graphs)]
     efforts = [graph.metadata[FASTFACT_KEY]["effort"] for graph in graphs]
@@ -310,7 +309,7 @@ def cost_table(
         }
     )
     rows.append({"stage": "pages", "needed": sum(_pages(graph) for graph in graphs)})
-    # Stages that the formulas do not have: the probe, failures of claims, relations of Core.
+    # Stages outside the formulas: the probe, failures of claims, relations of Core.
     counted = {row["stage"] for row in rows}
     rows += [
         _beside(stage, usage, len(taken))
@@ -346,9 +345,9 @@ def loads_of(graphs: Iterable[FactGraph]) -> list[Load]:
 
 
 def method_table(loads: Sequence[Load]) -> pd.DataFrame:
-    """Calls and searches that methods need for responses, by FaStfact's table 6.
+    """Calls and searches of several methods for the responses, by FaStfact's table 6.
 
-    q = 1; of FR1, FR2 and FR3, k = 3 contexts per claim, none of them alike.
+    q = 1; FR1, FR2 and FR3 have k = 3 distinct contexts per claim.
     """
     columns = ("extracting", "verifying", "searches", "calls")
     return data_frame(
@@ -366,10 +365,10 @@ def method_table(loads: Sequence[Load]) -> pd.DataFrame:
 
 
 def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
-    """Error rate of skipping over all responses, in one row.
+    """A row with the error rate of skipping over all responses.
 
-    `skipped` claims, `claims` of them that were audited, `wrong`, the share and its 95% interval
-    (Clopper and Pearson).
+    Columns: `skipped`, the number of skipped claims; `claims`, the audited ones; `wrong`; and their
+    share with its 95% interval (Clopper and Pearson).
     """
     facts = [graph.metadata[FASTFACT_KEY] for graph in graphs]
     skipped = sum(claim["skipped"] for fact in facts for claim in fact["claims"].values())
@@ -380,13 +379,13 @@ def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
 
 
 def guaranteed_threshold(claims: pd.DataFrame, target_error: float) -> Threshold | None:
-    """The lowest θ above which at most a share of the skipped claims is wrong, 95% sure.
+    """Lowest θ at which at most a share of the skipped claims is wrong, with 95% confidence.
 
     None if no claim with a confidence in a definite label was verified.
 
     Args:
-        claims: of `claim_table`, every skipped one audited.
-        target_error: that share, between 0 and 1.
+        claims: output of `claim_table`, with every skipped claim audited.
+        target_error: largest share of wrong claims, between 0 and 1.
 
     Raises:
         InputError: if the share is out of range.
@@ -413,7 +412,7 @@ def _response(
         scores = {"claims": len(kept), **_scored(kept, k_prime, gamma, lacking)}
         core = {f"core_{name}": value for name, value in scores.items()}
     used = total(graph.metadata.get(CONSUMPTION_KEY, {}).values())
-    # The table says which of these it has.
+    # The table selects among these columns.
     return {
         **{name: value for name, value in columns_of(graph).items() if name in by},
         "response": graph.id,
@@ -437,7 +436,7 @@ def _scored(
     counts = Counter(CLAIM_TYPES[verdict] for verdict in verdicts if verdict)
     s, n = counts["supported"], counts["non-supported"]
     recall = f1 = math.nan
-    # Without any verdict that counts there is a score only if nothing is missing.
+    # Without verdicts that count, there is a score only if nothing is missing.
     if k_prime is not None and (s + n or not ("" in verdicts or failures)):
         recall = float(recall_at_k_prime([s], [k_prime], gamma)[0])
         f1 = float(f1_at_k_prime([s], [n], [k_prime], gamma)[0])

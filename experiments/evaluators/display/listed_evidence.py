@@ -1,4 +1,4 @@
-"""Evidence and graphs of a response as a page lists them, of assessments and of studies alike."""
+"""Page view of a response's evidence and graphs, for assessments and studies."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from factormodels.fact_graph import FactGraph
 
 MOST_NODES = 60
 MOST_RELATIONS = 200
-"""Beyond these a drawing is a tangle, and is left out."""
+"""Largest graph that is drawn; larger drawings are illegible."""
 
 
 class Borne(NamedTuple):
-    """A relation that joins a passage to a claim, as all views have it that agree on it.
+    """A relation between a passage and a claim that several views share.
 
     Attributes:
         atom: id of the claim.
         context: id of the passage in the response as recorded.
-        relation: what the relation is.
-        probability: its probability.
+        relation: kind of the relation.
+        probability: probability of the relation.
     """
 
     atom: str
@@ -37,16 +37,16 @@ class Borne(NamedTuple):
 def evidence_of(
     graph: FactGraph, borne: Mapping[Borne, Mapping[int, Effect]], n_views: int
 ) -> dict[str, tuple[Evidence, ...]]:
-    """The evidence of every claim by its id, with the sentence of each passage that decides.
+    """Evidence of every claim by its id, with the deciding sentence of each passage.
 
     Args:
         graph: the response.
-        borne: by relation what the passage does to the claim, by number of the view.
-        n_views: how many views there are.
+        borne: effect of the passage on the claim, by relation and number of the view.
+        n_views: number of views.
     """
     places = {context: number for number, context in enumerate(graph.context_ids)}
     texts = {atom.id: atom.text for atom in graph.atoms}
-    # Views may differ in the probability alone: the sentence is looked for once.
+    # Views may differ only in the probability, so find the sentence once.
     asked = [*dict.fromkeys((bearing.context, bearing.atom, bearing.relation) for bearing in borne)]
     passages = [
         (graph.contexts[places[context]].content, texts[atom], relation)
@@ -68,7 +68,7 @@ def evidence_of(
 
 
 def n_relations(graph: FactGraph, seen: FactGraph) -> tuple[int, ...]:
-    """The number of relations that each passage of a response has in a view of it."""
+    """Number of relations of each passage of a response in a view."""
     counts: Counter[str] = Counter()
     contexts = set(seen.context_ids)
     for relation in seen.relations:
@@ -84,11 +84,11 @@ def n_relations(graph: FactGraph, seen: FactGraph) -> tuple[int, ...]:
 
 
 def graphs_shown(graph: FactGraph, seen: Sequence[FactGraph | None]) -> Iterator[GraphShown]:
-    """Yield the graphs of the views of a response, equal ones once, without those too large.
+    """Yield the distinct graphs of a response's views, without graphs that are too large.
 
     Args:
         graph: the response as recorded.
-        seen: its views; None where that is not known.
+        seen: its views; None if unknown.
     """
     views: dict[GraphShown, list[int]] = {}
     for number, view in enumerate(seen):

@@ -1,4 +1,4 @@
-"""Excerpts of long texts: the deciding sentence of a passage, the claims in a response."""
+"""Excerpts of long texts: the deciding sentence of a passage, and the claims in a response."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from factormodels.fact_graph import FactGraph
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"”’)\]]*\s+|\n+")
 _LONGEST = 400
-"""Characters of a sentence that are shown."""
+"""Largest number of shown characters of a sentence."""
 
 _MOST_SENTENCES = 200
-"""Sentences of a passage that are looked at."""
+"""Largest number of examined sentences of a passage."""
 
 _LEAST_SHARE = 0.5
-"""Share of a claim's words that the sentence has which it is marked in, where nobody says which."""
+"""Smallest share of a claim's words in the sentence that is marked for it, if its sentence is
+unknown."""
 
 
 class Marked(NamedTuple):
@@ -33,7 +34,7 @@ class Marked(NamedTuple):
 
     Attributes:
         text: the piece.
-        claims: numbers of the claims that it makes, from 0; none between sentences.
+        claims: indices of its claims, from 0; empty between sentences.
     """
 
     text: str
@@ -41,12 +42,12 @@ class Marked(NamedTuple):
 
 
 def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> list[str]:
-    """The sentence of each passage that decides how it bears on a claim, with … where more is.
+    """The sentence of each passage that decides its relation to a claim, with … for omitted text.
 
-    The basis of a relation model's answer is not recorded. Taken is the sentence with the largest
-    sum of two numbers from 0 to 1, the first of equals: the share of the claim's words that it has,
-    each weighed by how rare it is among the sentences of all passages, so that names which stand
-    everywhere count little; and the probability that the lexical model gives the recorded relation.
+    The basis of a relation model's answer is not recorded. The function takes the sentence with the
+    largest sum of two numbers from 0 to 1: the share of the claim's words in the sentence, weighted
+    by their rarity among the sentences of all passages, so that ubiquitous names count little; and
+    the lexical model's probability of the recorded relation. Ties go to the first sentence.
 
     Args:
         passages: (passage, claim, the recorded relation).
@@ -89,11 +90,11 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
 def deciding_excerpts(
     passages: Sequence[tuple[str, str, RelationKind]], whole: int = 600
 ) -> list[str]:
-    """Deciding sentence of each passage with its neighbors; the whole of a short passage.
+    """Deciding sentence of each passage with its neighbors, or the whole of a short passage.
 
     Args:
         passages: as in `deciding_sentences`.
-        whole: characters of a passage up to which it is shown as it is.
+        whole: number of characters up to which a passage is shown in full.
     """
     long = [passage for passage in passages if len(passage[0]) > whole]
     sentences = iter(deciding_sentences(long))
@@ -116,7 +117,7 @@ def deciding_excerpts(
 
 
 def _rare_shares(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
-    """Share of each hypothesis's words that its premise has, weighed by how rare they are."""
+    """Share of each hypothesis's words in its premise, weighted by rarity."""
     words = [(_words(pair.premise), _words(pair.hypothesis)) for pair in pairs]
     counts = Counter(
         word for sentence in {pair.premise for pair in pairs} for word in _words(sentence)
@@ -138,10 +139,10 @@ def _words(text: str) -> set[str]:
 
 
 def marked_response(graph: FactGraph) -> tuple[Marked, ...]:
-    """The text of a response in pieces, with the claims that each makes.
+    """Split the text of a response into pieces, each with its claims.
 
-    A claim is in the sentence that it was taken from. Where that is not recorded, it is in the one
-    that has most of its words, if it has half of them; else no piece makes it.
+    A claim belongs to the sentence that it was extracted from. If this is not recorded, it belongs
+    to the sentence with most of its words, provided that it has at least half of them.
     """
     from factormodels.extraction.relation_models.lexical_features import pair_features
     from factormodels.extraction.sentences import sentences_of
@@ -159,7 +160,7 @@ def marked_response(graph: FactGraph) -> tuple[Marked, ...]:
     at = 0
     for sentence, claims in zip(sentences, made, strict=True):
         begin = graph.response.find(sentence, at)
-        # Marks of lists and bold words are no part of sentences, and may stand within one.
+        # Markup of lists and bold words is not part of sentences, but may occur within them.
         if begin < 0:
             continue
         pieces.append(Marked(graph.response[at:begin]))

@@ -1,4 +1,4 @@
-"""The priors that a study learns: before its units, once for each view of a dataset, in folds.
+"""Learned priors of a study: fitted in folds before its units, once for each view of a dataset.
 
 They are fitted to the data as stated; strengths then act on the learned priors. A response is
 judged with priors learned on the other folds by `CrossFitting` of `calibration`, or with a judge
@@ -55,10 +55,10 @@ COLUMNS = (
     *("standard_error", "lower", "upper", "start", "parameter_status"),
     *("n_responses", "n_labeled", "status", "converged", "error"),
 )
-"""Columns of priors.csv; a fit that failed has one row without a parameter."""
+"""Columns of priors.csv; a failed fit has a single row without a parameter."""
 
 Key = tuple[str, str, str, str]
-"""Variant, relation model, encoding and what tables call the priors."""
+"""Variant, relation model, encoding and name of the priors in tables."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class PriorRequest:
         dataset: name of the dataset.
         view: view of its graphs, with the setting of the priors, at strength 1.
         backend: the algorithm that fits.
-        key_path: what errors begin with.
-        judge: text of a judge's file, in place of what is to be learned; or empty.
+        key_path: beginning of errors.
+        judge: text of a judge's file instead of learning; or empty.
     """
 
     dataset: str
@@ -115,8 +115,8 @@ class FoldFit:
         table: rows of `calibration.learned_potentials.graph_fitting.LearnedValue`, as plain data.
         n_responses: number of responses that it was fitted to.
         n_labeled: number of their labeled atoms.
-        status: how the search ended, or `FAILED`.
-        error: why it failed.
+        status: status of the optimizer, or `FAILED`.
+        error: reason of a failure.
         judge: text of a judge's file, whose posteriors are the priors; or empty.
     """
 
@@ -132,7 +132,7 @@ class FoldFit:
 
     @property
     def converged(self) -> bool:
-        """True if the search ended at an optimum, including one at the end of a range."""
+        """True if the optimizer found an optimum, possibly at the end of a range."""
         return self.status in ("converged", "boundary")
 
     @classmethod
@@ -147,7 +147,7 @@ _FITS = TypeAdapter(FoldFit)
 
 
 def _kept_fit(plain: Any) -> FoldFit | None:
-    """The fit that was kept as plain data; None of one that another version kept."""
+    """Read a kept fit from plain data; None if another version kept it."""
     try:
         return _FITS.validate_python(plain)
     except ValidationError:
@@ -159,9 +159,9 @@ class CrossFittedPriors:
     """Priors learned for the responses of a dataset in one view.
 
     Attributes:
-        request: which priors, and of what.
+        request: the request.
         fold: the fold of each response, (n_responses,), or `WHOLE`.
-        fits: what was learned without each fold.
+        fits: fits without each fold.
     """
 
     request: PriorRequest
@@ -169,19 +169,19 @@ class CrossFittedPriors:
     fits: Mapping[int, FoldFit]
 
     def of(self, responses: Sequence[int]) -> CrossFittedPriors:
-        """The same priors for some responses alone, by position."""
+        """The same priors for some responses, by index."""
         return replace(self, fold=tuple(self.fold[response] for response in responses))
 
     def graph(self, response: int, graph: FactGraph, recorded: FactGraph) -> FactGraph:
         """A response's view with parameters learned without its fold.
 
         Args:
-            response: its position.
+            response: index of the response.
             graph: the view.
             recorded: the response as recorded, which a judge reads.
 
         Raises:
-            FactormodelsError: if nothing was learned, because the fit failed.
+            FactormodelsError: if the fit failed.
         """
         fit = self.fits[self.fold[response]]
         if fit.error:
@@ -198,12 +198,12 @@ def prior_requests(
     """Requests for learned priors of a study's cells, without duplicates.
 
     Raises:
-        InputError: for a dataset with no label, or with fewer labeled responses than folds, or a
-            setting that the algorithm does not have.
+        InputError: for a dataset without labels, or with fewer labeled responses than folds, or an
+            unknown setting of the algorithm.
         MissingDependencyError: if a library that the algorithm needs is not installed.
     """
     by_name = {dataset.name: dataset for dataset in data}
-    # By title, since cells know their priors by title alone.
+    # By title, since cells identify their priors by title.
     places = {
         setting.title: loaded.blame(f"priors[{position}].learned")
         for position, priors in enumerate(loaded.study.priors)
@@ -249,14 +249,14 @@ def fit_all(
         asked: which priors.
         data: the datasets of the study.
         seed: seed of the folds.
-        kept: fits of this run that are done; what is fitted goes there at once.
-        finished: datasets and views of which units are finished: their fits must be there.
-        again: fit anew what failed.
+        kept: store of finished fits, which receives every new fit at once.
+        finished: datasets and views with finished units, whose fits must be in the store.
+        again: repeat failed fits.
         notice: function called with the name of each fit.
 
     Raises:
-        InputError: for data that the specification cannot be learned of, or if the fits of
-            finished units are gone.
+        InputError: for data that do not fit the specification, or if the fits of finished units are
+            missing.
     """
     by_name = {dataset.name: dataset for dataset in data}
     priors = []
@@ -266,8 +266,8 @@ def fit_all(
         first = kept.get(request.key(WHOLE if request.judge else 0))
         if any(request.matches(*view) for view in finished) and not _kept_fit(first):
             raise InputError(
-                f"{kept.path}: the {request.title} that finished units used are not in it, or are "
-                "those of another version; start over with --overwrite"
+                f"{kept.path}: the {request.title} that finished units used are missing, or from "
+                "another version; start over with --overwrite"
             )
         priors.append(_fitted(request, by_name[request.dataset], seed, kept, again, notice))
     return tuple(priors)
@@ -298,8 +298,7 @@ def kept_fits(
 def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
     """Table of the learned parameters, one row per fold and parameter, with the columns `COLUMNS`.
 
-    The fold is empty for the fit of all labeled responses, by which those without labels are
-    judged.
+    The fold is empty for the fit to all labeled responses, which judges responses without labels.
     """
     import pandas as pd
 
@@ -314,8 +313,8 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
                 "converged": fit.converged,
                 "error": fit.error,
             }
-            # A failed fit still has its row, with the error. A parameter's own status must not hide
-            # the status of the fit.
+            # A failed fit still has a row, with the error. A parameter's status must not hide the
+            # status of the fit.
             for value in fit.table or ({},):
                 parameter = {
                     "parameter": value.get("name"),
@@ -333,16 +332,16 @@ def potentials_of(request: PriorRequest) -> Potentials:
 
 
 def _set(graph: FactGraph, view: GraphView) -> FactGraph:
-    """A graph with the priors that a view sets."""
+    """A graph with the fixed priors of a view."""
     return graph.with_priors(atoms=view.prior.atom, contexts=view.prior.context)
 
 
 _judge = cache(judge_of)
-"""The judge of a file's text, made once in each process."""
+"""The judge of a file's text, built once per process."""
 
 
 def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, location: str) -> str:
-    """Text of a judge's file, which suits a dataset."""
+    """Text of a judge's file, checked against a dataset."""
     path = loaded.folder / name
     try:
         judge = read_judge(path)
@@ -358,9 +357,9 @@ def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, location: st
     if taught:
         raise InputError(
             f"{location}.judge: labels of {counted(len(taught), 'response')} of {dataset.name!r} "
-            f"({some_of(taught)}) taught the judge, and cannot score it; give data without these "
-            "responses, or learn the priors in the folds of the study with the other keys of "
-            "`learned`"
+            f"({some_of(taught)}) trained the judge, and cannot score it; give data without "
+            "these responses, or learn the priors in the folds of the study with the other keys "
+            "of `learned`"
         )
     return read_text(path)
 
@@ -372,7 +371,7 @@ def _check_labels(dataset: StudyData, learned: Learned, location: str) -> None:
             f"{location}: no atom of {dataset.name!r} has a label to learn from; leave the dataset "
             "out of these priors with `only`, or give labeled data"
         )
-    # Every fold must hold a labeled response; checked before anything is fitted.
+    # Every fold needs a labeled response; check before fitting.
     if labeled < learned.folds:
         raise InputError(
             f"{location}.folds: {counted(learned.folds, 'fold')}, but {dataset.name!r} has "
@@ -389,11 +388,11 @@ def _fitted(
     again: bool,
     notice: Callable[[str], None],
 ) -> CrossFittedPriors:
-    """Fits of a request, from the store if kept; failures are kept as well."""
+    """Fits of a request, from the store if kept; failures are kept too."""
     fold = _folds(request, dataset, seed)
     needed = _numbers(fold)
 
-    # Built on demand: a run that is resumed with all its fits needs no view.
+    # Built on demand: a resumed run with all fits needs no view.
     @cache
     def crossing() -> CrossFitting:
         notice(f"learning {request.title}: {counted(len(needed), 'fit')}")
@@ -425,15 +424,15 @@ def _fitted(
         except InputError as error:
             raise InputError(f"{request.key_path}: {request.title}: {error}") from None
         except Exception as error:
-            # As with a unit, one failed fit must not end the study.
+            # Like a failed unit, a failed fit must not end the study.
             logger.debug("%s, fold %d: the fit failed", request.title, number, exc_info=error)
             return FoldFit(error=sentence(error))
 
     fits = {}
-    # Every fit is in the store before the next begins, so a run that dies loses one at most.
+    # Every fit is stored before the next begins, so a killed run loses at most one.
     for number in needed:
         fit = _kept_fit(kept.get(request.key(number)))
-        # A failure is kept as well, or every resumption would repeat it.
+        # Keep failures too, or every resumption would repeat them.
         if fit is None or (again and fit.error):
             fit = fitted(number)
             kept.put(request.key(number), asdict(fit))
@@ -443,12 +442,12 @@ def _fitted(
 
 def _folds(request: PriorRequest, dataset: StudyData, seed: int) -> tuple[int, ...]:
     """The fold of every response."""
-    # A judge was learned elsewhere: no response has a fold.
+    # A judge was learned on other data, so no response has a fold.
     if request.judge:
         return (WHOLE,) * len(dataset.graphs)
     return tuple(labeled_folds(dataset.graphs, request.learned.folds, seed).tolist())
 
 
 def _numbers(fold: Sequence[int]) -> list[int]:
-    """The folds without which is fitted, `WHOLE` last."""
+    """The held-out folds, `WHOLE` last."""
     return sorted(set(fold), key=lambda number: (number == WHOLE, number))

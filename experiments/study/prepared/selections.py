@@ -1,4 +1,4 @@
-"""Selections of a study: which atoms of every response count, solved once each and kept.
+"""Selections of the atoms that count, solved once per response and kept.
 
 `CoreChoices` of the evaluator and `factormodels.selection.select` select. A study adds which
 relations each response has on record, and the store: a solution takes 17 ms of processor time per
@@ -47,11 +47,11 @@ class SelectionSolver:
     """A selection of a study, ready to be solved.
 
     Attributes:
-        choice: what the study says of it.
-        choices: how Core is set up; its relations are no more than a place where each response's
-            own are taken, which `own_relations` says.
-        own_relations: whether the relations between atoms come from the response's record.
-        identity: hash of all that its answer depends on beside the response.
+        choice: choice of the study.
+        choices: Core's choices; with `own_relations`, the relations are replaced by those of each
+            response.
+        own_relations: True if the relations between atoms come from the response.
+        identity: hash of everything that its answer depends on, except the response.
     """
 
     choice: SelectionChoice
@@ -72,15 +72,15 @@ class SelectionSolver:
 
 @dataclass(frozen=True)
 class Selected:
-    """The atoms of one response that count in one selection.
+    """The atoms of a response that a selection keeps.
 
     Attributes:
-        kept: positions of the atoms that count.
+        kept: indices of the kept atoms.
         status: optimal, limit or failed.
-        weight: the sum of their weights.
-        gap: how much more a better set could weigh at most.
-        missing: judgments that the relation model did not give.
-        error: why it failed; no atom of the response counts then.
+        weight: sum of their weights.
+        gap: upper bound on the additional weight of a better set.
+        missing: missing judgments of the relation model.
+        error: reason of a failure, after which no atom of the response counts.
     """
 
     kept: tuple[int, ...]
@@ -96,7 +96,7 @@ class Selections:
     """Atoms kept by the selections of a study.
 
     Attributes:
-        titles: what tables call them; empty where every atom counts and nothing else.
+        titles: names in tables; empty without selections.
         selected: (dataset, title) -> selection of every response, in order.
     """
 
@@ -107,8 +107,7 @@ class Selections:
         """The selections that keep each atom of each response, their titles separated by spaces."""
         result = []
         for position, graph in enumerate(dataset.graphs):
-            # In the order of the titles, so that the text of a set of selections is always the
-            # same.
+            # Use the order of the titles, so that a set of selections always has the same text.
             keeping: list[list[str]] = [[] for _ in graph.atoms]
             for title in self.titles:
                 for atom in self.selected[dataset.name, title][position].kept:
@@ -119,7 +118,7 @@ class Selections:
 
 
 def selection_solvers(loaded: LoadedStudy) -> tuple[SelectionSolver, ...]:
-    """The selections of a study, ready to be solved; none where every atom counts.
+    """The selections of a study, ready to be solved; empty if every atom counts.
 
     Raises:
         InputError: for files that cannot be read, or an unknown domain.
@@ -145,12 +144,12 @@ def select_all(
 ) -> Selections:
     """Select the atoms that count; kept selections are not solved again.
 
-    A response of which nothing can be selected is recorded with the reason.
+    A failed selection is recorded with the reason.
 
     Args:
         chosen: the selections.
         data: the datasets of the study.
-        kept: selections of this run that are done; what is solved goes there at once.
+        kept: store of finished selections, which receives every new one at once.
         notice: function called with the name of each selection.
     """
     selections = {}
@@ -160,23 +159,22 @@ def select_all(
             noticed = False
             answers = []
             for position, graph in enumerate(dataset.graphs):
-                # Nothing to solve, and so nothing to keep.
+                # Nothing to solve or keep.
                 if solver.choice.selection == EVERYTHING:
                     answers.append(Selected(tuple(range(len(graph.atoms)))))
                     continue
-                # By content rather than by name: solutions remain valid if the study is only
-                # renamed.
+                # Identify by content, so that solutions remain valid if the study is renamed.
                 key = f"{solver.identity} {dataset.sha256} {position}"
                 value = kept.get(key)
                 if value is None:
-                    # Said once, and only if there really is something to solve.
+                    # Report once, and only if there is something to solve.
                     if not noticed:
                         size = counted(len(dataset.graphs), "response")
                         notice(f"selecting {title!r} of {dataset.name}: {size}")
                         noticed = True
                     value = asdict(_selected(solver, graph))
                     kept.put(key, value)
-                # Also for a fresh answer: a resumed run would read the same.
+                # Convert new answers too, so that a resumed run reads the same.
                 answers.append(Selected(**{**value, "kept": tuple(value["kept"])}))
             selections[dataset.name, title] = tuple(answers)
     return Selections(tuple(solver.choice.title for solver in chosen), selections)
@@ -219,7 +217,10 @@ def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tu
         if record["status"] == FAILED:
             remark = f"{record['selection']}: nothing could be selected ({record['error']})"
         elif record["status"] == "limit":
-            remark = f"{record['selection']}: the time was up, and the best set found was taken"
+            remark = (
+                f"{record['selection']}: the time limit was reached, and the best set so far "
+                "was used"
+            )
         else:
             continue
         remarks[key] = (*remarks.get(key, ()), remark)
@@ -227,8 +228,8 @@ def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tu
 
 
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
-    """A selection with its model loaded, and the identity of its kept results."""
-    # The answer does not depend on the name, which may change between a run and its resumption.
+    """A selection with its loaded model, and the identity of its kept results."""
+    # The answer does not depend on the name, which may change when a run is resumed.
     identity: dict[str, Any] = {
         **choice.model_dump(mode="json"),
         "name": "",
@@ -237,12 +238,12 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     }
     templates = None if choice.templates is None else folder / choice.templates
     if templates is not None:
-        # A file counts by its content: edited, it makes another selection; moved, it does not.
+        # Files are identified by content: editing changes the selection, moving does not.
         identity["templates"] = content_hash(templates)
     named = "lexical"
     if choice.path is not None:
         path = folder / choice.path
-        # Written as the command line writes it, so that both build the same model.
+        # Spelled as on the command line, so that both build the same model.
         named = f"{choice.relations}:{path}"
         identity["path"] = content_hash(path)
     choices = CoreChoices(
@@ -254,7 +255,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
         solver=SolverSettings(choice.time_limit),
         share=choice.share,
     )
-    # Only for its error: an unknown domain is refused before anything is run.
+    # Called only for its error: an unknown domain is refused before anything is run.
     if choice.domain is not None:
         choices.bleached(choice.domain)
     own_relations = choice.relations == "recorded" and choice.path is None

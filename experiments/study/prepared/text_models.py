@@ -1,4 +1,4 @@
-"""The relation models and assessors of a study: they are asked once, before its units, and kept.
+"""Relation models and assessors of a study, which answer once before its units; answers are kept.
 
 Relations are found in the process that runs the study, so that its workers need no model; they
 receive the graphs. The evaluators' stages `with_relations` and `assess` ask the models, and a
@@ -93,14 +93,14 @@ JUDGED = "judged"
 
 @dataclass(frozen=True)
 class TextModel:
-    """A relation model or an assessor of a study: it reads texts, before any inference.
+    """A relation model or an assessor of a study, which reads texts before any inference.
 
     Attributes:
-        key: the study's key that it stands under.
-        position: its place there.
-        title: what tables call it.
-        facts: what its answers depend on, as JSON values.
-        correction: what its relations are corrected by: a name, or what was learned.
+        key: its key in the study.
+        position: its index under this key.
+        title: name in tables.
+        facts: facts that its answers depend on, as JSON values.
+        correction: correction of its relations: a name, or a learned correction.
     """
 
     key: str
@@ -116,7 +116,7 @@ class TextModel:
 
     @property
     def identity(self) -> str:
-        """Its place in the study, and its correction where it has one."""
+        """Its path in the study, and its correction, if any."""
         name = self.correction
         if isinstance(name, RelationCorrection):
             name = name.name
@@ -125,15 +125,15 @@ class TextModel:
 
 @dataclass(frozen=True)
 class OpenedTextModel:
-    """A text model that can be asked.
+    """A loaded text model.
 
     Attributes:
         model: the text model.
-        relations: the relation model, its bias corrected unless that takes all of its answers; None
-            of an assessor.
-        consumption: the language model behind it; None if there is none.
-        prompts: what that is asked with.
-        correction: the correction of its relations; None without one.
+        relations: the relation model, corrected unless the correction needs all answers; None for
+            an assessor.
+        consumption: the language model behind it, or None.
+        prompts: prompts of the language model.
+        correction: the correction of its relations, or None.
         probe: probes the language model as this text model asks it; None if that is not wanted, or
             there is none. It returns None in a replay without its answers.
     """
@@ -147,13 +147,13 @@ class OpenedTextModel:
 
 
 class TextRequest(NamedTuple):
-    """Request to a text model about one response.
+    """Request to a text model about a response.
 
     Attributes:
         key: the study's key of the text model.
         title: the text model.
         dataset: name of the dataset.
-        variant: the variant whose relations were requested; "" of an assessor.
+        variant: the variant whose relations are requested; "" for an assessor.
         response: position of the response in its dataset; `MEAN` of what all of them gave, `PROBED`
             of the probe of the model, which is of no dataset.
     """
@@ -166,7 +166,7 @@ class TextRequest(NamedTuple):
 
 
 MEAN = -1
-"""Placeholder for the response of a `TextRequest` whose answer is the mean over all."""
+"""Value of `TextRequest.response` for the mean answer over all responses."""
 
 PROBED = -2
 """Placeholder for the response of a `TextRequest` whose answer is the probe of the model."""
@@ -182,7 +182,8 @@ language model took; or `error`, why there is nothing. For `MEAN` alone `bias`, 
 are, and `remark`, a sentence; or `error`."""
 
 TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""(responses to ask about) -> a context whose function is called after each."""
+"""Function of the number of responses that returns a context manager; its function is called after
+each response."""
 
 
 @dataclass(frozen=True)
@@ -206,28 +207,27 @@ class TextAnswers:
         return answer is not None and not (again and "error" in answer)
 
     def keep(self, request: TextRequest, answer: Answer, kept: KeptValues) -> None:
-        """Add an answer, to the store first."""
-        # An answer may have cost money: it is safe before anything else happens.
+        """Add an answer, after writing it to the store."""
+        # An answer may have cost money, so store it before anything else.
         kept.put(json.dumps(request), answer)
         self.by_request[request] = answer
 
     def related(self, data: Sequence[StudyData]) -> tuple[StudyData, ...]:
-        """The data with the graphs of the relations that were found."""
+        """The data with graphs of the new relations."""
         graphs: dict[tuple[str, int], dict[tuple[str, str], FactGraph | str]] = {}
         merged: dict[tuple[str, int], FactGraph] = {}
         by_name = {dataset.name: dataset.graphs for dataset in data}
-        # All answers that are kept, even those that this run did not ask for: they do no harm.
+        # Use all kept answers, even if this run did not request them.
         for request, answer in self.by_request.items():
             if request.key != RELATIONS or request.response < 0:
                 continue
             response = (request.dataset, request.response)
             if response not in merged:
                 graph = by_name[request.dataset][request.response]
-                # Relations refer to the contexts as merged, so the graph has to be merged the same
-                # way.
+                # Relations refer to merged contexts, so merge the graph in the same way.
                 merged[response] = merge_duplicate_contexts(graph)
             by_view = graphs.setdefault(response, {})
-            # An error takes the place of the graph, and fails the units that use it.
+            # An error replaces the graph, and fails the units that use it.
             by_view[request.title, request.variant] = answer.get("error") or _with_mean_taken_out(
                 replace(
                     merged[response],
@@ -241,7 +241,7 @@ class TextAnswers:
             )
         if not graphs:
             return tuple(data)
-        # For responses about which nothing was asked.
+        # For responses without requests.
         nothing: Related = {}
         return tuple(
             replace(
@@ -257,10 +257,10 @@ class TextAnswers:
     def keep_means(
         self, models: Iterable[TextModel], data: Sequence[StudyData], kept: KeptValues
     ) -> None:
-        """Keep the mean answer of each model that is corrected by it, once all is answered.
+        """Keep the mean answer of each model with a batch correction, once all answers are there.
 
-        A mean that is kept stays, so that units that are asked for again later are corrected as
-        the others were.
+        A kept mean does not change, so that later repeated units get the same correction as the
+        others.
         """
         by_title = {model.title: model for model in models if model.correction == BATCH}
         if not by_title:
@@ -304,8 +304,8 @@ class TextUse(NamedTuple):
             `probe`: what the probe of a language model found.
             `in_sample`: for the lexical model the number of passages, beside labeled claims, to
             which it was fitted.
-        reason: why the first answer is missing, or the first response failed.
-        calls: calls of a language model by stage, whichever run made them.
+        reason: reason of the first missing answer or failed response.
+        calls: calls of a language model by stage, over all runs.
     """
 
     model: TextModel
@@ -315,10 +315,10 @@ class TextUse(NamedTuple):
 
 
 def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
-    """The text models of a study, none of them opened.
+    """The text models of a study, not yet loaded.
 
     Raises:
-        InputError: if the file or folder of one, or of the prompts, is not there or is no such.
+        InputError: if a file or folder of a model or of prompts is missing or invalid.
     """
     study = loaded.study
     prompts = _prompts(loaded)
@@ -334,7 +334,7 @@ def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
     for position, judging in enumerate(study.assessors):
         facts = {"assessor": judging.assessor, **judging.setting(study.language_model)}
         if not judging.as_recorded:
-            # An edited prompt gives other answers, and so makes this another run.
+            # An edited prompt changes the answers, and therefore the plan.
             facts["prompts"] = [
                 prompts.identity_of(name) for name in ASSESSORS[judging.assessor].prompts
             ]
@@ -348,7 +348,7 @@ def check_texts(
     """Check that every dataset has the texts that text models read.
 
     Raises:
-        InputError: if one has none, so that all there is to say of it would be missing.
+        InputError: if a dataset has no texts.
     """
     related = [model for model in models if model.key == RELATIONS]
     models = [model for model in models if model.facts.get("assessor") != RECORDED]
@@ -357,10 +357,10 @@ def check_texts(
             ("claims", models, lambda graph: graph.column("atoms", "text")),
             ("contexts", related, lambda graph: [each.content for each in graph.contexts]),
         ):
-            # Reading all of a large dataset takes long, and most studies have no text model.
+            # Reading a large dataset takes long, and most studies have no text model.
             graphs = dataset.graphs if reading else ()
             texts = [text for graph in graphs for text in texts_of(graph)]
-            # Only a dataset without any text is refused; a single empty one is left to the model.
+            # Refuse only datasets without any text; single empty texts are left to the model.
             if texts and not any(text.strip() for text in texts):
                 raise InputError(
                     f"{loaded.blame(f'datasets[{position}]')}: the {what} of {dataset.name!r} have "
@@ -372,19 +372,19 @@ def check_texts(
 def open_models(
     loaded: LoadedStudy, models: Iterable[TextModel], ledger: Ledger
 ) -> tuple[OpenedTextModel, ...]:
-    """Text models, opened: local ones loaded, language models behind their caches.
+    """Load text models: local models, and language models behind their caches.
 
     Args:
         loaded: the study.
-        models: its text models that are to be asked.
-        ledger: where what language models answer is counted.
+        models: its text models to load.
+        ledger: ledger that counts the answers of language models.
 
     Raises:
-        InputError: if one cannot be used.
-        MissingDependencyError: if a library that one needs is not installed.
+        InputError: if a model cannot be used.
+        MissingDependencyError: if a library that a model needs is not installed.
     """
     study, shared = loaded.study, loaded.study.language_model
-    # Models with the same access share a client, and so its cache and its limit on concurrency.
+    # Models with the same access share a client, its cache and its concurrency limit.
     behind: dict[LanguageModelChoice, Any] = {}
     prompts = _prompts(loaded)
     opened: list[OpenedTextModel] = []
@@ -404,7 +404,7 @@ def open_models(
         relations = correction = probe = None
         if consumption is not None and judges and study.probe:
             probe = partial(probe_model, WithPrompts(consumption, prompts), facts["assessor"])
-        # Assessors need no more than the language model: their prompts come with each call.
+        # Assessors need only the language model: their prompts come with each call.
         if isinstance(choice, RelationModelChoice):
 
             def judging(
@@ -481,7 +481,7 @@ def _without_probe(reason: str) -> Answer:
 
 
 def text_request_of(cell: StudyCell) -> TextRequest | None:
-    """Request to a text model before the units of a cell, without a response.
+    """Template of the request to a text model before the units of a cell, without a response.
 
     None if relations are the data's own.
     """
@@ -497,13 +497,14 @@ def n_asked(
 ) -> dict[str, tuple[int, str]]:
     """Number of pairs or claims that each text model is asked about, by its title.
 
-    Recorded verdicts ask nobody and are left out.
+    Recorded verdicts need no calls and are left out.
     """
     recorded = {model.title for model in models if model.facts.get("assessor") == RECORDED}
     by_name = {dataset.name: dataset.graphs for dataset in data}
-    # By response: of its variants only the widest asks anything new.
+    # By response: only its widest variant needs new answers.
     widest: dict[tuple[str, str, str, int], str] = {}
-    # In reverse the widest variant comes last and stays; its pairs include those of the others.
+    # In reverse order the widest variant comes last and wins; its pairs include those of the
+    # others.
     for request in sorted(set(requests), key=_order, reverse=True):
         if request.key != ASSESSING or request.title not in recorded:
             widest[request.key, request.title, request.dataset, request.response] = request.variant
@@ -534,13 +535,14 @@ def ask_texts(
     data: Sequence[StudyData],
     opened: Iterable[OpenedTextModel],
 ) -> Iterator[tuple[TextRequest, Answer]]:
-    """Yield the answers that are asked for.
+    """Yield the requested answers.
 
     The relations of all variants of a response are found before the next response, the widest
     variant first, so that no pair is asked twice.
 
     Raises:
-        InputError: for what the user has to mend: a key that is missing, a replay without answer.
+        InputError: for mistakes that the user must correct: a missing key, a replay without
+            answers.
     """
     by_name = {dataset.name: dataset.graphs for dataset in data}
     by_title = {
@@ -551,15 +553,14 @@ def ask_texts(
         opened_model = by_title[request.key, request.title]
         graph = by_name[request.dataset][request.response]
         of_all = request._replace(variant="")
-        # The order keeps the variants of a response together, so one response at a time is
-        # remembered.
+        # The variants of a response are adjacent, so only one response is remembered at a time.
         if opened_model.relations is not None and (remembering is None or remembering[0] != of_all):
             # A missing answer is a result of the run until `--retry-failed`.
             cached = CachedRelations(opened_model.relations, batch=None, keep_missing=True)
             remembering = (of_all, cached)
         try:
-            # The user must fix an InputError (a key, a replay), which ends the run; any other error
-            # concerns this response alone.
+            # An InputError (a key, a replay) ends the run, because the user must correct it; any
+            # other error concerns only this response.
             if opened_model.relations is None or remembering is None:
                 answer = _verdicts(graph, opened_model)
             else:
@@ -572,7 +573,7 @@ def ask_texts(
         except Exception as error:
             answer = {"error": sentence(error)}
         if opened_model.consumption is not None:
-            # Taken after each response, so that an answer carries its own cost into the store.
+            # Take usage after each response, so that the store has the cost of each answer.
             answer["consumption"] = opened_model.consumption.take()
             answer["not_sent"] = sorted(lacking_parameters(opened_model.consumption))
         yield request, answer
@@ -597,7 +598,7 @@ def uses(
 
 
 def _in_sample(requests: Iterable[TextRequest], data: Sequence[StudyData]) -> int:
-    """Number of the passages of responses to which the lexical model was fitted."""
+    """Number of passages in the training data of the lexical model."""
     from experiments.evaluators.relation_quality import in_sample, passages_of
 
     by_name = {dataset.name: dataset.graphs for dataset in data}
@@ -615,9 +616,9 @@ def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
 
 
 def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]:
-    """The hash of the relations found, by dataset, relation model and variant."""
+    """Hashes of new relations, by dataset, relation model and variant."""
     digests: dict[tuple[str, str, str], Any] = {}
-    # In sorted order, so that the hash does not depend on when an answer came in.
+    # Sorted, so that the hash does not depend on the order of answers.
     for request in sorted(answers.by_request):
         if request.key == RELATIONS and request.response != PROBED:
             digest = digests.setdefault(
@@ -691,7 +692,8 @@ def _path(loaded: LoadedStudy, choice: RelationModelChoice) -> Path | None:
 
 
 def _order(request: TextRequest) -> tuple[Any, ...]:
-    """By text model; within a response the widest variant first, which the narrower ones reuse."""
+    """Sort key: by text model; within a response the widest variant first, which narrower ones
+    reuse."""
     widest_first = -EXTRACTED_VARIANTS.index(request.variant) if request.variant else 0
     return request.key, request.title, request.dataset, request.response, widest_first
 
@@ -703,8 +705,8 @@ def _found_relations(
     least: float,
     correction: RelationCorrection | None,
 ) -> Answer:
-    """The relations found for one response, as JSON values, or why there are none."""
-    # A correction by the mean of all comes later, and is of both orders of two contexts.
+    """New relations of a response as JSON values, or the reason for missing ones."""
+    # A correction by the mean comes later, and applies to both orders of two contexts.
     unite = correction is None or correction.name != BATCH
     related = with_relations(
         merge_duplicate_contexts(graph), model, variant, least=least, unite=unite
@@ -713,13 +715,13 @@ def _found_relations(
         related = correction.marked(related)
         if relations_mark(related) is LearnedFrom.THIS_RESPONSE:
             return {
-                "error": f"response {graph.id!r}: its own labels taught the correction "
-                f"{correction.name} and cannot score what follows from it; leave it out of the "
-                "data, or learn the correction from others"
+                "error": f"response {graph.id!r}: its own labels trained the correction "
+                f"{correction.name} and cannot score its results; leave the response out of "
+                "the data, or learn the correction from other responses"
             }
     facts = related.metadata[METADATA_KEY]
     missing, asked = facts["missing"], facts["asked"]
-    # A response without a single answer is a failure, not one without relations.
+    # A response without any answer is a failure, not a response without relations.
     if asked and len(missing) == asked:
         return {
             "error": f"none of {asked} relations was found: {missing[0][2]}",
@@ -727,7 +729,7 @@ def _found_relations(
         }
     relations = [
         [r.source, r.target, str(r.kind), r.probability, r.distribution]
-        # As in answers from before corrections existed, if there is none.
+        # Without a correction, the format is that of earlier versions.
         + ([] if r.uncorrected is None else [r.uncorrected])
         for r in related.relations
     ]
@@ -757,7 +759,7 @@ def _with_mean_taken_out(graph: FactGraph, mean: Answer | None) -> FactGraph:
 
 
 def _relations(recorded: Iterable[Sequence[Any]]) -> Iterator[Relation]:
-    # An answer of an older version has no distribution.
+    # Answers of earlier versions have no distribution.
     for source, target, kind, probability, *shares in recorded:
         distribution, uncorrected = (
             tuple(each) if each is not None else None for each in (*shares, None, None)[:2]
@@ -766,7 +768,7 @@ def _relations(recorded: Iterable[Sequence[Any]]) -> Iterator[Relation]:
 
 
 def _verdicts(graph: FactGraph, opened: OpenedTextModel) -> Answer:
-    """An assessor's verdicts on one response, as JSON values, or why there are none."""
+    """An assessor's verdicts on a response as JSON values, or the reason for missing ones."""
     facts = opened.model.facts
     if facts["assessor"] == RECORDED:
         return _recorded_verdicts(graph, facts["of"] or "")
@@ -790,18 +792,18 @@ def _verdicts(graph: FactGraph, opened: OpenedTextModel) -> Answer:
 
 
 def _recorded_verdicts(graph: FactGraph, name: str) -> Answer:
-    """The verdicts that a response carries, as JSON values, or why there are none."""
+    """The recorded verdicts of a response as JSON values, or the reason for missing ones."""
     try:
         verdicts = verdicts_of(graph, name)
         marks = recorded_marks(graph)
     except InputError as error:
         return {"error": str(error)}
-    # Without a name there is only one assessor.
+    # Without a name, there is only one assessor.
     if marks.get(name or next(iter(marks), "")) is LearnedFrom.THIS_RESPONSE:
         return {
-            "error": f"response {graph.id!r}: its own labels taught these verdicts and cannot "
-            "score them; leave it out of the data, or give cross-fitted posteriors, which "
-            "factormodels fit writes"
+            "error": f"response {graph.id!r}: its own labels trained these verdicts and cannot "
+            "score them; leave it out of the data, or give cross-fitted posteriors from "
+            "factormodels fit"
         }
     absent = "no verdict was recorded"
     answers = [
@@ -821,13 +823,13 @@ def _counted(answers: list[Any], asked: int, reasons: list[str]) -> Answer:
 def _use(
     model: TextModel, answers: Sequence[Answer], in_sample: int, probed: Answer | None
 ) -> TextUse:
-    """The counts of one text model over all its answers."""
+    """The counts of a text model over all its answers."""
     failed = [answer["error"] for answer in answers if "error" in answer]
     answered = [answer for answer in answers if "error" not in answer]
     dropped = 0
     if model.key != RELATIONS:
         verdicts = [verdict for answer in answered for verdict in answer["found"]]
-        # The assessor answered, and its verdict is one that takes the claim out of the score.
+        # The assessor answered with a verdict that excludes the claim from the score.
         dropped = sum(bool(label) and p is None for _, label, _, p, _ in verdicts)
     # Over all kept answers, from this run or an earlier one.
     stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
@@ -835,7 +837,7 @@ def _use(
     facts = {
         **model.facts,
         "responses": len(answers),
-        # A response that failed before it was asked about has no counts.
+        # A response that failed before any call has no counts.
         "asked": sum(answer.get("asked", 0) for answer in answers),
         "missing": sum(answer.get("missing", 0) for answer in answers),
         "dropped": dropped,
@@ -843,7 +845,7 @@ def _use(
     }
     if asked_a_model:
         facts["not_sent"] = sorted({name for a in answers for name in a.get("not_sent", ())})
-    # The same of every response: a correction that was chosen by the probe, or learned.
+    # All responses share a correction that the probe chose or that was learned.
     facts |= next(
         (
             {name: answer[name] for name in ("correction", "judge")}
@@ -862,7 +864,7 @@ def _use(
     facts |= {"in_sample": in_sample} if in_sample else {}
     if probed is not None:
         facts["probe"] = probed
-    # A response without any answer says more than a single answer that is missing.
+    # A response without any answer is more informative than a single missing answer.
     reason = next(iter([*failed, *(a["reason"] for a in answered if "reason" in a)]), "")
     calls = calls_of_responses(answer.get("consumption", {}) for answer in answers)
     return TextUse(model, facts | (total(stages) if asked_a_model else {}), reason, calls)

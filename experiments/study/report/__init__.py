@@ -1,4 +1,4 @@
-"""From the tidy rows of a study to its scores, tests, tables, diagrams and sentences.
+"""Scores, tests, tables, diagrams and sentences of a study, from its tidy rows.
 
 `calibration` scores a cell and compares two, and the page is that of every command
 (`experiments.findings.page`). `calibration.score(frame, by=...)` gives the same numbers from the

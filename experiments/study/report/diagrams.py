@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from experiments.study.config import Study
 
 MAX_CURVES = 9
-"""Curves in one diagram; beyond these, backends other than the exact one are left out first."""
+"""Largest number of curves in a diagram; of more, backends other than exact are left out first."""
 
 _DIMENSIONS = ("variant", "relation_model", "prior", "strength", "seed", "backend_label")
 
@@ -37,10 +37,10 @@ class Curve:
     """Cells that share a curve.
 
     Attributes:
-        cells: what each is called, part by part, the drawn one first.
+        cells: parts of each cell's name, the drawn cell first.
         p: posteriors (n,).
-        label: human labels (n,), NaN where there is none.
-        response: positions of the responses (n,).
+        label: human labels (n,), NaN without a label.
+        response: indices of the responses (n,).
     """
 
     cells: tuple[tuple[str, ...], ...]
@@ -65,7 +65,7 @@ class Diagram:
 
     @property
     def remark(self) -> str:
-        """A sentence on why it is not written; empty if it is."""
+        """Reason why the diagram is not written; empty if it is."""
         why = self.shown.absence
         return f"There is no reliability diagram of {self.title}: {why}." if why else ""
 
@@ -78,13 +78,13 @@ class Diagram:
 def write_diagrams(
     drawn: Iterable[Diagram], folder: Path, origin: Origin, venue: Venue = VENUES[DEFAULT_VENUE]
 ) -> list[Path]:
-    """Write reliability diagrams that say something, with their numbers as CSV; return the files.
+    """Write informative reliability diagrams, with their numbers as CSV; return the files.
 
     Args:
         drawn: the diagrams.
-        folder: where to write.
-        origin: where they come from.
-        venue: where they are printed.
+        folder: output folder.
+        origin: origin of the diagrams.
+        venue: venue of the figures.
     """
     return [
         path
@@ -116,7 +116,7 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
     for (dataset, _), cells in panels.items():
         cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
     labeled = {
-        # The most of any cell, since one with missing units has fewer rows.
+        # Maximum over cells, since a cell with missing units has fewer rows.
         key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
         for key, cells in panels.items()
     }
@@ -128,7 +128,7 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
         curves = _readable(distinct_curves(rows, cells))
         if not curves:
             continue
-        # Only what differs among the cells of this diagram is worth a word in its legend.
+        # The legend names only values that differ among the cells of this diagram.
         everything = [cell for curve in curves for cell in curve.cells]
         labels = [_curve_label(curve.cells, everything) for curve in curves]
         drawn = {label: _drawn(curve, study) for label, curve in zip(labels, curves, strict=True)}
@@ -151,7 +151,7 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
     """The curves of one dataset and encoding; cells with the same posteriors share one.
 
-    Cells with a failed unit are left out: a curve over fewer atoms is another question.
+    Cells with a failed unit are left out, because a curve over fewer atoms is not comparable.
     """
     curves: list[Curve] = []
     for cell in cells:
@@ -161,8 +161,7 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
         p, label, response = judgements.claims
         key = _curve_key(cell)
         for position, curve in enumerate(curves):
-            # Cells of one dataset have the same atoms in the same order, so a comparison of arrays
-            # will do.
+            # Cells of a dataset have the same atoms in the same order, so arrays can be compared.
             if p.shape == curve.p.shape and are_close(p, curve.p):
                 curves[position] = replace(curve, cells=(*curve.cells, key))
                 break
@@ -192,9 +191,9 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
         return list(curves)
     exact = [curve for curve in curves if any(cell[-1] == REFERENCE for cell in curve.cells)]
     others = [curve for curve in curves if curve not in exact]
-    # By identity: curves hold arrays, which do not compare to a single truth value.
+    # By identity: curves contain arrays, whose comparison has no single truth value.
     kept = {id(curve) for curve in (exact + others)[:MAX_CURVES]}
-    # In the order of the study, whichever were kept.
+    # Restore the order of the study.
     return [curve for curve in curves if id(curve) in kept]
 
 
@@ -212,18 +211,18 @@ def _drawn(curve: Curve, study: Study) -> tuple[CorpCurve, ReliabilityBins]:
         responses=curve.response if scored.kept.all() else curve.response[scored.kept],
         seed=study.seed,
     )
-    # The bins have the intervals, so that the line needs no band.
+    # The bins have intervals, so the line needs no band.
     return corp_curve(scored.p, scored.y, band="none"), bins
 
 
 def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[str, ...]]) -> str:
-    """The name of a curve: its cells, less what every cell of the diagram shares."""
+    """Name of a curve: its cells, without values that all cells of the diagram share."""
     parts = []
     values = [list(dict.fromkeys(cell[d] for cell in cells)) for d in range(len(_DIMENSIONS))]
     product = 1
     for titles in values:
         product *= len(titles)
-    # Only a full grid of values can be named by its values one dimension at a time.
+    # Only a full grid can be named one dimension at a time.
     if product != len(cells):
         varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
         return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)

@@ -1,4 +1,4 @@
-"""The long frame of a study, a cell at a time: judgments of a cell as arrays, from its rows."""
+"""The judgments of a cell as arrays, and the long frame of a study, from tidy rows."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Judgements(CellClaims):
-    """The rows of one cell: its claims, and how inference ended.
+    """The rows of a cell: its claims, and the status of inference.
 
     A million responses may have several million rows, so ids become Python objects only on request.
 
     Attributes:
-        status: object (n_responses,), how inference ended.
-        seconds: float64 (n_responses,), NaN where it failed.
-        kept_by: which selections may keep an atom, each as rows have it.
-        kept: int64 (n,), the position in `kept_by` of every row's.
-        counts: bool (n,), whether the atom is in the selection that is looked at.
-        irrelevant: bool (n,), whether people call the claim irrelevant.
+        status: object (n_responses,), status of inference.
+        seconds: float64 (n_responses,), NaN after a failure.
+        kept_by: sets of selections that keep an atom, as in rows.
+        kept: int64 (n,), index into `kept_by` for every row.
+        counts: bool (n,), True if the current selection keeps the atom.
+        irrelevant: bool (n,), True if the claim is labeled irrelevant.
     """
 
     status: NDArray[Any]
@@ -49,7 +49,7 @@ class Judgements(CellClaims):
     irrelevant: Booleans
 
     def under(self, conventions: Conventions) -> Judgements:
-        """The same rows with irrelevant claims as conventions have them."""
+        """The same rows with the conventions' treatment of irrelevant claims."""
         if conventions.irrelevant_claims == "left-out":
             counts = self.counts & ~self.irrelevant
             return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
@@ -58,7 +58,7 @@ class Judgements(CellClaims):
         return self
 
     def selected(self, selection: str | None) -> Judgements:
-        """The same rows, NaN in place of the posteriors of atoms that a selection leaves out.
+        """The same rows, with NaN for posteriors of atoms that a selection leaves out.
 
         Args:
             selection: its name; None keeps every atom.
@@ -78,14 +78,13 @@ class Judgements(CellClaims):
 
 
 def long_frame(rows: pd.DataFrame, data: Iterable[StudyData]) -> pd.DataFrame:
-    """A row per claim and cell, as `calibration.score` takes it, with the claim's text.
+    """A row per claim and cell, as input of `calibration.score`, with the claim's text.
 
-    Columns: response, claim, text, p, label; those of a cell, by which it is scored; selections
-    and status.
+    Columns: response, claim, text, p, label; the columns of the cell; selections and status.
 
     Args:
         rows: tidy rows.
-        data: the datasets that they are of.
+        data: the datasets of the rows.
     """
     import pandas as pd
 
@@ -107,7 +106,7 @@ def long_frame(rows: pd.DataFrame, data: Iterable[StudyData]) -> pd.DataFrame:
 def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] | None:
     """Fold of every response of a cell, -1 without a label; None if its priors were not learned.
 
-    Responses are dealt out as `experiments.study.prepared.learned_priors` does.
+    The folds are those of `experiments.study.prepared.learned_priors`.
     """
     from calibration.folds import response_folds
 
@@ -126,7 +125,7 @@ def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] |
 def read_judgements(
     rows: RowsFile, cell: CellRows, conventions: Conventions = DEFAULT
 ) -> Judgements:
-    """The judgments of one cell, read from its rows; those of a small file are kept.
+    """Read the judgments of a cell; those of a small file are cached.
 
     Args:
         rows: the tidy rows.
@@ -141,7 +140,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
     def column(name: str) -> pa.ChunkedArray:
         return rows.read(cell, [name])[name]
 
-    # The usual case: the rows of a response stand together, in the order of the data.
+    # The usual case: rows of a response are adjacent, in the order of the data.
     response = column("response").cast(pa.string())
     begins = _changes(response)
     ids = response.filter(pa.array(begins))
@@ -156,7 +155,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
         )
         begins = np.isin(np.arange(len(index)), np.unique(index, return_index=True)[1])
     del response
-    # Values of a whole response are taken from its first row.
+    # Take values of a response from its first row.
     first = pa.array(begins)
     annotation = column("annotation").fill_null("").combine_chunks().dictionary_encode()
     status = column("status").filter(first).combine_chunks().dictionary_encode()
@@ -181,7 +180,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _changes(texts: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """True where a text differs from the one before, bool (n,)."""
+    """True where a text differs from the previous one, bool (n,)."""
     changed = np.ones(len(texts), dtype=np.bool_)
     differ = pc.not_equal(texts[1:], texts[:-1]).fill_null(True)
     changed[1:] = differ.to_numpy()
@@ -189,7 +188,7 @@ def _changes(texts: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 
 def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """A column as float64 (n,), null as NaN; read-only, so that nobody need copy it."""
+    """A column as float64 (n,), with NaN for null; read-only, so that it can be shared."""
     numbers = np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
     numbers.flags.writeable = False
     return numbers

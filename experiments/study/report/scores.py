@@ -1,4 +1,4 @@
-"""The scores of a study: of each cell, and of pairs of cells, from the tidy rows alone.
+"""Scores of the cells of a study, and tests of pairs of cells, from the tidy rows.
 
 A cell of the long frame is scored by `calibration.score`, cells are compared by `calibration.cells`
 and `calibration.significance`; this module chooses the cells, and reads them one at a time.
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REFERENCE = "exact"
-"""The backend whose posteriors the others are compared with."""
+"""Backend that the posteriors of the others are compared with."""
 
 WITHIN_FOLDS = "within_folds"
-"""Status of an AUROC that compares claims of one fold, since priors were learned in folds."""
+"""Status of an AUROC within folds, for priors that were learned in folds."""
 
 TIMES = ("seconds_total", "seconds_median")
-"""Columns that no two runs have alike; they have a file of their own."""
+"""Columns that differ between runs, which have a separate file."""
 
 COMPARED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
 """Measures against labels, which can be better or worse."""
@@ -60,10 +60,10 @@ TESTS = (
     *("value_first", "value_second", "difference", "lower", "upper", "coverage"),
     *("p_value", "resamples", "corrected", "stars", "status", "reason"),
 )
-"""Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
-sides that differ in selection are each over their own. `coverage` is what intervals of such a
-difference cover in simulations where that is not their level. `resamples` is how many swaps or
-replicates a p-value is counted in."""
+"""Columns of significance.csv. `elsewhere` has the values that both sides share; `n_claims` is the
+number of claims of the first side, because sides with different selections use their own claims.
+`coverage` is the simulated coverage of intervals if it differs from their level, and `resamples`
+the number of permutations or replicates of a p-value."""
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,15 @@ class StudySummary:
         cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: the
             columns of a cell, `backend`, `setting`; `n_responses`, `n_failed` and `n_absent`
             (units; a unit is absent if its backend lacks its library); `n_atoms` and `n_labeled`
-            (judged ones); `n_missing` (claims of units that did not fail, on which an assessor has
-            no verdict or one that takes them out, or all of whose relations were requested in
-            vain); the measures of `experiments.evaluators.response`, with the ends of their 95%
-            intervals over responses as MEASURE_lower and MEASURE_upper; `n_not_converged`;
-            `max_difference`, the largest |Δp| against the exact backend over atoms that both judged
-            (NaN for itself); `seconds_total` and `seconds_median` per response. Further scores of
-            the study also have MEASURE_status, which says why a score has no value, or that an
-            AUROC is within folds. MEASURE_best marks the cells that are significantly the best of
-            their dataset, for each of `COMPARED`. Each selection has its own row, with `selection`,
-            over the atoms that it keeps.
+            (judged ones); `n_missing` (claims of units that did not fail, without an assessor's
+            verdict or with an excluding one, or without any answered relation); the measures of
+            `experiments.evaluators.response`, with the ends of their 95% intervals over responses
+            as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the largest
+            |Δp| against the exact backend over atoms that both judged (NaN for itself);
+            `seconds_total` and `seconds_median` per response. Further scores of the study also have
+            MEASURE_status, the reason for a missing value, or a note that an AUROC is within folds.
+            MEASURE_best marks the significantly best cells of a dataset, for each of `COMPARED`.
+            Each selection has its own row, with `selection`, over its atoms.
         n_misordered: number of rows in which E does not order responses by truth.
     """
 
@@ -96,7 +95,7 @@ def study_scores(study: Study, rows: RowsFile) -> StudySummary:
 
     Args:
         study: the study.
-        rows: its tidy rows; those of one cell are in memory at a time, and of the exact backend's.
+        rows: its tidy rows; only a cell and the exact backend's cell are in memory at a time.
 
     Raises:
         InputError: for unlabeled atoms under the policy "error".
@@ -110,12 +109,12 @@ def study_scores(study: Study, rows: RowsFile) -> StudySummary:
 
 
 def _summary(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
-    # Cells of one question follow each other in the file, so at most two are in memory: the
-    # reference and the one that is summarized.
+    # Cells of the same question are adjacent in the file, so at most two are in memory: the
+    # reference and the summarized one.
     for _, group in itertools.groupby(rows.cells(), key=lambda cell: cell.question):
         cells = list(group)
         exact = next((cell for cell in cells if cell.backend == REFERENCE), None)
-        # Read before the others, wherever it stands among them.
+        # Read the reference first, whatever its position.
         reference = None if exact is None else read_judgements(rows, exact, study.declared)
         for cell in cells:
             known = reference if cell is exact else None
@@ -135,7 +134,7 @@ def _summary(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
 def _scored(
     study: Study, cell: Judgements, reference: Judgements | None, folds: dict[str, int] | None
 ) -> dict[str, Any]:
-    """Row of the summary, over the atoms that have a posterior."""
+    """Row of the summary, over the atoms with a posterior."""
     more = tuple(name for name in study.measures if name not in MEASURES)
     p, label, index = cell.claims
     row: dict[str, Any] = {"n_atoms": 0, "n_labeled": 0, **dict.fromkeys(_of_measures(MEASURES))}
@@ -159,7 +158,7 @@ def _scored(
         added = {name: scored[name] for name in added}
         if fold is not None and added.get("auroc_status") == "ok":
             added["auroc_status"] = WITHIN_FOLDS
-    # Units that failed have no time.
+    # Failed units have no time.
     done = cell.seconds[~np.isnan(cell.seconds)]
     return {
         **row,
@@ -179,7 +178,7 @@ def response_means(study: Study, rows: RowsFile) -> pd.DataFrame:
     """Means and standard deviations over responses of every cell, as papers print them.
 
     A row per cell and selection: its columns, and MEASURE and MEASURE_sd for each measure of the
-    study that every response has a number of. No row unless F1 is a mean over responses by
+    study that is defined for every response. Empty unless F1 is a mean over responses by
     convention.
     """
     import pandas as pd
@@ -219,7 +218,7 @@ def _moments(study: Study, cell: Judgements) -> dict[str, float]:
 
 
 def _of_measures(names: Sequence[str]) -> Iterator[str]:
-    """Columns of a row of measures that have no value where nothing was judged."""
+    """Columns of measures without a value if nothing was judged."""
     yield from (name for name in COLUMNS if not name.startswith("n_"))
     yield from (f"{name}_{end}" for name in names for end in ("lower", "upper"))
 
@@ -230,8 +229,8 @@ class _Side:
 
     Attributes:
         cell: the cell.
-        selection: what counts; None where every atom does and nothing else.
-        conventions: those of the study.
+        selection: the selection; None without selections.
+        conventions: conventions of the study.
     """
 
     cell: CellRows
@@ -244,7 +243,7 @@ class _Side:
         return {**self.cell.named(), **selection}
 
     def judgements(self, rows: RowsFile) -> Judgements:
-        """Its judgments, those of atoms that the selection leaves out made NaN."""
+        """Its judgments, with NaN for atoms that the selection leaves out."""
         return read_judgements(rows, self.cell, self.conventions).selected(self.selection)
 
     @property
@@ -254,7 +253,7 @@ class _Side:
 
 
 def _sides(study: Study, rows: RowsFile) -> list[_Side]:
-    """Sides that may be compared, in the order of the summary's rows."""
+    """Comparable sides, in the order of the summary's rows."""
     return [
         _Side(cell, name, study.declared)
         for cell in rows.cells()
@@ -263,7 +262,7 @@ def _sides(study: Study, rows: RowsFile) -> list[_Side]:
 
 
 def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
-    """Columns MEASURE_best: True for cells that are significantly the best of their dataset.
+    """Columns MEASURE_best: True for the significantly best cells of a dataset.
 
     Cells with failed or missing units or verdicts are left out.
     """
@@ -271,12 +270,12 @@ def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
 
     best = pd.DataFrame(False, index=cells.index, columns=[f"{name}_best" for name in COMPARED])
     sides = _sides(study, rows)
-    # Two selections have different claims, so that neither can be better over the same ones.
+    # Selections have different claims, so they cannot be compared on the same ones.
     together = ["dataset", *(["selection"] if study.selected else [])]
     for _, group in cells.groupby(together, sort=False):
-        # A cell that lacks units would be compared over other responses than the rest.
+        # A cell with missing units would be compared on other responses than the rest.
         whole = group["n_responses"] == group["n_responses"].max()
-        # Only over the same claims does better mean anything.
+        # A comparison is meaningful only on the same claims.
         complete = group[whole & (group[["n_failed", "n_absent", "n_missing"]] == 0).all(axis=1)]
         if len(complete) < 2 or not complete["n_labeled"].max():
             continue
@@ -296,10 +295,10 @@ def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def study_tests(study: Study, rows: RowsFile) -> pd.DataFrame:
-    """Every test that a study asks for, with p-values corrected over all of them.
+    """All tests of a study, with p-values corrected over all of them.
 
-    A pair is tested if two cells differ in it alone, over the labeled claims that both judged or,
-    if they differ in selection, over the labeled claims of each; `lower` and `upper` bound the
+    A pair is tested if two cells differ only in it, on the labeled claims that both judged or, if
+    they differ in selection, on the labeled claims of each; `lower` and `upper` bound the
     difference, paired by response. An undefined difference, such as with an infinite log loss, has
     a `status` and a `reason`. AUROC is within folds if priors were learned.
     """
@@ -308,7 +307,7 @@ def study_tests(study: Study, rows: RowsFile) -> pd.DataFrame:
     from calibration.significance import adjust, stars
 
     tests = list(_tests(study, rows))
-    # Corrected over all tests of the study at once, so every one of them is computed first.
+    # Compute all tests first, because the correction is over all of them.
     correction = study.significance.correction
     if correction != "none" and tests:
         corrected = adjust([test["p_value"] for test in tests], correction)
@@ -323,20 +322,20 @@ _COLUMN = {"backend": "backend_label"}
 def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
     sides = _sides(study, rows)
     for first, second in study.significance.pairs:
-        # The first side of a pair runs over all cells it matches; the second is then determined.
+        # Iterate over all cells that match the first side; the second is then determined.
         for side in sides:
             if not _matches(side, first):
                 continue
             others = (other for other in sides if _counterpart(side, other, second))
-            # An assessor has one cell, to be compared with every view's.
+            # An assessor has a single cell, which is compared with every view's.
             for other in others if side.without_graph else islice(others, 1):
                 yield from _compared(study, rows, (side, first), (other, second))
 
 
 def _matches(side: _Side, selector: Selector) -> bool:
-    """Return True if a side has the values that a selector names."""
+    """Return True if a side has the values of a selector."""
     values = side.named()
-    # A study of a single selection, all, has no such column.
+    # A study without selections has no such column.
     return all(
         values.get(_COLUMN.get(name, name), value) == value
         for name, value in selector.values().items()
@@ -344,7 +343,7 @@ def _matches(side: _Side, selector: Selector) -> bool:
 
 
 def _told_apart(selector: Selector) -> set[str]:
-    """The columns that the two sides of a pair may differ in."""
+    """Columns in which the two sides of a pair may differ."""
     return {_COLUMN.get(name, name) for name in selector.values()}
 
 
@@ -352,10 +351,10 @@ def _counterpart(side: _Side, other: _Side, selector: Selector) -> bool:
     """Return True if two sides differ only in the keys of the pair."""
     told_apart = _told_apart(selector)
     if "backend_label" in told_apart:
-        # A backend without seeds has one cell, which is compared with every seed's.
+        # A backend without seeds has a single cell, which is compared with every seed's.
         told_apart.add("seed")
         if side.without_graph != other.without_graph:
-            # Without a graph there is no variant, encoding or prior to agree in.
+            # Without a graph there is no variant, encoding or prior to compare.
             told_apart |= set(CELL) - {"dataset"}
     own_names, its = side.named(), other.named()
     return _matches(other, selector) and all(
@@ -369,7 +368,7 @@ def _compared(
     first: tuple[_Side, Selector],
     second: tuple[_Side, Selector],
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row per measure for one pair of sides."""
+    """Yield a row per measure for a pair of sides."""
     from calibration.significance import compare_judged
 
     settings = study.significance
@@ -386,7 +385,7 @@ def _compared(
     }
     # If only one side was learned, both are compared within its folds.
     folds = (cross_fitted_folds(study, cell) for cell in cells)
-    # With one selection on both sides, both are taken over the very same claims.
+    # With the same selection on both sides, both use exactly the same claims.
     pair = paired_claims if first[0].selection == second[0].selection else claims_of_each
     sides = pair(
         *cells,
@@ -435,17 +434,17 @@ def _elsewhere(side: _Side, selector: Selector) -> str:
 
 @dataclass(frozen=True)
 class AgreeingCells:
-    """Cells of one dataset (and selection) whose posteriors agree.
+    """Cells of a dataset (and selection) with equal posteriors.
 
     Attributes:
         dataset: the dataset.
-        selection: the selection of claims; empty where there are none.
+        selection: the selection of claims; empty without selections.
         rows: positions of the cells in the summary, in its order.
-        name: what the cells are called together, such as "FR2 = FR3, exact = lbp".
-        apart: the largest difference between two of their posteriors of one claim; NaN for one
-            cell alone, and for cells without any posterior.
-        answered: whether they have posteriors; those without any are together too, and agree in
-            nothing.
+        name: common name of the cells, such as "FR2 = FR3, exact = lbp".
+        apart: largest difference between two posteriors of a claim; NaN for a single cell, and for
+            cells without posteriors.
+        answered: True if they have posteriors; cells without posteriors are grouped too, but do not
+            agree.
     """
 
     dataset: str
@@ -463,9 +462,9 @@ _NAMED = (
 
 
 def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
-    """The cells of a study, those together whose posteriors never differ by more than 0.005.
+    """Group the cells of a study whose posteriors never differ by more than 0.005.
 
-    Datasets in which cells differ come first, the one in which they differ most at the head.
+    Datasets come in decreasing order of the differences between their cells.
 
     Args:
         rows: the tidy rows.
@@ -509,7 +508,7 @@ def with_absent_named(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _name(cells: Sequence[dict[Any, Any]], varying: Sequence[str]) -> str:
-    """Cells by name: as few blocks as are found in which every combination of values occurs."""
+    """Name cells by few blocks, in each of which every combination of values occurs."""
     blocks = [{name: [cell[name]] for name in varying} for cell in cells]
     for name in reversed(varying):
         merged: list[dict[str, list[Any]]] = []
@@ -529,7 +528,7 @@ def _parts(block: dict[str, list[Any]]) -> list[str]:
     return [
         " = ".join(filter(None, (cell_words({name: value}, [name]) for value in values)))
         if len(values) == 1
-        # A default value is named if other values occur beside it.
+        # A default value is named if other values occur too.
         else " = ".join(
             f"{value:g}" if isinstance(value, float) else str(value) for value in values
         )

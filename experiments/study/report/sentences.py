@@ -1,4 +1,4 @@
-"""Findings of a study in three or four sentences made from its numbers."""
+"""Three or four sentences on the findings of a study, from its numbers."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _WORDS = {
     "prior": "priors", "strength": "strength", "seed": "seed", "selection": "selection",
 }  # fmt: skip
 _EQUAL = 1e-12
-"""Scores that differ by less are the same but for the last digits of their sums."""
+"""Smallest difference of scores that is not rounding."""
 
 _NO_MATTER = 0.1
-"""Shifts below this part of an interval change no conclusion."""
+"""Share of an interval's width below which a shift changes no conclusion."""
 
 
 def sentences(
@@ -40,8 +40,8 @@ def sentences(
 
     Args:
         cells: its summary.
-        groups: its cells by whether they agree.
-        times: whether to say how long backends took, which no two runs have alike.
+        groups: groups of cells with equal posteriors.
+        times: True to include times, which differ between runs.
     """
     lines = [*_agreement(cells, groups), *_backends(cells), *_views(cells)]
     if times:
@@ -74,10 +74,10 @@ def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str
 
 
 def _questions(cells: pd.DataFrame) -> list[tuple[dict[Any, Any], list[dict[Any, Any]]]]:
-    """The exact backend's row of every question, with the rows of the other backends."""
+    """The exact backend's row for every question, with the rows of the other backends."""
     by = [name for name in (*CELL, "selection") if name in cells and name != "backend_label"]
     numbers = ["max_difference", *(f"{name}{end}" for name in COMPARED for end in ENDS)]
-    # A column without any number holds None, which is no NaN.
+    # A column without numbers contains None instead of NaN.
     cells = cells[[*by, "backend_label", "backend", *numbers]].astype(dict.fromkeys(numbers, float))
     questions = []
     for _, group in cells.groupby(by, sort=False, dropna=False):
@@ -90,7 +90,7 @@ def _questions(cells: pd.DataFrame) -> list[tuple[dict[Any, Any], list[dict[Any,
 
 
 def _backends(cells: pd.DataFrame) -> list[str]:
-    """Sentence on how far other backends move the scores of the exact one."""
+    """Sentence on the differences of other backends' scores from the exact backend's."""
     shifts: dict[str, tuple[float, str, dict[Any, Any], dict[Any, Any]]] = {}
     moved: dict[str, float] = {}
     for exact, others in _questions(cells):
@@ -132,10 +132,10 @@ def _backends(cells: pd.DataFrame) -> list[str]:
 
 
 def _views(cells: pd.DataFrame) -> list[str]:
-    """Sentence on how far the choice of a view moves the Brier score, under exact inference."""
+    """Sentence on the effect of the view on the Brier score, under exact inference."""
     exact = cells[(cells["backend"] == REFERENCE) & cells["brier"].notna()]
     names = [name for name in (*_VIEW, "selection") if name in cells and cells[name].nunique() > 1]
-    # Exact inference draws nothing: a seed matters only if its input was drawn with it.
+    # Exact inference is deterministic: a seed matters only if it generated the input.
     if "seed" in names:
         kept = ["dataset", *(name for name in names if name != "seed")]
         by_view = exact.groupby(kept, sort=False, dropna=False)["brier"]

@@ -1,6 +1,6 @@
-"""The tables of a study, of its cells and its tests: on the terminal, and as tables of a paper.
+"""Tables of a study's cells and tests, for the terminal and for papers.
 
-The latter hold no timings, so that two runs of one study give the same bytes; times are in the
+Tables for papers have no timings, so that runs of a study produce the same bytes; times are in the
 terminal and in times.csv.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BELOW = 1e-12
-"""Differences below this are rounding, which may change with the machine: shown as "<1e-12"."""
+"""Differences below this value are rounding, which depends on the machine: shown as "<1e-12"."""
 
 
 def difference(value: float | None) -> str:
@@ -59,7 +59,7 @@ _VARYING = (
 
 def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
     """The columns that identify the cells of a study."""
-    # An assessor's "none" is not a further value of a column.
+    # An assessor's "none" does not count as a value of a column.
     inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
     varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
     return (
@@ -99,7 +99,7 @@ TROUBLES = (
     Column("n_missing", "missing", "Missing", show=_count),
     Column("n_failed", "failed", "Failed", show=_count),
 )
-"""Columns that are shown only if they are not empty."""
+"""Columns that are hidden if empty."""
 
 TIMES = (
     Column("seconds_total", "time", "Time", show=duration),
@@ -110,14 +110,14 @@ TIMES = (
 def chosen(measures: Iterable[str]) -> tuple[Column, ...]:
     """The columns of measures, in the order of their names given."""
     by_name = {column.name: column for column in MEASURES}
-    # Few studies show another score.
+    # Other scores are rare.
     return tuple(
         by_name.get(name) or Column(name, REGISTRY[name].title, digits=3) for name in measures
     )
 
 
 def conventions_note(study: Study) -> str:
-    """The sentence about the conventions that the numbers of a study's tables depend on."""
+    """Sentence on the conventions of the numbers in a study's tables."""
     names = [name for name in graph_names(study.variants) if name != "encoding"]
     names += measure_names(study.measures)
     if study.unlabeled == "true":
@@ -141,12 +141,11 @@ def cells_table(
 
     Args:
         cells: the summary.
-        title: what the table is of.
+        title: title of the table.
         measures: names of the measures to show.
-        absent: labels of backends whose library is not installed, with the sentence that says so
-            and how to install it.
-        times: whether it shows how long computation took, in place of intervals: for a terminal.
-        conventions: the sentence about the conventions that hold.
+        absent: labels of backends without their library, with a sentence on how to install it.
+        times: True to show times instead of intervals, for a terminal.
+        conventions: sentence on the conventions.
     """
     key_columns, measures = keys(cells), tuple(measures)
     columns = (*shown_columns(cells, key_columns, measures), *(TIMES if times else ()))
@@ -167,12 +166,12 @@ def cells_table(
 
 
 def means_table(means: pd.DataFrame, study: Study, title: str) -> Table:
-    """Means over responses ± standard deviations, as FactReasoner's tables 10 to 19 have them.
+    """Means over responses ± standard deviations, as in FactReasoner's tables 10 to 19.
 
     Args:
         means: a row per cell and selection, of `experiments.study.report.scores.response_means`.
         study: the study.
-        title: what the table is of.
+        title: title of the table.
     """
     frame = means.copy()
     columns = []
@@ -199,7 +198,7 @@ def _have_intervals(columns: Iterable[Column]) -> bool:
     return any(column.interval for column in columns)
 
 
-_FOLDS = "AUROC of learned priors compares claims of one fold."
+_FOLDS = "AUROC of learned priors compares claims of the same fold."
 
 
 NOTE = (
@@ -210,11 +209,11 @@ NOTE = (
 
 
 def set_column(column: Column, frame: pd.DataFrame, right: bool) -> Column:
-    """A column with what `frame` knows of it: intervals, and which values are the best."""
+    """A column with its intervals and best values from `frame`."""
     if column.digits is None:
         return replace(column, right=right)
     best = f"{column.name}_best"
-    # Intervals of every measure would not fit on a page: those of scores against labels do.
+    # Only intervals of scores against labels fit on a page.
     scored = best in frame or f"{column.name}_status" in frame
     compared = scored and frame[f"{column.name}_lower"].notna().any()
     return replace(
@@ -235,21 +234,21 @@ def shown_columns(
 
 def size_of(group: pd.DataFrame) -> str:
     """The size of a dataset in words, from the summary of its cells."""
-    # The largest of any cell: one with failures has judged fewer atoms than there are.
+    # Maximum over cells, since a cell with failures has judged fewer atoms.
     responses, atoms, labeled = group[["n_responses", "n_atoms", "n_labeled"]].max()
     sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
     return f"{sizes}, {labeled:,} labeled"
 
 
 _SHORT = ("precision", "brier", "log_loss", "accuracy")
-"""Measures of the short table; one that a study adds to the usual ones is there too."""
+"""Measures of the short table, to which a study's additional measures are added."""
 
 
 _APART = Column("apart", "agree to", "Agree to", show=difference)
 
 _NOTE = (
-    "Cells whose posteriors never differ by more than 0.005 are one row, with the numbers of the "
-    "first; agree to: the largest difference of two of its posteriors."
+    "Cells whose posteriors never differ by more than 0.005 share a row, with the numbers of "
+    "the first cell; agree to: largest difference of two posteriors."
 )
 
 
@@ -262,15 +261,15 @@ def short_table(
     times: bool = False,
     conventions: str = "",
 ) -> Table:
-    """The summary with cells whose posteriors agree as one row.
+    """The summary with a single row for cells with equal posteriors.
 
     Args:
         cells: the summary.
         groups: its cells by whether they agree.
-        title: what the table is of.
+        title: title of the table.
         measures: names of the measures that the study shows.
-        times: whether it shows how long computation took, in place of intervals: for a terminal.
-        conventions: the sentence about the conventions that hold.
+        times: True to show times instead of intervals, for a terminal.
+        conventions: sentence on the conventions.
     """
     import pandas as pd
 
@@ -280,7 +279,7 @@ def short_table(
     for group in groups:
         group_cells = cells.iloc[list(group.rows)]
         size = size_of(by_dataset[group.dataset])
-        # The agreeing cell that the study names first.
+        # The cell that the study names first.
         first: dict[str, Any] = {str(name): value for name, value in group_cells.iloc[0].items()}
         records.append(
             first
@@ -288,7 +287,7 @@ def short_table(
                 "cells": _title(group),
                 "n_cells": len(group_cells),
                 "apart": group.apart,
-                # From how far cells are from exact, not from how far they are from each other.
+                # Differences from exact, not between the cells.
                 "max_difference": group_cells["max_difference"].max(),
                 **{
                     name: group_cells[name].sum()
@@ -324,18 +323,18 @@ def short_table(
 
 
 def _title(group: AgreeingCells) -> str:
-    """Name of a row; cells without a common value are named as having none."""
+    """Name of a row; cells without a common value have the name for none."""
     title = ", ".join(filter(None, [group.name, group.selection]))
     return title if group.answered else f"{title}: no posterior"
 
 
 def _times(cells: pd.DataFrame, group: AgreeingCells) -> str:
-    """The median times per response of the fastest and the slowest of cells that agree."""
+    """Median times per response of the fastest and the slowest of the grouped cells."""
     seconds = cells["seconds_median"].iloc[list(group.rows)]
     least, most = duration(seconds.min()), duration(seconds.max())
     if least == most:
         return least
-    # One unit is enough for both, and leaves room for the names.
+    # Use a single unit for both, to save space.
     return f"{least.removesuffix(most[most.rindex(' ') :])}–{most}"
 
 
@@ -374,7 +373,7 @@ def significance_table(tests: pd.DataFrame, study: Study) -> Table:
 
 
 def _least_p_value(tests: pd.DataFrame, study: Study) -> float:
-    """Smallest p-value that any test of a study can have."""
+    """Smallest possible p-value of a study's tests."""
     settings = study.significance
     sizes = tests.loc[tests["p_value"].notna(), ["n_responses", "resamples"]].drop_duplicates()
     return min(
@@ -387,6 +386,6 @@ def _least_p_value(tests: pd.DataFrame, study: Study) -> float:
 
 
 _COVERS = (
-    "Covers: what intervals of such a difference of so many responses cover in simulations, where "
-    "that is not their level."
+    "Covers: simulated coverage of intervals of such a difference with the same number of "
+    "responses, if it differs from their level."
 )

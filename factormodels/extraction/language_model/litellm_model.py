@@ -145,7 +145,7 @@ class LitellmModel:
         self._prices = settings.prices or model_prices(settings.model)
         if self._budget.max_cost is not None and self._prices is None:
             raise InputError(
-                f"--max-cost: the price of {settings.model!r} is not known; give --price-in and "
+                f"--max-cost: the price of {settings.model!r} is unknown; give --price-in and "
                 "--price-out, in US dollars per million tokens"
             )
         self._longest_answer: int | None = None

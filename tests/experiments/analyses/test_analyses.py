@@ -91,11 +91,11 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
 def test_options_of_units_are_refused(folder: Path) -> None:
     study_file(folder, STATISTICS)
     result = invoke("run", "study.yaml", "--workers", "2", code=2)
-    assert "--workers is for studies of units" in result.stderr
+    assert "--workers applies to studies of claims" in result.stderr
 
 
 def test_a_study_must_be_named() -> None:
-    assert "name a study" in invoke("run", code=2).stderr
+    assert "no study is named" in invoke("run", code=2).stderr
 
 
 def test_embedded_studies_are_listed() -> None:

@@ -92,7 +92,7 @@ def test_help_says_what_out_takes_and_an_error_asks_for_that(name: str) -> None:
     assert "table" not in meaning
     source = "first" if name == "report" else "graph.json"
     refused = invoke(name, source, "--out", "x.csv", code=2)
-    assert ("name one that ends in .html" if is_page else "name a folder") in refused.stderr
+    assert ("name a file that ends in .html" if is_page else "name a folder") in refused.stderr
 
 
 def test_every_command_is_called_by_some_test() -> None:

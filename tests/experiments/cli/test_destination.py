@@ -80,12 +80,12 @@ def test_a_destination_is_refused_before_anything_is_computed(name: str, calls: 
         refusals |= {"taken.csv": "is a folder", "absent/x.csv": "absent does not exist"}
     else:
         refusals |= {
-            f"x{suffix}": f"writes several files, and {suffix} asks for one; name a folder"
+            f"x{suffix}": f"writes several files, and {suffix} names a single one; name a folder"
             for suffix in (".csv", ".xlsx", ".html")
         }
-        refusals["x.csv.gz"] = ".gz asks for one; name a folder"
+        refusals["x.csv.gz"] = ".gz names a single one; name a folder"
     if settings_of(function_named(name)).writes_page:
-        refusals = dict.fromkeys(("x.xlsx", "x.csv", "-"), "name one that ends in .html")
+        refusals = dict.fromkeys(("x.xlsx", "x.csv", "-"), "name a file that ends in .html")
         refusals |= {"taken.csv": "is a folder", "absent/x.html": "absent does not exist"}
     for path, sentence in refusals.items():
         message = asked(name, "--out", path, code=2).stderr
@@ -102,7 +102,7 @@ def test_help_names_every_file_that_a_destination_can_be() -> None:
 @pytest.mark.parametrize("path", ["page.pdf", "page", "page.csv"])
 def test_a_page_is_named_as_one(path: str, calls: list[str]) -> None:
     message = asked("score", "--report", path, code=2).stderr
-    assert f"--report {path}: a page is one file; name one that ends in .html" in message
+    assert f"--report {path}: a page is a single file; name a file that ends in .html" in message
     assert not calls
 
 

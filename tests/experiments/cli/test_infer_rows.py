@@ -67,7 +67,7 @@ def test_impossible_rows_are_reported(rows: Path) -> None:
     [
         ("rian\nyes\n", (), "rows.csv, line 1: the column 'rian' is unknown"),
         ("rain\nno\nyse\n", (), "rows.csv, line 3, column 'rain': the state 'yse' is unknown"),
-        (ROWS, ("--map",), "--map answers for one observation"),
+        (ROWS, ("--map",), "--map takes one observation"),
         (ROWS, ("--evidence", "more.csv"), "--evidence more.csv: "),
         (ROWS, ("--evidence", "rain=no"), "rows.csv, line 2, column 'rain': it contradicts"),
     ],

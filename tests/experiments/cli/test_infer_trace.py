@@ -83,8 +83,8 @@ def test_the_figure_of_a_bracket_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--map",), "--trace is of posteriors"),
-        (("--evidence", "rows.csv"), "--trace is of one answer"),
+        (("--map",), "--trace applies to posteriors"),
+        (("--evidence", "rows.csv"), "--trace applies to a single answer"),
     ],
 )
 def test_backends_without_a_trace_are_refused(

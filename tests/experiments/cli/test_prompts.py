@@ -65,7 +65,7 @@ def test_a_copy_is_a_start_and_overwrites_nothing(folder: Path) -> None:
     assert read_prompts(folder / "ours").digests() == OURS.digests()
     invoke(*ours)
     (folder / "ours" / "relation.yaml").write_text(MINE)
-    assert "it exists and would be lost" in invoke(*ours, code=2).stderr
+    assert "this file exists and would be overwritten" in invoke(*ours, code=2).stderr
 
 
 @pytest.mark.service
@@ -97,7 +97,7 @@ def test_a_batch_that_was_begun_with_other_prompts_is_not_gone_on_with(prepared:
         invoke(*command, "--api-base", server.url, code=1)
         (prepared / "mine" / "assess_factscore.yaml").write_text(MINE.replace("my", "other"))
         result = invoke(*command, "--api-base", server.url, code=2)
-    assert "it was begun with other settings" in result.stderr
+    assert "the batch was started with other settings" in result.stderr
 
 
 @pytest.mark.service

@@ -110,10 +110,14 @@ def test_columns_that_leave_a_doubt_are_asked_for(tmp_path: Path) -> None:
     path.write_text("answer,output\nIt is red.,It is blue.\n")
     refused("'answer' and 'output' may each hold the response", load_responses, path)
     path.write_text("a,b\nIt is red.,It is blue.\n")
-    refused(r"obviously the response; .* --text-column 'b'; it has a, b", load_responses, path)
+    refused(r"responses is unknown; .* --text-column 'b'; there are a, b", load_responses, path)
     # Long numbers are no texts.
     path.write_text("a,p\nr1,0.123456789\nr2,0.987654321\n")
-    refused(r"response; name one that holds texts with --text-column COLUMN", load_responses, path)
+    refused(
+        r"response.* is unknown; name a column of texts with --text-column COLUMN",
+        load_responses,
+        path,
+    )
 
 
 def test_responses_are_chosen_by_their_ids(tmp_path: Path) -> None:
@@ -152,7 +156,7 @@ def test_a_table_given_as_prose_is_refused_with_the_fix(tmp_path: Path) -> None:
     path = tmp_path / "answers.txt"
     ROWS.to_csv(path, index=False)
     refused(
-        "looks like a table .columns question, answer, id, model.*--text-column, or the file .csv",
+        "looks like a table .columns question, answer, id, model.*--text-column, or rename",
         load_responses,
         path,
     )
@@ -173,7 +177,7 @@ def test_prose_as_regular_as_a_table_is_refused_whatever_its_columns_are_called(
 ) -> None:
     path = tmp_path / "answers.txt"
     path.write_text(text)
-    refused("looks like a table .* can be a row of JSON Lines", load_responses, path)
+    refused("looks like a table .* use a row of JSON Lines", load_responses, path)
     column = "Antwort" if ";" in text else "said"
     assert len(ResponseSettings(text_column=column).load(path).graphs) == 2
 
@@ -208,7 +212,7 @@ def test_a_folder_of_texts_has_a_response_in_each(tmp_path: Path) -> None:
     assert [graph.id for graph in loaded.graphs] == ["sub/a"]
     assert loaded.remarks == ("1 of 2 responses is empty and left out: file b.",)
     (tmp_path / "sub" / "a.md").write_text("")
-    refused("every text of the folder is empty", load_responses, tmp_path)
+    refused("every text in the folder is empty", load_responses, tmp_path)
 
 
 EMPTY: list[dict[str, Any]] = [
@@ -266,7 +270,7 @@ def test_a_long_list_of_empty_responses_is_cut() -> None:
 
 
 def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
-    refused("holds no text .* and no Parquet", load_responses, tmp_path)
+    refused("contains no text .* and no Parquet", load_responses, tmp_path)
 
 
 def test_a_table_goes_through_the_command(folder: Path) -> None:
@@ -304,7 +308,7 @@ def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:
     )
     pd.testing.assert_frame_equal(named["claims"], assessed["claims"])
     refused(
-        "none of its columns is obviously the response; name it, as in `text_column=",
+        "the column of responses is unknown; name it, as in `text_column=",
         *(assess, [{"a": "It is red."}]),
     )
 
@@ -387,7 +391,7 @@ def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_re
     loaded = load_responses(path)
     assert [graph.id for graph in loaded.graphs] == ["t-002", "t-003"]
     assert any(
-        "'qid' has 'm' in line 2 and line 3, so that it" in remark for remark in loaded.remarks
+        "'qid' has 'm' in line 2 and line 3 and cannot" in remark for remark in loaded.remarks
     )
     refused("two responses have the id 'm'", ResponseSettings(id_column="qid").load, path)
     path.write_text("qid,answer,uid\nm,It is red.,\n,It is blue.,k\n")
@@ -422,7 +426,7 @@ def test_responses_without_text_do_not_stop_those_whose_claims_are_taken(tmp_pat
     counted = fastfact(path, documents=documents, **asked)
     assert "1 response without a text: left out." in counted.sentences
     path.write_text(lines(blank))
-    refused("'t' has no text to take claims from", fastfact, path, documents=documents, **asked)
+    refused("'t' has no text to extract claims from", fastfact, path, documents=documents, **asked)
 
 
 def test_the_ids_of_a_table_are_kept_wherever_it_is_read(folder: Path) -> None:

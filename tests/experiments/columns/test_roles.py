@@ -187,10 +187,10 @@ def test_responses_that_hold_lists_of_claims_are_scored_as_rows_are() -> None:
     for name in ("brier", "auroc", "n_claims", "n_responses"):
         if name in flat["scores"]:
             assert nested["scores"][name][0] == flat["scores"][name][0]
-    assert "Columns known by their names: probability 'score', label 'gold'" in " ".join(
+    assert "Columns recognized by name: probability 'score', label 'gold'" in " ".join(
         nested.sentences
     )
-    assert "No column says" not in " ".join(nested.sentences)
+    assert "No column groups" not in " ".join(nested.sentences)
     # What is wrong is named by the response that holds it.
     bad = [NESTED[0], {"id": "r2", "claims": [{"gold": "S", "score": "high"}]}]
     with pytest.raises(InputError, match="the table, row 2, column 'score': 'high' is not a prob"):
@@ -260,7 +260,7 @@ def test_objects_that_name_one_response_are_of_one_response() -> None:
     assert scores["scores"]["brier"][0] == pytest.approx(
         score(JUDGED, **QUICK)["scores"]["brier"][0]
     )
-    message = "'label' is outside the list of claims: each claim of the list has it."
+    message = "'label' is outside the list of claims and applies to each claim of the list."
     assert message in scores.sentences
 
 

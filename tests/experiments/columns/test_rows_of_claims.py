@@ -86,7 +86,7 @@ def test_a_column_of_names_without_any_is_none(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", *(row.replace("u,", ",").replace("v,", ",") for row in ROWS))
     scores = score(path, **QUICK)
     assert briers(scores) == {"p": pytest.approx(BRIER)}
-    assert any("claims are taken as independent" in sentence for sentence in scores.sentences)
+    assert any("claims are treated as independent" in sentence for sentence in scores.sentences)
 
 
 def test_rows_that_repeat_a_claim_are_reported_and_counted_once(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_text_identifies_a_claim_where_no_id_does(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", "1,0.75,1", "1,0.5,0", head="claim,p,label")
     assert score(path, **QUICK)["scores"]["n_claims"].tolist() == [2]
     path = written(tmp_path / "t.csv", "a b,0.75,1", "a b,0.75,0", head="claim,p,label")
-    refused("name the column of the responses with", score, path, **QUICK)
+    refused("name the column of responses with", score, path, **QUICK)
 
 
 def test_self_knowledge_has_the_same_rule(tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_spellings_of_one_number_are_two_responses_and_reported(tmp_path: Path) 
     rows = ("1,a,0.75,1", "1.0,b,0.5,0", "01,c,0.5,0", "2,a,0.25,0", "2,b,0.5,1")
     scores = score(written(tmp_path / "t.csv", *rows, head="response,claim,p,label"), **QUICK)
     sentence = (
-        "'1' and '1.0' in 'response' are two responses; if they are one, write the number in one "
-        "way."
+        "'1' and '1.0' in 'response' are two responses; if they are the same response, spell "
+        "the number in the same way."
     )
     assert sentence in scores.sentences
     scores = score(written(tmp_path / "u.csv", *rows[3:], head="response,claim,p,label"), **QUICK)
@@ -212,8 +212,8 @@ def test_a_model_without_a_label_is_left_out_with_a_word() -> None:
     scores = score(pd.concat([labeled, claims.assign(model="second")]), **QUICK)
     assert scores["scores"]["model"].tolist() == ["first"]
     sentence = (
-        "No row of 'second' has a label, so it is not scored; write the label of a claim into each "
-        "of its rows."
+        "No row of 'second' has a label, so it is not scored; repeat the label of a claim in "
+        "each of its rows."
     )
     assert sentence in scores.sentences
 
@@ -228,16 +228,16 @@ def test_a_named_index_is_a_column() -> None:
 
 def test_a_guessed_column_of_responses_that_joins_no_rows_is_reported() -> None:
     frame = pd.DataFrame({"id": [1, 2, 3], "p": [0.75, 0.5, 0.25], "label": [1, 0, 0]})
-    message = "No two rows have one value of 'id', so claims are taken as independent"
+    message = "No two rows share a value of 'id', so claims are treated as independent"
     # No other column repeats a value, so there is none to propose.
     assert f"{message}." in score(frame, **QUICK).sentences
     answered = frame.assign(Antwort=["u", "u", "v"])
     proposed = f"{message}; if 'Antwort' does, add `group='Antwort'`."
     assert proposed in score(answered, **QUICK).sentences
     scores = score(answered, group="Antwort", **QUICK)
-    assert not any("taken as independent" in sentence for sentence in scores.sentences)
+    assert not any("treated as independent" in sentence for sentence in scores.sentences)
     scores = score(frame.rename(columns={"id": "response"}), **QUICK)
-    assert not any("taken as independent" in sentence for sentence in scores.sentences)
+    assert not any("treated as independent" in sentence for sentence in scores.sentences)
 
 
 def test_p_beyond_1_by_the_rounding_of_float32_is_1(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_the_option_that_pairs_models_without_responses_works_as_it_stands(claim
     ]
     scores = score(rows, scores=["brier"], **QUICK)
     assert "tests" not in scores.tables
-    (advice,) = [each for each in scores.sentences if "taken as independent" in each]
+    (advice,) = [each for each in scores.sentences if "treated as independent" in each]
     named = re.search(r"group='(\w+)'", advice)
     assert named is not None
     paired = score(rows, scores=["brier"], group=named[1], **QUICK)

@@ -151,7 +151,7 @@ def test_recorded_verdicts_are_aligned_with_labels(tmp_path: Path) -> None:
     assert values["agreement_type"] == pytest.approx(200 / 3)
     assert judged["responses"]["model"].tolist() == ["veriscore"]
     (tmp_path / "plain.json").write_text(json.dumps({**record, "results": {}}), encoding="utf-8")
-    refused("none with recorded verdicts", fastfact, tmp_path / "plain.json", annotated=True)
+    refused("or recorded verdicts", fastfact, tmp_path / "plain.json", annotated=True)
 
 
 def test_missing_values_are_reported(tmp_path: Path) -> None:
@@ -163,10 +163,10 @@ def test_missing_values_are_reported(tmp_path: Path) -> None:
     text = " ".join(judged.sentences)
     assert "3 annotated responses" in text
     assert "1 response without annotation" in text
-    assert "1 claim whose verdict people left pending" in text
+    assert "1 claim with a pending human verdict" in text
     assert statistics(judged)["added"] == pytest.approx(2 / 3)
     nobody = fastfact(written(tmp_path, plain, plain), annotated=True)
-    assert "Nobody annotated this file" in nobody.sentences[0]
+    assert "This file has no annotations" in nobody.sentences[0]
     assert "alignment" not in nobody.tables
 
 
@@ -192,12 +192,12 @@ def test_a_mistake_is_one_sentence_with_its_place(
     assert f"{path}, line 2" in str(caught.value)
     other = tmp_path / "other.jsonl"
     other.write_text('{"question": "q", "response": "r"}\n', encoding="utf-8")
-    refused("no response with claims_lst", fastfact, other, annotated=True)
+    refused("no response has claims_lst", fastfact, other, annotated=True)
 
 
 def test_the_example_of_the_tool(shared_data: Path) -> None:
     judged = fastfact(shared_data / "fastfact" / "trial.jsonl", annotated=True)
-    assert "Nobody annotated this file" in judged.sentences[0]
+    assert "This file has no annotations" in judged.sentences[0]
     stages: Any = judged["verdicts"].set_index("stage")
     # Of the first response one claim was searched for; of the other none was.
     assert stages["claims"].tolist() == [16, 1]

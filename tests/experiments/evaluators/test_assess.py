@@ -173,7 +173,7 @@ def test_a_backend_and_its_settings(notes: Path) -> None:
         ("answer.txt --documents notes --relations x", "--relations 'x'"),
         ("answer.txt --documents notes --relations recorded:no", "no such file"),
         ("answer.txt --documents notes --relations model", "--model"),
-        ("answer.txt --documents notes --atoms given", "holds no atoms"),
+        ("answer.txt --documents notes --atoms given", "contains no claims"),
         ("answer.txt --documents notes --atoms model", "--model"),
         ("answer.txt --documents notes --revise", "--model"),
         ("answer.txt --documents notes --stride 0", "--stride '0' is not"),
@@ -181,7 +181,7 @@ def test_a_backend_and_its_settings(notes: Path) -> None:
         ("answer.txt --documents notes --replay --model x/y", "no such cache"),
         ("answer.txt --retriever x", "--retriever 'x'"),
         ("answer.txt --retriever local", "--documents"),
-        ("answer.txt --retriever given", "holds no passages"),
+        ("answer.txt --retriever given", "contains no passages"),
         ("answer.txt --retriever google", "SERPER_API_KEY is not set"),
         ("answer.txt --retriever wikipedia --documents notes", "leave one out"),
         ("answer.txt --retriever wikipedia --reading all", "'all' of pages"),
@@ -243,9 +243,9 @@ def test_a_batch_is_continued_with_its_own_settings_only(notes: Path) -> None:
         ["--top-k", "5"],
         ["--encoding", "conditional"],
     ):
-        assert "begun with other settings" in invoke(*BATCH, *other, code=2).stderr
+        assert "started with other settings" in invoke(*BATCH, *other, code=2).stderr
     (notes / "notes" / "more.txt").write_text("More.")
-    assert "begun with other settings" in invoke(*BATCH, code=2).stderr
+    assert "started with other settings" in invoke(*BATCH, code=2).stderr
 
 
 def test_a_file_that_is_no_store_is_kept(notes: Path) -> None:

@@ -97,7 +97,7 @@ def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(keyed: Pat
     # Claims on which one of the two alone has no verdict.
     assert {"factverify"} in claims_judged
     left_out = sum(map(bool, claims_judged))
-    assert f"{left_out} claims on which not every row has a verdict are left out" in result.stdout
+    assert f"{left_out} claims without a verdict in some row are left out" in result.stdout
     for name, claims in rows.items():
         summary = measured(*zip(*claims, strict=True))
         (row,) = re.findall(rf"^{re.escape(name)} +(?:implication|--) .*$", result.stdout, re.M)

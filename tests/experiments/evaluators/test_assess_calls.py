@@ -85,7 +85,7 @@ def test_prices_of_the_user_are_counted_and_limited() -> None:
     prices = ["--price-in", "100", "--price-out", "1000"]
     with ScriptedServer(provider) as server:
         unknown = invoke(*arguments(server.url, "o", "--max-cost", "1"), code=2)
-        assert "--max-cost: the price of 'openai/scripted' is not known" in unknown.stderr
+        assert "--max-cost: the price of 'openai/scripted' is unknown" in unknown.stderr
         # A call has 20 tokens of a hundred dollars a million, and 2 of a thousand: 0.4 cents.
         limited = invoke(*arguments(server.url, "o", *prices, "--max-cost", "0.03"), code=3)
         assert "the limit of 0.03 US dollars is reached, 0.028 are spent" in limited.stderr

@@ -115,7 +115,7 @@ def test_fr1_is_the_same_alone_and_beside_others(release_like: Path) -> None:
 def test_a_claim_made_twice_is_judged_once_and_counted_twice(release_like: Path) -> None:
     result = invoke("assess", "alder.json", "--out", "out")
     assert "3 atoms, 2 labeled" in result.stdout
-    assert "1 claim said before" in result.stdout
+    assert "1 claim repeated" in result.stdout
     (graph,) = read_many(release_like / "out/graphs.jsonl")
     assert graph.atom_ids == ("a0", "a1")
     assert graph.metadata["assessment"]["FR2"]["measures"]["n_atoms"] == 3
@@ -135,7 +135,7 @@ def test_fr1_without_provenance_is_refused(release_like: Path) -> None:
         atom["contexts"] = []
     (release_like / "none.json").write_text(json.dumps(record))
     result = invoke("assess", "none.json", "--variant", "FR1", "--variant", "FR2", code=2)
-    assert "which claim a passage was retrieved for" in result.output
+    assert "the claim that a passage was retrieved for" in result.output
 
 
 def test_the_least_probability_is_an_option(release_like: Path) -> None:
@@ -156,22 +156,22 @@ def test_the_least_probability_is_an_option(release_like: Path) -> None:
     [
         ("--retriever bing", "use one of given, local, dense, wikipedia, google"),
         ("--retriever googel", "did you mean 'google'"),
-        ("--question-contexts", "--question-contexts: nothing is searched"),
+        ("--question-contexts", "--question-contexts: --retriever given searches nothing"),
         ("--summarize", "--summarize needs a language model"),
-        ("--retriever dense", "--retriever dense needs --embeddings"),
+        ("--retriever dense", "--retriever dense needs an embedding model; give --embeddings"),
         ("--retriever dense --embeddings x", "there is no such folder, and the model 'x' has no"),
         ("--retriever local --embeddings x/y", "--embeddings is for --retriever dense"),
         ("--retriever local --search-base http://x", "--search-base"),
         ("--model openai/x --api-base localhost:8000", "such as http://127.0.0.1:8000/v1"),
-        ("--retriever local --contact a@b.org", "--contact is for a search of the web"),
-        ("--price-search 0.1", "--price-search is for a search of the web, not for given"),
-        ("--top-k 2", "--top-k: nothing is searched with --retriever given"),
+        ("--retriever local --contact a@b.org", "--contact applies to web searches"),
+        ("--price-search 0.1", "--price-search applies to web searches, not to given"),
+        ("--top-k 2", "--top-k: --retriever given searches nothing"),
         ("--core --core-relations lexcal", "--core-relations 'lexcal' is unknown"),
         ("--retriever wikipedia --contact ä", "contact"),
-        ("--retriever google --max-cost 1", "the price of a search is not known"),
+        ("--retriever google --max-cost 1", "the price of a search is unknown"),
         (
             "--documents notes --embeddings openai/x --max-cost 1",
-            "the price of 'openai/x' is not known; give --price-embeddings",
+            "the price of 'openai/x' is unknown; give --price-embeddings",
         ),
     ],
 )

@@ -220,7 +220,7 @@ def test_corrections_that_cannot_be_made_are_refused() -> None:
         few_calls=True,
         relation_correction="batch",
     )
-    refused("needs the probe", asked_of, biased, relation_correction="probe")
+    refused("needs a probe", asked_of, biased, relation_correction="probe")
     refused("did you mean 'batch'", asked_of, biased, relation_correction="bach")
     refused("no.json: there is no such file", asked_of, biased, relation_correction="no.json")
 
@@ -340,8 +340,8 @@ def test_responses_that_taught_the_correction_are_named_and_marked() -> None:
     others = [LearnedFrom.OTHER_RESPONSES] * (len(marks) - 1)
     assert marks == [LearnedFrom.THIS_RESPONSE, *others]
     sentences = " ".join(findings.sentences)
-    assert "Labels of 1 response here taught the correction c.json (r0)" in sentences
-    assert "was learned from answers of another model, and is applied to those of" in sentences
+    assert "Labels of 1 response here trained the correction c.json (r0)" in sentences
+    assert "was learned from answers of another model, and is applied to answers of" in sentences
 
 
 def test_an_edited_correction_is_refused_or_named(folder: Path) -> None:

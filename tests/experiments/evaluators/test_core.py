@@ -122,7 +122,7 @@ def test_relations_that_cannot_be_read_leave_core_unknown_and_are_counted(tmp_pa
     (sentence,) = (each for each in judged.sentences if each.startswith("Core: "))
     missing = judged.graphs[0].metadata["core"]["missing"]
     assert missing > 0
-    assert f"1 response count, since {missing} answers" in sentence
+    assert f"1 response is unknown, because {missing} answers" in sentence
 
 
 @pytest.mark.service

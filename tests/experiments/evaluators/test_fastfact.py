@@ -194,7 +194,7 @@ def test_the_cost_of_failed_responses_is_counted(failing: tuple[str, ...]) -> No
     assert row["per_response"] == pytest.approx(paid / 2)
     with ScriptedServer(refusing) as server:
         shown = invoke(*arguments(server.url, *prices), code=1)
-    assert "about responses that failed too" in shown.stdout
+    assert "failed responses' answers" in shown.stdout
 
 
 @pytest.mark.service
@@ -220,7 +220,7 @@ def test_the_terminal_shows_scores_failures_and_costs() -> None:
 def test_without_a_count_by_people_there_is_a_curve_and_no_score(notes: Path) -> None:
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "--out", "tables"))
-    assert "K', the number of claims that people find, is not known of 2 responses" in result.stdout
+    assert "K', the human number of claims, is unknown for 2 responses" in result.stdout
     header, *lines = (notes / "tables" / "responses.csv").read_text().splitlines()
     column = header.split(",").index("f1")
     assert [line.split(",")[column] for line in lines] == ["", ""]
@@ -433,23 +433,26 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
     [
         ("", "FaStfact asks a language model; name one with --model"),
         ("--model openai/x --target-error 0.1", "add --audit 1"),
-        ("--model openai/x", "there is no evidence: name a folder with --documents"),
+        ("--model openai/x", "there is no source of evidence; give --documents"),
         ("--model openai/x --retriever given", "--retriever 'given' is unknown"),
         ("--model openai/x --documents notes --context x", "--context x is unknown"),
         ("--model openai/x --documents notes --k-prime kp", "'kp' is not a number"),
         ("--model openai/x --documents notes --by modl", "--by"),
-        ("--model openai/x --documents notes --domain people", "--domain is of --core"),
-        ("--model openai/x --documents notes --no-faithfulness", "--no-faithfulness is of --core"),
+        ("--model openai/x --documents notes --domain people", "--domain applies only with --core"),
+        (
+            "--model openai/x --documents notes --no-faithfulness",
+            "--no-faithfulness applies only with --core",
+        ),
         ("--model openai/x --documents notes --overlap 300", "make overlap small"),
         ("--model openai/x --documents notes --gamma 0", "--gamma 0: give more than 0"),
         ("--model openai/x --documents notes --stride 0", "--stride '0' is not"),
         ("--model openai/x --documents notes --prompts notes", "holds no prompt"),
         ("--model openai/x --retriever google --max-cost 1", "--price-search"),
         ("--model openai/x --documents notes --price-search 1", "--price-search is for a search"),
-        ("--model openai/x --documents notes --contact me", "--contact is for a search of the web"),
+        ("--model openai/x --documents notes --contact me", "--contact applies to web searches"),
         ("--model openai/x --documents notes --retry-failed", "name it with --out"),
-        ("--annotated --k-prime 3", "does nothing with --annotated"),
-        ("--annotated --model openai/x", "does nothing with --annotated"),
+        ("--annotated --k-prime 3", "has no effect with --annotated"),
+        ("--annotated --model openai/x", "has no effect with --annotated"),
     ],
 )
 def test_input_that_does_not_fit_is_one_sentence(options: str, message: str) -> None:
@@ -479,7 +482,9 @@ def test_a_dry_run_counts_and_sends_nothing() -> None:
 
 def test_a_count_that_is_none_is_refused() -> None:
     graph = FactGraph("r", (), response="Alder is tall.", metadata={"k_prime": "many"})
-    with pytest.raises(InputError, match="response 'r': column 'k_prime' is 'many'; give the num"):
+    with pytest.raises(
+        InputError, match="response 'r': column 'k_prime' is 'many', which is not a number"
+    ):
         fastfact(graph, model=AnsweringModel(answer), documents=NOTES)
 
 
@@ -524,7 +529,7 @@ def test_failures_of_extracted_claims_are_counted_and_shown_on_a_page(tmp_path: 
     assert sum(request.stage == "claim failures" for request in model.asked) == 2
     text = judged.report(tmp_path / "page.html").read_text()
     assert "Gorse is yellow." in text
-    assert "that people find, is not known" in text
+    assert "the human number of claims, is unknown" in text
 
 
 def test_a_judge_that_leaves_a_claim_out_is_not_believed(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_response_is_searched_for_in_its_own_passages() -> None:
     assert found(by_own) == OWN | {"mary": []}
     assert any("1 of 3 responses has no passages to search" in each for each in by_own.sentences)
     bare = FactGraph("anne", (Atom("a1", "The bridge of Anne is red."),))
-    with pytest.raises(InputError, match="there is no evidence: name a folder"):
+    with pytest.raises(InputError, match="there is no source of evidence; give"):
         assess([bare], scope="own")
     with pytest.raises(InputError, match="there is no table; leave it out"):
         assess(graphs, documents_of="place")
@@ -183,8 +183,8 @@ def test_a_row_without_its_documents_is_named(rows: Path, places: list[str], mes
         ({"documents_of": "palce"}, "there is no such column .did you mean 'place'"),
         ({"documents": PASSAGES, "documents_of": "place"}, "both name documents to search"),
         ({"documents": {"ada": "x"}, "scope": "own"}, "no document with the title 'grace'"),
-        ({"retriever": "wikipedia", "documents_of": "place"}, "is for `retriever` local"),
-        ({"retriever": "wikipedia", "scope": "own"}, "is for `retriever` local"),
+        ({"retriever": "wikipedia", "documents_of": "place"}, "applies to `retriever` local"),
+        ({"retriever": "wikipedia", "scope": "own"}, "applies to `retriever` local"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
@@ -196,7 +196,7 @@ def test_options_that_do_not_fit_are_refused(
 
 def test_an_id_does_not_lead_out_of_the_folder(rows: Path) -> None:
     Path("secret.txt").write_text("a secret")
-    with pytest.raises(InputError, match="nothing there is named after the response"):
+    with pytest.raises(InputError, match="it has no folder or file for the response"):
         assess({"id": "../../secret", "response": ADA}, documents=Path("data/notes"), scope="own")
     assert rows.exists()
 

@@ -156,7 +156,7 @@ def test_a_record_of_another_origin_is_not_continued(tmp_path: Path) -> None:
     before = path.read_bytes()
     other = replace(ORIGIN, seed=2, quantization="Q8_0")
     refused(
-        "it was recorded with another quantization and seed",
+        "the file was recorded with another quantization and seed",
         *(record_relations, path, other, PAIRS, AnsweringModel(weighed)),
     )
     assert path.read_bytes() == before

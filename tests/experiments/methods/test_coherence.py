@@ -85,7 +85,7 @@ def test_the_embedded_answers_show_what_the_command_is_for() -> None:
     worst: Any = measured["conflicts"].iloc[0]
     assert worst["response"] == "odds-4-the-moon"
     assert rows["no_active_conflict"].drop("odds-2-honey-bees").idxmax() == "odds-4-the-moon"
-    assert "conflicts alone move it" in measured.tables["responses"].note
+    assert "depends only on conflicts" in measured.tables["responses"].note
 
 
 def test_evidence_takes_part_if_it_is_asked_for() -> None:
@@ -137,7 +137,7 @@ def test_the_lexical_model_needs_no_key(tmp_path: Path) -> None:
     path = tmp_path / "graphs.jsonl"
     write_fact_graphs([graph("one"), FactGraph("empty", (), response="It is.")], path)
     result = invoke("coherence", str(path), "--most", "1", "--out", str(tmp_path / "out"))
-    assert "goes by the words" in result.stdout
+    assert "compares the words" in result.stdout
     assert "1 response without claims: left out." in result.stdout
     (written,) = read_many(tmp_path / "out" / "graphs.jsonl")
     assert written.metadata["claim_relations"]["asked"] == 1
@@ -175,7 +175,7 @@ def test_a_response_whose_claims_have_no_state_agrees_least() -> None:
     assert not measured.incomplete
     assert measured["responses"]["agreement"].round(3).tolist() == [0.0, 0.464]
     assert measured["responses"]["mean_marginal"].isna().tolist() == [True, False]
-    assert any("1 response leave no state" in each for each in measured.sentences)
+    assert any("1 response leave no possible state" in each for each in measured.sentences)
 
 
 def test_an_assessment_says_it_too(tmp_path: Path) -> None:

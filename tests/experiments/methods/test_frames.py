@@ -160,7 +160,7 @@ def test_the_long_frame_of_labels_that_taught_is_marked(tmp_path: Path) -> None:
     applied = apply(judge, "demonstration")
     assert set(applied.claims["p_learned_from"]) == {"this response"}
     assert applied.claims["text"].tolist() == fitted.claims["text"].tolist()
-    refused("taught the probabilities, and cannot judge", score, applied)
+    refused("trained the probabilities, and cannot judge", score, applied)
     refused("these findings have no claims", lambda: fit("demonstration", folds=0).claims)
 
 
@@ -231,7 +231,7 @@ def test_a_frame_of_claims_is_responses_with_claims(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(given["responses"][columns], expected)
     refused("the claims have no texts", coherence, claims().drop(columns="text"))
     twice = pd.concat([claims(), claims().assign(text="It is red.")])
-    refused("has another text or label than in an earlier row", coherence, twice)
+    refused("differs from an earlier row in its text or label", coherence, twice)
 
 
 def test_a_frame_of_relations_is_responses_with_relations(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_responses_of_another_kind_are_reported() -> None:
 def test_impossible_values_are_reported(tmp_path: Path) -> None:
     old = drawn(0)
     refused(r"name a file that ends in .txt", keep, old, old, answers=tmp_path / "k.docx")
-    refused("promised in the mean", keep, old, old, precision=1.0, guarantee="mean")
+    refused("guaranteed in the mean", keep, old, old, precision=1.0, guarantee="mean")
     refused("`p` p2: there is no such column", keep, old.assign(p2=0.5), old, p=["p", "p2"])
     views = {"FR1": {"atoms": {"a": {"p": 0.9}}}, "FR2": {"atoms": {"a": {"p": 0.8}}}}
     graph = FactGraph("g", (Atom("a", "It is.", label=True),), metadata={METADATA_KEY: views})
@@ -207,12 +207,12 @@ def test_a_group_with_too_few_labels_is_named_with_how_many_it_needs() -> None:
     new.loc[new["response"] == "r3", "kind"] = "law"
     findings = keep(old, new, by="kind", splits=2)
     assert (
-        "Group 'saturated' has 8 labeled responses to calibrate on and needs 9: nothing of it is "
-        "kept." in findings.sentences
+        "Group 'saturated' has 8 labeled responses for calibration and needs 9: none of its "
+        "claims is kept." in findings.sentences
     )
     assert (
-        "Group 'law' has no labeled response to calibrate on and needs 9: nothing of it is kept."
-        in findings.sentences
+        "Group 'law' has no labeled response for calibration and needs 9: none of its claims is "
+        "kept." in findings.sentences
     )
     claims = findings["claims"]
     assert not claims.loc[claims["group"] != "other", "kept"].any()
@@ -247,7 +247,7 @@ def test_a_claim_is_kept_only_with_what_it_depends_on() -> None:
             for premise in premises.replace(";", ",").replace(" ", "").split(","):
                 assert not premise or (response, premise) in kept
     assert {"kept", "dropped", "unsupported"} == set(claims["kept_text"])
-    assert any("all claims kept of a new response are true" in s for s in findings.sentences)
+    assert any("all kept claims of a new response are true" in s for s in findings.sentences)
     # The promise is that of a precision of 1 for the lowered scores.
     plain = keep(old, new, depends="premises", precision=1.0, **options)
     assert plain["claims"].equals(findings["claims"])
@@ -308,16 +308,16 @@ def test_saved_thresholds_keep_the_same_claims_without_labels(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"use": "x.json", "precision": 0.8}, "`precision` belongs to the calibration that x.json"),
-        ({"use": "x.json", "irrelevant_label": "IR"}, "`irrelevant_label` belongs to the calib"),
-        ({"use": "x.json", "by": "kind"}, "`by` belongs to the calibration that x.json holds"),
+        ({"use": "x.json", "precision": 0.8}, "`precision` is fixed by the calibration in x.json"),
+        ({"use": "x.json", "irrelevant_label": "IR"}, "`irrelevant_label` is fixed by the calib"),
+        ({"use": "x.json", "by": "kind"}, "`by` is fixed by the calibration in x.json"),
         (
             {"guarantee": "coherent"},
             "`guarantee` coherent needs the claims that a claim depends on",
         ),
         (
             {"guarantee": "coherent", "depends": "premises", "precision": 0.8},
-            "`precision` 0.8: a coherent set holds no false claim",
+            "`precision` 0.8: a coherent set contains no false claim",
         ),
         ({"depends": "nowhere"}, "`depends` nowhere: there is no such column"),
         (
@@ -345,7 +345,7 @@ def test_tables_that_are_missing_are_asked_for(tmp_path: Path) -> None:
             answers=tmp_path / "k.txt")  # fmt: skip
     assert not (tmp_path / "d.json").exists()
     no_ids = old.drop(columns="claim")
-    refused("names claims by their ids, and no column holds these", keep, no_ids, no_ids,
+    refused("refers to claim ids, and no column contains them", keep, no_ids, no_ids,
             depends="premises")  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def test_the_estimate_is_that_of_a_field_in_folds() -> None:
     assert row["value_lower"] == pytest.approx(direct.lower, abs=1e-9)
     (sentence,) = (each for each in estimation.sentences if "learned judge reads" in each)
     assert (
-        "reads log odds of p, length. 60 labels of 10 responses taught judges in 4 folds"
+        "reads log odds of p, length. 60 labels of 10 responses trained judges in 4 folds"
         in sentence
     )
 
@@ -107,20 +107,20 @@ def test_models_have_a_judge_each_and_what_is_chosen_is_chosen_by_it() -> None:
 def test_labels_that_cannot_fill_the_folds_are_refused() -> None:
     table = few()
     learned = partial(estimate, judge="learn")
-    words = ["labels that count are of 10 responses", "fill `folds` 11", "or give `folds` 10"]
+    words = ["10 responses with labels that count", "fill `folds` 11", "or give `folds` 10"]
     refused(words, learned, table, folds=11)
     one_sided = table.assign(label=table["label"].where(table["response"] == "r0"))
-    said_of_one = refused("labels that count are of 1 response, which", learned, one_sided)
+    said_of_one = refused("1 response with labels that count", learned, one_sided)
     assert said_of_one.endswith("label more responses")
     # Of two folds, one alone has a false claim.
     alike = table.assign(label=table["label"].notna().where(table["label"].notna()))
     alike.loc[0, "label"] = False
-    refused("all 3. labels are true, and no judge learns from labels of one kind", learned, alike,
+    refused("all 3. labels are true, and learning needs both kinds", learned, alike,
             folds=2)  # fmt: skip
     refused("--?|`folds`", learned, table, folds=1)
     gap = table.assign(length=["x", *[1.0] * 239])
     refused(
-        "'x' is not a finite number; a column of `numbers` holds one",
+        "'x' is not a finite number; a column of `numbers` needs one",
         learned,
         gap,
         numbers="length",

@@ -118,12 +118,14 @@ def test_a_response_that_says_all_has_more_recall(tmp_path: Path) -> None:
     assert rows["silent"]["recall"] < rows["full"]["recall"]
     assert rows["silent"]["precision"] == rows["full"]["precision"]
     sentences = " ".join(document["findings"])
-    assert "every sentence of a passage is a fact" in sentences
+    assert "every sentence of a passage counts as a fact" in sentences
     assert "1 response without a text or passages: left out." in sentences
 
 
 def test_without_passages_nothing_can_be_missed() -> None:
-    refused("nothing can be missed", omissions, [FactGraph("r", (Atom("a"),), response="It is.")])
+    refused(
+        "no omission can be found", omissions, [FactGraph("r", (Atom("a"),), response="It is.")]
+    )
 
 
 def test_the_conventions_of_the_release_hold() -> None:

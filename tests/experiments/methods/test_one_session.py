@@ -46,11 +46,11 @@ def test_options_about_answers_that_nobody_gives_are_named(
 ) -> None:
     coherence([bridge()], relations="lexical", max_calls=3, price_in=1.0, dry_run=False)
     (record,) = caplog.records
-    assert record.getMessage().endswith("did nothing: --max-calls, --price-in")
+    assert record.getMessage().endswith("had no effect: --max-calls, --price-in")
     caplog.clear()
     coherence([bridge()], relations="lexical")
     coherence([bridge()], model=AnsweringModel(nothing), max_calls=100)
-    assert not [each for each in caplog.records if "did nothing" in each.getMessage()]
+    assert not [each for each in caplog.records if "had no effect" in each.getMessage()]
 
 
 @pytest.mark.service

@@ -93,7 +93,7 @@ def test_without_a_correction_the_same_model_is_no_evidence() -> None:
         "Probe: answering finds 12 of 36 relations, all called contradiction; log loss 1.42: its "
         "relations are no evidence."
     )
-    assert findings.sentences[-1] == "With `relation_correction` probe it finds 36 of 36."
+    assert findings.sentences[-1] == "With `relation_correction` probe, 36 of 36 answers are right."
     assert findings.incomplete
     confusion = findings["probe_confusion"]
     assert set(confusion["answer"]) == {"contradiction"}

@@ -123,7 +123,7 @@ def test_a_language_model_is_asked_and_its_correction_applied(tmp_path: Path) ->
         atoms="given",
         relation_correction=str(tmp_path / "learned.json"),
     )
-    assert any("Labels of 2 responses here taught" in line for line in judged.sentences)
+    assert any("Labels of 2 responses here trained" in line for line in judged.sentences)
     # What a model said is no label.
     refused("its relations are answers of answering", fit, judged.graphs, relations="lexical")
 
@@ -173,10 +173,13 @@ def test_stances_of_factcheck_bench_are_labels_the_irrelevant_among_them(tmp_pat
     ("cells", "message"),
     [
         ("r1,A,p1,.5,.4,.3,entailment", "line 2: the probabilities of the distribution sum to 1.2"),
-        ("r1,A,p1,.5,,.3,entailment", "no probability of contradiction beside others"),
-        ("r1,A,p1,.5,.4,.1,true", "'true' is no relation of a passage to a claim"),
+        ("r1,A,p1,.5,,.3,entailment", "the probability of contradiction is missing"),
+        ("r1,A,p1,.5,.4,.1,true", "'true' is not a relation of a passage to a claim"),
         ("r1,A,p1,.5,.4,.1,", "no row has both a human relation and probabilities"),
-        ("r1,A,p1,.5,.4,.1,neutral\nr1,A,p1,.5,.4,.1,neutral", "are in row 1; keep one"),
+        (
+            "r1,A,p1,.5,.4,.1,neutral\nr1,A,p1,.5,.4,.1,neutral",
+            "row 1 has the same response, claim and passage",
+        ),
         ("r1,A,p1,.5,.4,.1,neutral", "folds is 5, but 1 response"),
     ],
 )
@@ -190,8 +193,8 @@ def test_a_table_without_responses_and_neutral_is_read_and_reported(tmp_path: Pa
     (tmp_path / "pairs.csv").write_text(rows, encoding="utf-8")
     findings = fit(tmp_path / "pairs.csv", relations="given", folds=2)
     sentences = " ".join(findings.sentences)
-    assert "No column is known as the response: pairs of one claim stay in one fold" in sentences
-    assert "neutral: it has what entailment and contradiction leave" in sentences
+    assert "No column is known as the response: pairs of a claim stay in the same fold" in sentences
+    assert "neutral: its probability is 1 minus entailment and contradiction" in sentences
     assert findings["relations"].set_index("relation")["p_none"]["neutral"] == pytest.approx(0.4)
     advice = "not JSON.*read a table of labeled pairs.*give `relations` given"
     refused(advice, fit, tmp_path / "pairs.csv", relations="lexical")
@@ -199,9 +202,9 @@ def test_a_table_without_responses_and_neutral_is_read_and_reported(tmp_path: Pa
 
 def test_options_of_a_judge_and_of_a_correction_are_not_mixed(tmp_path: Path) -> None:
     pairs = table(tmp_path, 9)
-    refused("`penalty` is of a judge", fit, pairs, relations="given", penalty=1.0)
+    refused("`penalty` applies to a judge", fit, pairs, relations="given", penalty=1.0)
     refused(
-        "`model` is of relations that are asked for; give `relations` too",
+        "`model` applies to relations from a model; give `relations` too",
         fit,
         "demonstration",
         model="x/y",

@@ -149,7 +149,7 @@ def test_a_correction_that_other_passages_deny_goes() -> None:
 def test_missing_answers_are_named() -> None:
     revised = revise([bridge()], model=AnsweringModel(lambda _: "hm"))
     assert revised.incomplete
-    assert "2 claims could not be corrected since there was no answer" in str(revised)
+    assert "2 claims could not be corrected because there was no answer" in str(revised)
     assert changes(revised)["a2"] == ("dropped", "")
 
 
@@ -252,7 +252,7 @@ def test_doubtful_claims_have_passage_and_reason() -> None:
     assert frame["passage"].to_dict() == {"a2": "c1", "a3": "c2", "a4": "c2"}
     assert set(frame["reason"]) == {"a passage contradicts it"}
     alone: Any = revise([at_odds()])["changes"].set_index("claim")
-    assert alone.loc["a2", "reason"] == "another claim is at odds with it"
+    assert alone.loc["a2", "reason"] == "another claim contradicts it"
 
 
 def test_long_passage_shows_only_its_deciding_sentences() -> None:
@@ -319,7 +319,7 @@ def test_a_response_of_which_nothing_stays() -> None:
 def test_input_that_does_not_fit_is_refused() -> None:
     refused("drop. 0.8 is more than .keep. 0.5", revise, [bridge()], drop=0.8)
     refused("no response has claims and relations", revise, [FactGraph("r", (Atom("a"),))])
-    refused("name who corrects", revise, [bridge()], relations="lexical")
+    refused("and no model corrects them", revise, [bridge()], relations="lexical")
 
 
 def test_the_conventions_of_the_release_hold_and_leave_the_priors_of_the_output() -> None:

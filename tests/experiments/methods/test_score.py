@@ -123,7 +123,7 @@ def test_columns_of_a_row_are_paired_also_where_one_is_missing() -> None:
 def test_a_column_without_any_value_is_reported() -> None:
     wide = pd.DataFrame({"p": [0.9, 0.2, 0.7, None], "q": [None] * 4, "label": [1, 0, 1, 0]})
     scores = score(wide, p=["p", "q"], **QUICK)
-    assert "Column 'q' has no value: it is left out." in scores.sentences
+    assert "Column 'q' has no values and is left out." in scores.sentences
     # The row without either is counted once.
     assert "1 row without a probability is left out." in scores.sentences
     assert scores["scores"]["n_claims"].tolist() == [3]
@@ -174,11 +174,13 @@ def test_models_with_the_same_probabilities_are_named_together() -> None:
     copies = [table[table.model == "a"].assign(model=f"a{n}") for n in range(5)]
     copies[0]["p"] += 0.004 * (copies[0]["p"] < 0.9)
     scores = score(pd.concat([table, *copies]), scores=["brier"], **QUICK)
-    sentences = [each for each in scores.sentences if "apart" in each]
+    sentences = [each for each in scores.sentences if "never differ" in each]
     assert sentences == [
-        "a = a0 = a1 = a2 = 2 more: their probabilities are never more than 0.005 apart."
+        "a = a0 = a1 = a2 = 2 more: their probabilities never differ by more than 0.005."
     ]
-    assert not any("apart" in each for each in score(table, scores=["brier"], **QUICK).sentences)
+    assert not any(
+        "never differ" in each for each in score(table, scores=["brier"], **QUICK).sentences
+    )
 
 
 def test_data_without_labels_are_reported_and_lose_nothing() -> None:
@@ -259,7 +261,7 @@ def test_claims_without_a_response_or_a_label_are_reported() -> None:
     labels = [None if position == 0 else label for position, label in enumerate(table["label"])]
     scores = score(table.assign(label=labels), **QUICK)
     text = " ".join(scores.sentences)
-    assert "claims are taken as independent" in text
+    assert "claims are treated as independent" in text
     assert row_of(scores, "p")["n_claims"] == len(table) - 1
     assert "without a label" in text
 
@@ -278,8 +280,8 @@ def test_columns_are_known_by_the_names_that_people_give_them() -> None:
         ({"p": "high"}, {}, "'high' is not a probability"),
         ({"label": "perhaps"}, {}, "which no spelling covers"),
         ({}, {"p": "q"}, "there is no such column"),
-        ({}, {"reference": "z"}, "there is no such model; there are 'a', 'b'"),
-        ({}, {"recalibrate": "plat"}, "recalibrate` plat: it is unknown"),
+        ({}, {"reference": "z"}, "this model is unknown; use one of 'a', 'b'"),
+        ({}, {"recalibrate": "plat"}, "recalibrate` plat: this method is unknown"),
         ({"p": None}, {}, "holds no probability"),
     ],
 )
@@ -313,7 +315,8 @@ def test_notes_on_intervals_are_below_their_table_alone() -> None:
     rows = {"response": np.arange(150) // 6, "p": p, "label": generator.random(150) < p}
     scores = score(pd.DataFrame(rows), resamples=19, n_bootstrap=20)
     assert (
-        "Covers: coverage in simulations with as many responses" in scores.tables["intervals"].note
+        "Covers: coverage in simulations with the same number of responses"
+        in scores.tables["intervals"].note
     )
     assert not any("simulations" in each for each in scores.sentences)
 
@@ -376,7 +379,7 @@ def test_models_of_one_name_are_refused_rather_than_pooled() -> None:
         for a, b in (("x, y", "z"), ("x", "y, z"))
         for n in (0, 1)
     ]
-    with pytest.raises(InputError, match="have one name, 'x, y, z'"):
+    with pytest.raises(InputError, match="have the same name, 'x, y, z'"):
         score(pd.DataFrame(rows), by=["a", "b"], scores="brier")
 
 

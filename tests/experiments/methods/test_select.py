@@ -37,7 +37,7 @@ def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path) -> N
     path.write_text(TEXT, encoding="utf-8")
     result = invoke("select", str(path), "--weights", "uniform", "--out", str(tmp_path / "out"))
     assert "2 of 3 claims of 1 response count" in result.stdout
-    assert "each sentence is taken for one" in result.stdout
+    assert "each sentence counts as a claim" in result.stdout
     rows = (tmp_path / "out" / "selection.csv").read_text("utf-8").splitlines()
     assert len(rows) == 4
     assert sum("related to" in row for row in rows) == 1
@@ -198,7 +198,7 @@ def test_a_seed_is_refused_without_labels(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
     result = invoke("select", str(path), "--seed", "3", code=2)
-    assert "seed affects the intervals of labeled claims" in " ".join(result.stderr.split())
+    assert "seed affects only intervals of labeled claims" in " ".join(result.stderr.split())
 
 
 LABELED = FactGraph(

@@ -330,8 +330,8 @@ def test_the_function_asks_too(tmp_path: Path) -> None:
     ("more", "message"),
     [
         ({"documents": ["a text"]}, "add `extract`"),
-        ({"extract": True, "documents": ["a text"]}, "has claims already"),
-        ({"confidence": "p"}, "the model is asked for its judgments"),
+        ({"extract": True, "documents": ["a text"]}, "already has claims"),
+        ({"confidence": "p"}, "asks for judgments of responses"),
         ({"setting": "nearly"}, "the setting 'nearly'"),
     ],
 )
@@ -344,8 +344,8 @@ def test_impossible_questions_are_refused(more: dict[str, Any], message: str) ->
     ("search", "message"),
     [
         ({"retriever": "wikipedia", "contact": "ä"}, "contact"),
-        ({"retriever": "google", "max_cost": 1}, "the price of a search is not known"),
-        ({"documents": ["a text"], "search_base": "http://x"}, "`search_base` is for"),
+        ({"retriever": "google", "max_cost": 1}, "the price of a search is unknown"),
+        ({"documents": ["a text"], "search_base": "http://x"}, "`search_base` applies to"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -364,4 +364,4 @@ def test_claims_without_labels_are_refused_before_anything_is_asked() -> None:
         graphs(with_claims=False),
         model=AnsweringModel(well_behaved),
     )
-    refused("for a model that is asked", self_knowledge, [{"a": 1}], extract=True)
+    refused("need a model to ask", self_knowledge, [{"a": 1}], extract=True)

@@ -109,7 +109,7 @@ def test_confidence_is_cut_at_the_threshold_and_at_those_of_a_sweep() -> None:
     assert sweep["judged_correct"].tolist() == [1.0, pytest.approx(7 / 11), 0.0]
     assert sweep.loc[0.9, "sigma"] == overall(measured)["sigma"]
     assert "confidence at least 0.9" in measured.sentences[0]
-    refused("judgments, which have no threshold", self_knowledge, frame(), threshold=0.9)
+    refused("judgments, which need no threshold", self_knowledge, frame(), threshold=0.9)
 
 
 def test_votes_are_lists_texts_columns_or_rows() -> None:
@@ -169,7 +169,7 @@ def test_positions_are_of_sentences_of_places_or_reported() -> None:
     without = self_knowledge(frame().drop(columns="sentence"), **QUICK)
     assert "positions" not in without.tables
     assert any("nothing is reported by position" in each for each in without.sentences)
-    refused("both give a claim's position", self_knowledge, frame(), sentence="sentence",
+    refused("both set a claim's position", self_knowledge, frame(), sentence="sentence",
             in_order=True)  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def test_the_verdict_says_what_was_tested() -> None:
     many = pd.DataFrame(rows, columns=["response", "label", "judgement"])
     sentence = self_knowledge(many, **QUICK).sentences[0]
     assert "σ = F is rejected (exact test over responses" in sentence
-    assert "whether the two kinds of error balance, and not whether σ predicts" in sentence
+    assert "whether the two kinds of error balance, not whether σ predicts" in sentence
     # No error of either kind.
     right = pd.DataFrame([("r1", "S", "correct"), ("r2", "NS", "incorrect")], columns=many.columns)
     assert "σ is not defined (SK = SU = 1" in self_knowledge(right, **QUICK).sentences[0]
@@ -272,7 +272,7 @@ def test_a_rogan_gladen_out_of_its_range_is_reported() -> None:
         ({"response": ""}, {}, "column 'response': the cell is blank"),
         ({}, {"label": "lable"}, "there is no such column (did you mean 'label'?)"),
         ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold'"),
-        ({}, {"confidence": "p", "votes": ["v"]}, "forms of the model's judgment"),
+        ({}, {"confidence": "p", "votes": ["v"]}, "exclude each other"),
     ],
 )
 def test_a_mistake_is_one_sentence(change: Any, options: Any, message: str) -> None:
@@ -327,7 +327,7 @@ def test_a_real_model_on_its_own_claims(file: str, expected: Any, shared_data: P
     assert any("Known as a file of tatsu-lab" in each for each in measured.sentences)
     # One half parts nothing: what does is tabulated beside it, this threshold among others.
     plain = self_knowledge(path, **QUICK)
-    assert any("choose one with `threshold`" in each for each in plain.sentences)
+    assert any("Choose one with `threshold`" in each for each in plain.sentences)
     sweep: Any = plain["sweep"].set_index("threshold")
     assert sweep.loc[0.9, "sigma"] == values["sigma"]
 
@@ -370,9 +370,7 @@ def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) ->
     path = tmp_path / "claims.csv"
     frame().rename(columns={"judgement": "belief"}).to_csv(path, index=False)
     result = invoke("self-knowledge", str(path), code=2)
-    assert "--judgement, --confidence or --votes; it has response, sentence, label, belief" in (
-        result.stderr
-    )
+    assert "name one of response, sentence, label, belief" in (result.stderr)
     path.write_text(path.read_text().replace("belief", "model_score"))
     assert "'correct' is not a confidence" in invoke("self-knowledge", str(path), code=2).stderr
 

@@ -72,7 +72,7 @@ def test_priors_are_those_that_drew_the_labels() -> None:
     assert rows["forum.example"]["prior_upper"] < 0.5
     sentences = " ".join(learned().sentences)
     assert "priors by source help" in sentences
-    assert "Less than even odds of being reliable: forum.example" in sentences
+    assert "Reliable with less than even odds: forum.example" in sentences
 
 
 def test_intervals_from_few_responses_say_so() -> None:
@@ -152,7 +152,7 @@ def test_rare_sources_share_a_prior() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": "domain,evidence"}, "learn priors and stand alone"),
+        ({"columns": "domain,evidence"}, "learn priors and cannot be combined"),
         ({"columns": "domain", "causes": "none"}, "learns priors of passages; leave one out"),
         ({"columns": "domain", "save": "priors.json"}, "name a file that ends in .csv"),
         ({"columns": "domain", "folds": 1}, "folds is 1"),

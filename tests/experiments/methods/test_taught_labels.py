@@ -190,7 +190,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_apply_marks_every_response_and_claim(judge: Path, tmp_path: Path) -> None:
     applied = apply(judge, of_cities(12), n_bootstrap=20)
-    assert any("Labels of 6 responses here taught the judge" in each for each in applied.sentences)
+    assert any("Labels of 6 responses here trained the judge" in each for each in applied.sentences)
     wanted = ["this response"] * 6 + ["other responses"] * 6
     assert [recorded_marks(graph)["judge"] for graph in applied.graphs] == wanted
     by_response = applied["claims"].groupby("response", sort=False)["p_learned_from"].unique()

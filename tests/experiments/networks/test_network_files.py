@@ -43,7 +43,7 @@ def test_a_pattern_names_the_networks_that_fit_it(tmp_path: Path) -> None:
     (tmp_path / "grid_1.uai.evid").write_text("1 0 0")
     assert networks({"path": str(tmp_path / "grid_1.uai")})[0].sha256 != first.sha256
     (tmp_path / "grid_1.evid").write_text("1 0 0")
-    refused("both hold evidence; keep one", networks, {"path": str(tmp_path / "grid_1.uai")})
+    refused("both contain evidence; keep one", networks, {"path": str(tmp_path / "grid_1.uai")})
 
 
 def test_a_folder_holds_networks_of_both_formats_and_what_is_none_is_refused(
@@ -61,10 +61,10 @@ def test_a_folder_holds_networks_of_both_formats_and_what_is_none_is_refused(
     refused("give the datasets different names", networks, here, here)
     (tmp_path / "empty").mkdir()
     refused(r"no \.uai or \.bif file", networks, {"path": str(tmp_path / "empty")})
-    refused("no file has such a name", networks, {"path": str(tmp_path / "nothing_*.uai")})
+    refused("no file matches", networks, {"path": str(tmp_path / "nothing_*.uai")})
     write_many(datasets.load("worked-examples").graphs[:1], tmp_path / "claims.jsonl")
     (tmp_path / "claims.jsonl").rename(tmp_path / "claims.uai")
-    refused("it is a fact graph", networks, {"path": str(tmp_path / "claims.uai")})
+    refused("this is a fact graph", networks, {"path": str(tmp_path / "claims.uai")})
 
 
 def test_drawn_networks_depend_on_the_seed_of_the_study() -> None:
@@ -85,10 +85,10 @@ def test_drawn_networks_depend_on_the_seed_of_the_study() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"grid": 2}, "give networks that are drawn a name"),
+        ({"grid": 2}, "generated networks need a name"),
         ({"name": "g", "grid": 2, "shape": {}}, "give one of path, shape and grid"),
-        ({"name": "g", "grid": 2, "limit": 1}, "limit is for a path"),
-        ({"path": "x.uai", "graphs": 2}, "graphs and batch are for networks that are drawn"),
+        ({"name": "g", "grid": 2, "limit": 1}, "limit applies to a path"),
+        ({"path": "x.uai", "graphs": 2}, "graphs and batch apply to generated networks"),
         ({"name": "g", "shape": {"atoms": 0}}, "shape.atoms"),
     ],
 )

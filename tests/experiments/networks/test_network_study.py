@@ -111,12 +111,12 @@ def test_answers_beside_a_network_are_what_errors_are_measured_against(study: Pa
     assert exact["log_z_error"] == pytest.approx(-1.0, abs=1e-9)
     # An exact answer is a bracket without room, which this reference is outside of.
     assert any(
-        "1 certified bound does not hold the reference" in each for each in findings.sentences
+        "1 certified bound does not contain the reference" in each for each in findings.sentences
     )
     Path("networks/grid_1.uai.MAR").write_text("MAR\n1\n1 2 0.5 0.5\n")
     message = invoke("run", study, "--overwrite", code=2).stderr
     assert "study.yaml: datasets[0]: " in message
-    assert "put the answers of this network beside it" in message
+    assert "use the answers of this network" in message
 
 
 @pytest.mark.usefixtures("without_figure")
@@ -142,7 +142,7 @@ def test_a_run_goes_on_with_what_is_measured(study: Path, monkeypatch: pytest.Mo
         run(str(study))
     monkeypatch.setattr(runner, "measure_network", whole)
     message = invoke("run", study, code=2).stderr
-    assert "it holds 4 of 8 measurements of this study; go on with --resume" in message
+    assert "the folder has 4 of 8 measurements of this study; continue with --resume" in message
     assert "datasets" in invoke("run", study, "datasets[0].limit=1", "--resume", code=2).stderr
     before = rows_kept()
     invoke("run", study, "--resume")
@@ -223,7 +223,7 @@ def test_a_program_that_is_absent_is_said_and_has_no_row_of_dashes(
     for name in ("accuracy", "costs", "networks"):
         table = findings.tables[name]
         assert set(table.frame["backend"]) == {"exact"}
-        assert "Left out, since they are not installed: merlin." in table.notes
+        assert "Left out, because they are not installed: merlin." in table.notes
 
 
 @pytest.mark.parametrize(
@@ -231,12 +231,12 @@ def test_a_program_that_is_absent_is_said_and_has_no_row_of_dashes(
     [
         ("budgets=1", "did you mean 'budget'?"),
         ("backends=[exact, {backend: lbp, grid: {dampin: [0.1]}}]", "backends[1].grid.dampin: "),
-        ("backends=[exact, exact]", "two are called 'exact'; give each its own label"),
+        ("backends=[exact, exact]", "two have the label 'exact'; give each its own label"),
         ("against=lpb", "'lpb' is not among the backends"),
         ("variants=[FR1]", "variants"),
         ("backends=[{backend: lbp, only: {variants: [FR1]}}]", "networks have no variants"),
         ("backends=[{backend: lbp, only: {datasets: [grids]}}]", "'grids' is unknown"),
-        ("datasets=[demonstration, {path: networks/grid_1.uai}]", "so make two studies"),
+        ("datasets=[demonstration, {path: networks/grid_1.uai}]", "so split it into two studies"),
         ("reference={backend: exact, settings: {memory: 1}}", "reference.settings.memory: "),
     ],
 )
@@ -249,7 +249,7 @@ def test_errors_are_one_sentence_and_leave_nothing(
 
 def test_options_of_claims_are_refused_and_a_dry_run_counts(study: Path) -> None:
     assert (
-        "--variant is for studies of claims"
+        "--variant applies to studies of claims"
         in invoke("run", study, "--variant", "FR1", code=2).stderr
     )
     Path("more.uai").write_text(Path("networks/grid_1.uai").read_text())

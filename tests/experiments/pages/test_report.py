@@ -405,7 +405,7 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
         ),
         (
             (run, "--out", "page.pdf", "--data", f"mine={good}"),
-            "--out page.pdf: a page is one file; name one that ends in .html",
+            "--out page.pdf: a page is a single file; name a file that ends in .html",
         ),
         (
             (run, "--data", f"mine={good}", "--backend", "exct"),

@@ -298,10 +298,13 @@ def test_assessors_alone_have_a_page(copied: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("priors=[{name: none, atom: [0.4]}]", "assessors, which have no priors, are called none"),
-        ("priors=[{name: data, atom: [0.4]}]", "the priors of the data alone are called data"),
-        ("priors=[{name: data, learned: {}}]", "the priors of the data alone are called data"),
-        ("relation_models=[{model: lexical, label: none}]", "have no relations, are called none"),
+        ("priors=[{name: none, atom: [0.4]}]", "reserved for assessors, which have no priors"),
+        ("priors=[{name: data, atom: [0.4]}]", "the name data is reserved for the data's priors"),
+        ("priors=[{name: data, learned: {}}]", "the name data is reserved for the data's priors"),
+        (
+            "relation_models=[{model: lexical, label: none}]",
+            "reserved for assessors, which have no relations",
+        ),
     ],
 )
 def test_names_that_pages_would_take_for_another_thing_are_refused(

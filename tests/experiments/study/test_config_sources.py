@@ -119,7 +119,7 @@ def test_an_error_names_the_file_that_said_it(folder: Path) -> None:
         (["datasets[0].limit=0"], "datasets[0].limit: 0 does not fit"),
         (["datasets=[{name: s, synthetic: {n_atom: 2}}]"], "did you mean 'n_atoms'"),
         (["backends[0].only.datasets=[x]"], "backends[0].only.datasets names 'x'"),
-        (["variants=[FR2]"], "no backend takes part in any cell"),
+        (["variants=[FR2]"], "no cell has a backend"),
         (["significance.pairs=[[lpb, exact]]"], "did you mean 'lbp'"),
     ],
 )
@@ -142,7 +142,7 @@ def test_an_error_in_an_override_names_the_override(
 def test_error_caused_by_overrides_together_names_the_overrides(folder: Path) -> None:
     path = study_file(folder, f"{MINIMAL}backends: [{{backend: exact, only: {{variants: [FR2]}}}}]")
     text = message(path, "variants=[FR1]", "seed=3")
-    assert text.startswith("overrides 'variants=[FR1]', 'seed=3': no backend takes part")
+    assert text.startswith("overrides 'variants=[FR1]', 'seed=3': no cell has a backend")
 
 
 def test_a_fault_of_the_file_stays_the_files_whatever_is_overridden(folder: Path) -> None:
@@ -242,7 +242,7 @@ def test_subsets_are_drawn_in_the_order_of_the_data(folder: Path) -> None:
     assert len(drawn) == 5
     assert drawn == sorted(drawn, key=everything.index)
     assert drawn != ids("{sample: 5, seed: 2}")
-    assert "ask for fewer" in message(
+    assert "request fewer" in message(
         study_file(folder, "study: s\ndatasets: [{name: demonstration, subset: {sample: 99}}]\n")
     )
     near = f"{everything[0]}x"

@@ -47,7 +47,7 @@ def test_rows_hold_the_posteriors_of_the_judge(folder: Path) -> None:
     [
         ("{judge: none.json}", "none.json: there is no such file"),
         ("{judge: data.jsonl}", "this is not a judge"),
-        ("{judge: judge.json, folds: 3}", "a judge was learned before; leave out the keys"),
+        ("{judge: judge.json, folds: 3}", "judge uses a judge that is already learned"),
     ],
 )
 def test_invalid_judges_are_one_sentence(folder: Path, learned: str, message: str) -> None:

@@ -99,4 +99,4 @@ def test_verdicts_that_their_own_labels_taught_are_missing() -> None:
     }  # fmt: skip
     errors = recorded.loc[recorded["response"] == "Aarhus", "error"].unique().tolist()
     assert len(errors) == 1
-    assert "its own labels taught these verdicts" in errors[0]
+    assert "its own labels trained these verdicts" in errors[0]

@@ -133,7 +133,7 @@ def test_responses_that_taught_a_correction_are_not_scored_by_it(tmp_path: Path)
     findings = run(study_file(tmp_path, text), out=tmp_path / "out", workers=1)
     assert findings.incomplete
     sentences = " ".join(findings.sentences)
-    assert "its own labels taught the correction learned.json" in sentences
+    assert "its own labels trained the correction learned.json" in sentences
     rows = read_rows(tmp_path / "out" / "rows.parquet")
     assert rows.groupby("response", sort=False)["p"].count().gt(0).tolist() == [True, False, True]
 

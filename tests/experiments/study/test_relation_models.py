@@ -317,7 +317,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
         ("relation_models: [{model: nli, path: gone}]", ("relation_models[0].path", "such folder")),
         ("relation_models: [{model: lexical, path: x}]", ("has no path",)),
         ("relation_models: [{model: lexical, method: samples}]", ("method is for", "'prompted'")),
-        ("relation_models: [{model: recorded, label: x}]", ("are called recorded",)),
+        ("relation_models: [{model: recorded, label: x}]", ("is fixed (recorded)",)),
         ("relation_models: [{model: recorded, path: no.jsonl}]", ("no.jsonl", "no such file")),
         ("relation_models: [prompted]", ("relation_models[0] needs a language model",)),
         ("relation_models: [{model: prompted, methd: x}]", ("did you mean 'method'",)),

@@ -110,4 +110,4 @@ def test_a_second_trial_that_is_cut_off_goes_on(
 
 def test_to_try_again_is_not_to_drop(folder: Path) -> None:
     result = invoke("run", study_file(folder, STUDY), "--retry-failed", "--overwrite", code=2)
-    assert "--retry-failed goes on with a run and --overwrite drops it" in result.stderr
+    assert "--retry-failed continues a run and --overwrite discards it" in result.stderr

@@ -189,7 +189,7 @@ def test_a_study_without_a_cell_is_refused(folder: Path) -> None:
     backends = "[{backend: exact, only: {variants: [FR1]}}]"
     study_file(folder, f"{SMALL}variants: [FR2]\nbackends: {backends}\n")
     result = invoke("run", "study.yaml", code=2)
-    assert result.stderr.startswith("factormodels: study.yaml: no backend takes part in any cell")
+    assert result.stderr.startswith("factormodels: study.yaml: no cell has a backend")
     assert not (folder / "results").exists()
     invoke("run", "study.yaml", "variants=[FR2, FR1]")
 
@@ -216,9 +216,9 @@ def test_a_narrow_table_keeps_its_numbers_and_names(
         ("datasets: [demonstratoin]", "datasets[0]: the dataset 'demonstratoin' is unknown (did"),
         ("datasets: [{name: demonstration, options: {x: 1}}]", "datasets[0]: the option 'x'"),
         ("datasets: [demonstration, {path: absent.jsonl}]", "datasets[1]: absent.jsonl: there is"),
-        ("datasets: [demonstration, {path: chain.uai}]", "datasets[1] is of networks and "
-         "datasets[0] is not; a study compares backends on networks or on claims, so make two "
-         "studies\n"),
+        ("datasets: [demonstration, {path: chain.uai}]", "datasets[1] contains networks and "
+         "datasets[0] does not; a study compares backends on networks or on claims, so split it "
+         "into two studies\n"),
         ("backends: [{backend: lbp, settings: {dampng: 0.5}}]", "backends[0].settings.dampng: "),
         ("backends: [exact, {backend: lbp, settings: {damping: high}}]",
          "backends[1].settings.damping: 'high' does not fit: give a number\n"),
@@ -249,7 +249,7 @@ def test_unlabeled_atoms_under_the_policy_error_are_refused(folder: Path) -> Non
 def test_a_folder_that_cannot_be_made_is_refused_before_anything(folder: Path) -> None:
     (folder / "file").write_text("")
     result = invoke("run", study_file(folder, SMALL), "--out", "file/inside", code=2)
-    assert "is a file; name a folder that can be made" in result.stderr
+    assert "is a file; name a folder that can be created" in result.stderr
 
 
 def test_a_run_that_dies_while_writing_leaves_the_results_before_it(

@@ -118,9 +118,11 @@ def test_cells_chosen_one_after_the_other_give_the_same_files(
     total = sum(planned(folder).sizes)
     assert manifest["complete"] is False
     assert manifest["units_missing"] == total * 2 // 3
-    assert f"{counted(total * 2 // 3, 'unit')} not run yet; go on with --resume" in first.stdout
+    assert f"{counted(total * 2 // 3, 'unit')} not run yet; continue with --resume" in first.stdout
     assert set(read_rows(folder / "out" / "rows.parquet").backend) == {"exact"}
-    assert "go on with --resume, or drop them with --overwrite" in invoke(*chosen, code=2).stderr
+    assert (
+        "continue with --resume, or discard them with --overwrite" in invoke(*chosen, code=2).stderr
+    )
     title = "lbp damping=0.5"
     invoke(*chosen, "--resume", "--backend", title)
     invoke(*chosen, "--resume")
@@ -202,7 +204,7 @@ def test_another_study_in_the_folder_is_refused(
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
     result = invoke("run", small, "--out", "out", *changes, *option.split(), code=2)
     assert message in result.stderr
-    assert "give another --out, or drop that run with --overwrite" in result.stderr
+    assert "give another --out, or discard that run with --overwrite" in result.stderr
     after = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
     assert after == before
 
@@ -276,7 +278,7 @@ def test_a_run_of_an_earlier_version_is_refused(small: Path) -> None:
         store.append("units", b"what it kept of a unit")
     for options in (["--resume"], []):
         result = invoke("run", small, "--out", "out", *options, code=2)
-        assert "it holds a run of an earlier version" in result.stderr
+        assert "the folder has a run of an earlier version" in result.stderr
         assert "start over with --overwrite" in result.stderr
     invoke("run", small, "--out", "out", "--overwrite")
 
@@ -327,7 +329,8 @@ def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
     }
     assert {failure.cell.algorithm.name for failure in failed} == {"deadly"}
     assert all(
-        "the process that ran it ended without an answer" in failure.error for failure in failed
+        "the process that ran it ended twice without an answer" in failure.error
+        for failure in failed
     )
     rows = read_rows(tmp_path / "out" / "rows.parquet")
     assert rows[rows.backend == "exact"].p.notna().all()
@@ -369,7 +372,7 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path, monkeypatch: pytest.M
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert "of 10 units are kept; go on with --resume" in errors
+    assert "of 10 units are kept; continue with --resume" in errors
     assert errors.splitlines()[-1] == "factormodels: interrupted"
     assert not (folder / "out" / "manifest.json").exists()
     # What is not interrupted need not be slow.

@@ -241,7 +241,7 @@ def test_after_a_kill_nothing_is_asked_twice(keyed: Path) -> None:
         assert process[0].returncode == -signal.SIGKILL
         assert len(server.requests) == at + 1
         refused = invoke("run", path, "--out", "killed", code=2)
-        assert "answers about its texts of this study; go on with --resume" in refused.stderr
+        assert "answers about its texts of this study; continue with --resume" in refused.stderr
         invoke("run", path, "--out", "killed", "--resume", "--workers", "1")
     questions = [json.dumps(request, sort_keys=True) for request in server.requests]
     # The one that was under way when the process died was never answered.

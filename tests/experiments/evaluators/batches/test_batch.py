@@ -87,7 +87,7 @@ def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(notes: 
         first = invoke(*arguments(server.url), code=1)
         assert "r03, r07 failed: an outage cut off 1 call: " in first.stdout
         assert (
-            "2 responses without a result: the same command asks for what is missing"
+            "2 responses without a result; repeat the command to request only the missing answers"
             in first.stdout
         )
         kept = [graph.id for graph in read_many(notes / "o/graphs.jsonl")]
@@ -234,7 +234,7 @@ def test_a_search_that_nobody_answered_is_an_outage_and_a_lost_page_is_none() ->
         # Whoever waits for that to pass waits in vain.
         (
             "shut",
-            "a search was refused (search: status 403); see to the key, the credit and the address "
-            "of the service",
+            "a search was refused (search: status 403); check the key, the credit and the "
+            "address of the service",
         ),
     )

@@ -36,7 +36,7 @@ def test_a_response_that_a_rule_ends_is_asked_nothing() -> None:
     assert not ended.relations
     assert ended.metadata[METADATA_KEY]["asked"] == 0
     assert not assessed.incomplete
-    sentence = "1 response: no relations were asked (it declines to answer)"
+    sentence = "1 response: relations were not asked for (it declines to answer)"
     assert any(sentence in each for each in assessed.sentences)
     # Nothing was asked about its claims, so that nothing is known of them.
     claims: Any = assessed["claims"]
@@ -51,7 +51,7 @@ def test_the_sentences_of_a_refusal_are_no_claims_and_count_in_no_measure() -> N
     documents = ["The bridge opened in 1890, to trains."]
     alone, both = (assess(graphs, documents=documents) for graphs in ([answer], [answer, refusal]))
     assert [len(graph.atoms) for graph in both.graphs] == [2, 0]
-    assert "1 response declines to answer: no claim" in " ".join(both.sentences)
+    assert "1 response declines to answer: without claims" in " ".join(both.sentences)
     assert not both.incomplete
     pd.testing.assert_frame_equal(alone["summary"], both["summary"])
     rows: Any = both["responses"].set_index("response")

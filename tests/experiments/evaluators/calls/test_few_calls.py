@@ -158,7 +158,10 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     every = assess(graphs)
     # docs/how-to/few-calls.md says so.
     assert few.sentences[-1].startswith("345 of 2,249 pairs asked: first the passages")
-    assert "1,904 pairs of claims that a relation of probability 0.5 or more" in few.sentences[-1]
+    assert (
+        "1,904 pairs not asked, because a relation with probability 0.5 or more"
+        in few.sentences[-1]
+    )
     assert not few.incomplete
     verdicts = [assessed["claims"]["verdict"].tolist() for assessed in (few, every)]
     assert verdicts[0] == verdicts[1]
@@ -166,7 +169,7 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     assert (ranged["FR2_lower"] < ranged["FR2_upper"]).any()
     rows: Any = assess(graphs, few_calls=True, dry_run=True)["calls"].set_index("stage")
     assert rows.loc["relations FR2", "about"] == "about"
-    refused("give `few_calls` too", assess, graphs, decisive=0.9)
+    refused("applies only with `few_calls`", assess, graphs, decisive=0.9)
     refused("decisive", assess, graphs, few_calls=True, decisive=0.4)
 
 
@@ -215,7 +218,7 @@ def test_a_limit_ends_with_what_was_answered_and_the_same_command_goes_on(keyed:
     assert "the limit of 5 calls is reached" in sentences
     claims = first["tables"]["claims"]
     lacking = [row for row in claims if row["p"] is None]
-    assert f"{len(lacking)} claims have no answer" in sentences
+    assert f"{len(lacking)} claims without an answer" in sentences
     assert len(lacking) == len(claims) - 5
     assert {row["verdict"] for row in lacking} == {"missing"}
     graphs = read_many(keyed / "o/graphs.jsonl")

@@ -289,7 +289,7 @@ def test_fits_that_are_gone_are_refused(tmp_path: Path) -> None:
     with open_store(out / STORE, "") as store:
         for key, fit in list(store.items(PRIORS)):
             store.put(PRIORS, key, {"theta": list(fit.pop("weights").values()), **fit})
-    with pytest.raises(InputError, match="or are those of another version; start over"):
+    with pytest.raises(InputError, match="or from another version; start over"):
         run_study(study, out, workers=1, resume=True)
 
 

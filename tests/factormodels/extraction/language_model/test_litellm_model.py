@@ -609,7 +609,7 @@ def test_a_listed_price_is_counted_where_litellm_tells_none_of_an_answer(
 
 def test_a_limit_of_cost_wants_a_price(server: ScriptedServer) -> None:
     settings = LitellmSettings("openai/test", api_base=server.url)
-    refused("the price of 'openai/test' is not known", LitellmModel, settings, Budget(max_cost=1.0))
+    refused("the price of 'openai/test' is unknown", LitellmModel, settings, Budget(max_cost=1.0))
 
 
 def test_calls_side_by_side_fit_into_the_limit_at_their_longest(server: ScriptedServer) -> None:
