@@ -22,6 +22,7 @@ from calibration.figures.panels import (
 from calibration.figures.reliability_diagram import draw_band
 from calibration.figures.style import COLORS, DASHES
 from factormodels.errors import InputError
+from factormodels.nouns import counted_range
 
 if TYPE_CHECKING:
     from calibration.figures.shown_figure import ShownFigure
@@ -91,7 +92,9 @@ def risk_coverage_figure(
             name_lines(axes, drawn)
         figure.supxlabel("Coverage", fontsize=8.0)
         figure.supylabel("Selective risk", fontsize=8.0)
-        figure.caption = f"{_AXES[of_verdicts]} {band_note(list(methods.values()))}."
+        claims = counted_range([curve.n_atoms for curve in methods.values()], "claim")
+        bands = band_note(list(methods.values()))
+        figure.caption = f"{claims}. {_AXES[of_verdicts]} {bands}."
         if title:
             write_title(figure, title)
     return figure

@@ -46,6 +46,7 @@ from experiments.evaluators.batches.batch import (
     refuse_idle_retry,
 )
 from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE, Load
+from experiments.evaluators.calls.early_exits import declines
 from experiments.evaluators.core import (
     CoreSettings,
     core_stage,
@@ -75,7 +76,7 @@ from experiments.evaluators.probe_first import (
 from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
-from experiments.findings.text import number
+from experiments.findings.text import number, some_of
 from experiments.settings import USUAL, ColumnNames, Option, front_door, option_of
 from experiments.settings.limits import DrawnSettings, Gamma, Replicates
 from factormodels.errors import InputError, unknown_name
@@ -257,6 +258,7 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         sentences=(
             *loaded.remarks,
             *(f"{remark}." for remark in unread),
+            *_declining(batch.graphs),
             *_sentences(tables, batch, settings),
             *filter(None, [unselected]),
         ),
@@ -273,6 +275,18 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
         graphs=batch.graphs,
     )
     return with_probe(with_failed_calls(findings, batch.calls()), probed)
+
+
+def _declining(graphs: Sequence[FactGraph]) -> list[str]:
+    """Remark on responses that decline to answer; empty if there are none."""
+    declining = [graph.id for graph in graphs if declines(graph)]
+    if not declining:
+        return []
+    verb = "declines" if len(declining) == 1 else "decline"
+    return [
+        f"{counted(len(declining), 'response')} {verb} to answer ({some_of(declining)}): FaStfact "
+        "lists claims there as in any other, and the means count them."
+    ]
 
 
 def _probed_stages(settings: FastFactRun) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.source.files import write_text
 from factormodels.io.tables.data_table import DataTable, read_table
-from factormodels.nouns import counted, is_or_are
+from factormodels.nouns import counted, counted_range, is_or_are
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -1096,8 +1096,7 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:
         ]
         tick_names = [f"{name}{more}" for name in names for more in ("", ", labels alone")]
         axes[0].set_yticks(heights, tick_names)
-    return {
-        "beside-labels": PaperFigure(
-            figure, data_frame(shown), "Estimates, compared with labels alone"
-        )
-    }
+    labeled = counted_range([row["n_labeled"] for row in shown], "label")
+    responses = counted_range([row["n_responses"] for row in shown], "response")
+    title = f"Estimates, compared with labels alone: {labeled} in {responses}"
+    return {"beside-labels": PaperFigure(figure, data_frame(shown), title)}

@@ -386,7 +386,7 @@ def _kept(selected: Sequence[tuple[FactGraph, Selection]], seed: int) -> Table:
     return Table(
         data_frame(kept_by_sentence(selections, seed=seed)),
         columns_as(KEPT_COLUMNS),
-        "Kept claims by position of the sentence.",
+        f"Kept claims of {counted(len(selected), 'response')} by position of the sentence.",
         note=KEPT_NOTE,
     )
 
@@ -396,7 +396,7 @@ def _figures(kept: Table) -> dict[str, PaperFigure]:
 
     by_sentence = kept.frame[kept.frame["sentence"] != "all"]
     figure = line_figure(by_sentence, "sentence", KEPT)
-    title = "Kept claims by position of the sentence"
+    title = kept.caption.removesuffix(".")
     return {"kept-by-sentence": PaperFigure(figure, by_sentence, title)}
 
 

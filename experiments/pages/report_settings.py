@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -32,6 +33,16 @@ class ReportSettings(CellSettings):
     """Settings of the page's contents."""
 
     writes_page = True
+    absent_output = MappingProxyType(
+        {
+            # The page is the output, and has no tables that could be presented.
+            "report": "the page is the output; write --out {value}",
+            **dict.fromkeys(
+                ("rename", "show", "venue"),
+                "a page shows results under the names that they have; leave it out",
+            ),
+        }
+    )
 
     out: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
     """Write the page to this file; to RESULTS/report.html if not given, or FILE-report.html."""

@@ -76,6 +76,10 @@ class Settings(BaseModel):
     writes_page: ClassVar[bool] = False
     """True if `out` of the command is a page for a browser."""
 
+    absent_output: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Options of output that the command lacks, each with the end of the sentence that refuses it,
+    in which {value} is the value that was given."""
+
     @classmethod
     def from_given(cls, given: Mapping[str, Any]) -> Self:
         """Build settings from the given values and defaults for all others.

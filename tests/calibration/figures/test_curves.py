@@ -133,6 +133,7 @@ def test_names_come_with_their_numbers_and_the_note_says_what_bands_are() -> Non
     risk = risk_of(0)
     figure = risk_coverage_figure({"exact": risk})
     assert names_of(figure) == [f"exact AURC {risk.area:.4f} excess {risk.excess:.4f}"]
+    assert figure.caption.startswith("120 claims. Coverage: ")
     assert figure.caption.endswith(" 95% confidence bands, 20 responses.")
     p, y, _ = pairs(0)
     alone = risk_curve(p, y, n_bootstrap=5)

@@ -480,6 +480,16 @@ def test_a_dry_run_counts_and_sends_nothing() -> None:
     assert any("its own claims, 8 by that count; the 1 of the data" in s for s in dry.sentences)
 
 
+def test_a_response_that_declines_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SAID, "I'm", ("non-supported", 0.9))
+    texts = ["Alder is tall.", "I'm sorry, I cannot answer that."]
+    judged = fastfact(text=texts, model=AnsweringModel(answer), documents=NOTES)
+    (remark,) = [each for each in judged.sentences if "to answer" in each]
+    assert remark.startswith("1 response declines to answer (")
+    whole = fastfact(text=texts[:1], model=AnsweringModel(answer), documents=NOTES)
+    assert not [each for each in whole.sentences if "to answer" in each]
+
+
 def test_a_count_that_is_none_is_refused() -> None:
     graph = FactGraph("r", (), response="Alder is tall.", metadata={"k_prime": "many"})
     with pytest.raises(
