@@ -18,10 +18,11 @@ Marginals are chosen by estimates of their errors:
   passing on clusters, if its log Z lies within the bounds, and plain message passing beside it; and
   mini-buckets with the largest tables, the gradient of their upper bound. Of the two that are
   nearest to each other the first of this list is chosen, but mini-buckets before message passing if
-  the bounds are near each other. If no two are near, mini-buckets are chosen; but the sum if its
-  later half added little, while the last growth of the tables moved the mini-buckets. The stated
-  error grows with the distance. The rule and its errors were derived from half of 480 graphs with
-  exact marginals, and checked on the other half (`python -m tests.endurance marginals`).
+  the bounds are near each other or the messages have not converged. If no two are near,
+  mini-buckets are chosen; but the sum if its later half added little, while the last growth of the
+  tables moved the mini-buckets. The stated error grows with the distance. The rule and its errors
+  were derived from half of 480 graphs with exact marginals, and checked on the other half
+  (`python -m tests.endurance marginals`).
 """
 
 from __future__ import annotations
@@ -205,9 +206,13 @@ class _Best:
         if kind is LogZKind.EXACT:
             self.posterior = posterior
         elif family in _MESSAGES and kind is not LogZKind.NONE:
-            # Keep the join graph with the largest clusters, unless only it has not converged.
+            # Keep the join graph with the largest clusters of those that have converged; of others
+            # the one that came nearest to it.
             before = self.messages.get(family)
-            if before is None or _settled(posterior) or not _settled(before):
+            if before is None or (not _settled(posterior), _residual(posterior)) <= (
+                not _settled(before),
+                np.inf if _settled(before) else _residual(before),
+            ):
                 self.messages[family], new = posterior, True
         elif sampled and kind is LogZKind.ESTIMATE:
             before = self.samples.get(family)
@@ -281,10 +286,10 @@ class _Best:
         agreeing = self._agreeing(families)
         if agreeing is not None:
             return agreeing
-        if "tables" not in families:
+        if "buckets" not in families:
             name = next(iter(candidates))
             return _Choice(name, candidates[name], "they are what there is yet")
-        family, why = "tables", "its tables are the largest"
+        family, why = "buckets", "its tables are the largest"
         if "sum" in families and self.moved > _SETTLED:
             late = families["sum"][1].stats.get("late_share", 1.0)
             if late <= _SATURATED:
@@ -300,14 +305,18 @@ class _Best:
             (_apart(families[first][1], families[other][1]), first, families[other][0])
             for first, other in combinations(families, 2)
         ]
-        clusters, plain = families.get("messages"), self.messages.get("lbp")
-        if clusters is not None and plain is not None and clusters[0] != "lbp":
-            pairs.append((_apart(clusters[1], plain), "messages", "lbp"))
+        passed = families.get("messages")
+        for name, posterior in self.messages.items():
+            settled = _settled(posterior) or (passed is not None and _settled(passed[1]))
+            if passed is not None and name != passed[0] and settled:
+                pairs.append((_apart(passed[1], posterior), "messages", name))
         distance, first, other = min(pairs, default=(np.inf, "", ""))
         if distance > _NEAR:
             return None
-        if first == "messages" and other != "lbp" and self.upper - self.lower <= _NARROW:
-            first, other = "tables", families[first][0]
+        if passed is not None and first == "messages" and other not in _MESSAGES:
+            narrow = self.upper - self.lower <= _NARROW
+            if narrow or not _settled(passed[1]):
+                first, other = "buckets", passed[0]
         why = (
             f"of all algorithms compared they and those of {other!r} agree best (root mean square "
             f"of the differences {distance:.2g}); {_MEASURED}"
@@ -319,11 +328,15 @@ class _Best:
         """Yield algorithms that err in different ways, each by its family."""
         if self.lower_posterior is not None and self.lower_by.startswith("clamping"):
             yield "sum", (self.lower_by, self.lower_posterior)
-        passed = next((name for name in reversed(_MESSAGES) if name in self.messages), None)
+        passed = max(
+            self.messages,
+            key=lambda name: (_settled(self.messages[name]), _MESSAGES.index(name)),
+            default="",
+        )
         if passed in candidates:
             yield "messages", (passed, candidates[passed])
         if self.largest is not None:
-            yield "tables", self.largest
+            yield "buckets", self.largest
 
     def _certain_error(self) -> float | None:
         """Return the largest error of a probability of the lower bound's distribution, if known."""
@@ -424,6 +437,11 @@ class _Best:
 
 def _settled(posterior: Posterior) -> bool:
     return posterior.status is Status.CONVERGED
+
+
+def _residual(posterior: Posterior) -> float:
+    """Return the largest last change of a message; infinite if not stated."""
+    return float(posterior.stats.get("residual", np.inf))
 
 
 def _log_z_error(posterior: Posterior) -> float:

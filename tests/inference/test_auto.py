@@ -361,8 +361,24 @@ def test_bounds_that_are_near_each_other_prefer_mini_buckets_to_message_passing(
         lower = replace(truth, log_z_kind=LogZKind.ELBO, status=Status.CONVERGED, stats={})
         wrong = shifted(graph, 0.2)
         best.take("cavi", replace(lower, log_z=log_z - 0.5 * gap, marginals=wrong))
-        best.take("lbp", replace(truth, log_z_kind=LogZKind.BETHE, stats={}))
+        best.take("lbp", replace(upper, log_z=log_z, log_z_kind=LogZKind.BETHE))
         assert best.answer(Stop(), "").stats["marginals_by"] == by
+
+
+def test_message_passing_that_has_not_converged_counts_less() -> None:
+    graph, best, truth = best_of_a_grid()
+    messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.NOT_CONVERGED, stats={})
+    upper = replace(messages, log_z=log_z_of(graph) + 6.0, log_z_kind=LogZKind.UPPER)
+    best.take("wmb(table_limit=64)", replace(upper, marginals=shifted(graph, 0.02)))
+    best.take("ijgp(i_bound=2)", replace(messages, stats={"residual": 0.1}))
+    assert best.answer(Stop(), "").stats["marginals_by"] == "wmb(table_limit=64)"
+    # Larger clusters that are farther from a fixed point do not replace it.
+    worse = replace(messages, stats={"residual": 0.5}, marginals=shifted(graph, 0.9))
+    best.take("ijgp(i_bound=4)", worse)
+    assert best.messages["ijgp"].stats["residual"] == 0.1
+    # What has converged comes before larger clusters.
+    best.take("lbp", replace(messages, status=Status.CONVERGED, marginals=shifted(graph, 0.01)))
+    assert best.answer(Stop(), "").stats["marginals_by"] == "lbp"
 
 
 def test_where_none_agree_a_sum_that_no_longer_grows_replaces_unsettled_mini_buckets() -> None:
