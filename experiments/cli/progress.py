@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LINE_SECONDS = 30.0
 """Seconds between progress messages of a long run in a log."""
 
+_LEAST_SHARE = 0.01
+"""Share of the work from which on a log estimates the remaining time."""
+
 
 class TerminalWatcher(Watcher):
     """Show progress on a console; in a log, how far a study is now and then.
@@ -170,7 +173,9 @@ class TerminalWatcher(Watcher):
                 progress = (
                     f"{done:,} of {counted(total, what.removesuffix('s'))}, {rate:,.1f} a second"
                 )
-                remaining = f"{duration((total - done) / rate)} remaining"
+                # The first steps take loading and compiling with them.
+                known = done >= _LEAST_SHARE * total
+                remaining = f"{duration((total - done) / rate)} remaining" if known else ""
                 self.notice(", ".join(filter(None, (progress, remaining, within(), text))))
 
         if self._status is not None:

@@ -448,7 +448,7 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
         ("--model openai/x --documents notes --stride 0", "--stride '0' is not"),
         ("--model openai/x --documents notes --prompts notes", "holds no prompt"),
         ("--model openai/x --retriever google --max-cost 1", "--price-search"),
-        ("--model openai/x --documents notes --price-search 1", "--price-search applies to web searches"),
+        ("--model openai/x --documents notes --price-search 1", "--price-search applies to"),
         ("--model openai/x --documents notes --contact me", "--contact applies to web searches"),
         ("--model openai/x --documents notes --retry-failed", "name it with --out"),
         ("--annotated --k-prime 3", "has no effect with --annotated"),
