@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import factormodels
 from factormodels.io import read
 from inference import infer
 from inference.exact.plans import forget_plans
 from inference.exact.small import end_interpretation
 from tests.endurance import Row
+from tests.entered_files import entered_by
 
 THREE_LINES = """\
 {"format": "factormodels/fact-graph", "version": 1, "id": "example", "edges": [
@@ -32,30 +30,10 @@ def entered() -> Iterator[Row]:
         # The first round imports, and compiles.
         for _ in range(2):
             forget_plans()
-            facts, reading = _entered(partial(read, path))
-            graph, compiling = _entered(facts.to_factor_graph)
-            _, solving = _entered(partial(infer, graph, "exact"))
-            _, again = _entered(partial(infer, graph, "exact"))
+            facts, reading = entered_by(partial(read, path))
+            graph, compiling = entered_by(facts.to_factor_graph)
+            _, solving = entered_by(partial(infer, graph, "exact"))
+            _, again = entered_by(partial(infer, graph, "exact"))
     steps = {"reading": reading, "compiling": compiling, "solving": solving, "again": again}
     for step, files in steps.items():
         yield {"step": step, "files": len(files), "names": ", ".join(f"`{name}`" for name in files)}
-
-
-def _entered(call: Callable[[], Any]) -> tuple[Any, list[str]]:
-    """Return the result of a call, and the files of the packages whose functions ran."""
-    root = Path(factormodels.__file__).parents[1]
-    packages = [f"{root / name}/" for name in ("factormodels", "inference")]
-    files: set[str] = set()
-
-    def note(frame: Any, event: str, _: object) -> None:
-        name = frame.f_code.co_filename
-        if event == "call" and name.startswith(tuple(packages)):
-            files.add(str(Path(name).relative_to(root)))
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        result = call()
-    finally:
-        sys.setprofile(before)
-    return result, sorted(files)
