@@ -12,7 +12,7 @@ Rival: the lexical model, and the shares of relations and of true claims in othe
 
     python notebooks/questions/small_local_model.py --out docs/results/small-local-model
 
-It takes half a minute of processor time.
+It takes two minutes of processor time.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ TABLES = {
         "data",
         "Intervals: 95 % over responses, paired for the differences of the Brier score, from the "
         "base rate and from the same judge with lexical relations; AUROC within folds. Every "
-        "source has the claim's own passages alone, so that FR3 differs from FR2 nowhere, and FR2 "
-        "from FR1 where claims share a passage.",
+        "source has the claim's own passages alone, so that FR3 equals FR2, and FR2 differs from "
+        "FR1 where claims share a passage.",
     ),
     "across": (
         "model | relations | graph | claims:0 | brier:3± Brier | auroc:3± AUROC",
@@ -154,7 +154,7 @@ def small_local_model(
         graphs = {name: source.graphs(shares) for name, shares in probabilities.items()}
         remarks.append(
             f"{source.name}: {counted(costs['responses'], 'response')} of "
-            f"{len(source.all_graphs)} recorded, with {costs['passages']} passages of each claim."
+            f"{len(source.all_graphs)} recorded; passages of each claim: {costs['passages']}."
         )
         judged = {name: judged_claims(source, made, folds, seed) for name, made in graphs.items()}
         for name, claims in judged.items():
@@ -462,7 +462,7 @@ def cost_row(source: RecordedSource) -> dict[str, Any]:
         "prompt": source.prompt,
         "responses": whole,
         "all_responses": len(source.all_graphs),
-        "passages": "all" if source.ranks is None else f"the best {source.ranks.complete}",
+        "passages": "all" if source.ranks is None else f"best {source.ranks.complete}",
         "pairs": len(answers),
         "all_pairs": source.record.origin.pairs,
         "missing": sum(answer.log_p is None for answer in answers.values()),

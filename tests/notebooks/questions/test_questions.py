@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from experiments.findings.artifacts import Artifacts
 from factormodels import datasets
+from factormodels.io.relation_record import record_text
 from notebooks.questions.does_it_matter import does_it_matter
 from notebooks.questions.encodings import encodings
 from notebooks.questions.few_calls import few_calls
@@ -99,6 +101,27 @@ def small_views() -> Artifacts:
     return compared({"factscore": (graphs, views)}, (1.0, 4, 5), 0)
 
 
+def of_twelve_responses(folder: Path, name: str) -> str:
+    """Write the answers of an embedded record about twelve responses, and return the file."""
+    record = datasets.relation_record(name)
+    responses = dict.fromkeys(answer.response for answer in record.answers if answer.response)
+    kept = {"", *list(responses)[:12]}
+    answers = [answer for answer in record.answers if answer.response in kept]
+    path = folder / f"{name}.jsonl"
+    path.write_text(record_text(record.origin, answers), encoding="utf-8")
+    return str(path)
+
+
+def few_recorded_responses() -> Artifacts:
+    model = "qwen2.5-coder-1.5b-instruct"
+    with TemporaryDirectory() as folder:
+        few = [
+            of_twelve_responses(Path(folder), f"{dataset}.{model}")
+            for dataset in ("factcheck-bench", "factscore")
+        ]
+        return small_local_model(records=("factcheck-bench.lexical", *few), folds=2)
+
+
 SMALL: dict[str, Callable[[], Artifacts]] = {
     "few-calls": lambda: few_calls(data=(Path("at-odds"),), decisive=(0.5, 0.9)),
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
@@ -114,7 +137,7 @@ SMALL: dict[str, Callable[[], Artifacts]] = {
     "skewed-responses": lambda: skewed_responses(
         worlds=("even",), labels=(10,), quantities=("share", "score: auroc"), draws=2
     ),
-    "small-local-model": lambda: small_local_model(folds=2),
+    "small-local-model": few_recorded_responses,
     "real-graphs": small_views,
 }
 """Answers whose tables are kept in docs/results, with little work."""

@@ -124,7 +124,7 @@ def test_the_study_finds_the_bias_and_what_remains_without_it(tmp_path: Path) ->
     assert set(across["graph"]) == {"learned field", "trees without a graph", "base rate"}
     costs = tables["costs"].frame.set_index("data")
     assert (costs["responses"][BENCH], costs["pairs"][BENCH]) == (14, len(bench))
-    assert (costs["responses"][BIOGRAPHIES], costs["passages"][BIOGRAPHIES]) == (12, "the best 2")
+    assert (costs["responses"][BIOGRAPHIES], costs["passages"][BIOGRAPHIES]) == (12, "best 2")
     assert 1.0 < costs["calls"][BIOGRAPHIES] <= 2.0
     assert costs["asked"][BENCH] == pytest.approx(400 * costs["calls"][BENCH])
     assert costs["read"][BENCH] == pytest.approx(100 * costs["calls"][BENCH])
