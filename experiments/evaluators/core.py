@@ -15,16 +15,19 @@ from experiments.evaluators.batches.threads import LocalRelations
 from experiments.settings import Option, Settings
 from experiments.settings.limits import PEOPLE, BleachedDomain
 from factormodels.errors import InputError
+from factormodels.extraction.asking.table import RELEVANCE
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import sentences_of
+from factormodels.extraction.stages.relevance import relevances
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted
 from factormodels.selection import (
     CachedRelations,
     Core,
     Informativeness,
+    Relevance,
     Subclaim,
     UnjudgedClaimError,
     select,
@@ -47,6 +50,10 @@ class CoreSettings(Settings):
 
     core_relations: Annotated[str, Option("NAME")] = "lexical"
     """With --core: judge of entailment: lexical, model, nli:FOLDER or recorded:FILE."""
+
+    core_relevance: bool = False
+    """With --core: a claim that the language model finds irrelevant to the question does not count.
+    It is asked once for each claim, which a dry run does not count."""
 
     domain: BleachedDomain = PEOPLE
 
@@ -83,17 +90,27 @@ def core_stage(
     if given and any(not atom.text.strip() for graph in graphs for atom in graph.atoms):
         raise InputError("--core: these claims have no texts to compare; leave --core out")
     templates = templates_of(settings.domain)
+    if settings.core_relevance and model is None:
+        raise InputError("--core-relevance: it asks a language model; add --model")
     relations: RelationModel
     relations, facts = relation_model(settings.core_relations, model, option="--core-relations")
     if settings.core_relations != "model":
         relations = LocalRelations(relations)
     share = 1.0 if settings.faithfulness else None
-    asked = {"share": share, "relations": settings.core_relations, "domain": settings.domain}
+    asked: dict[str, Any] = {
+        "share": share,
+        "relations": settings.core_relations,
+        "domain": settings.domain,
+    }
+    if settings.core_relevance:
+        asked["relevance"] = True
 
     def stage(graph: FactGraph) -> FactGraph:
         cached = CachedRelations(relations)
         core = Core(cached, Informativeness(cached, templates), share=share)
         facts: dict[str, Any]
+        if settings.core_relevance and model is not None:
+            core, *_ = with_relevance(graph, core, model)
         try:
             selection = select(claims_with_sources(graph, share), core)
         except UnjudgedClaimError:
@@ -108,6 +125,20 @@ def core_stage(
         return replace(graph, metadata={**graph.metadata, CORE_KEY: facts})
 
     return stage, {CORE_KEY: {**asked, **facts}}
+
+
+def with_relevance(
+    graph: FactGraph, core: Core, model: LanguageModel
+) -> tuple[Core, set[str], int]:
+    """Core with weight 0 for irrelevant claims, their ids, and the number of unjudged claims."""
+    judgements = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
+    irrelevant = {
+        name
+        for name, is_relevant in zip(graph.atom_ids, judgements, strict=True)
+        if is_relevant is False
+    }
+    weighting = Relevance(lambda claim: claim.id not in irrelevant, core.weighting)
+    return replace(core, weighting=weighting), irrelevant, judgements.count(None)
 
 
 def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]:

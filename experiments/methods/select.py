@@ -21,7 +21,7 @@ from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.claims import claims_frame
 from experiments.columns.responses import load_responses
-from experiments.evaluators.core import claims_with_sources
+from experiments.evaluators.core import claims_with_sources, with_relevance
 from experiments.evaluators.core_choices import (
     KEPT,
     KEPT_COLUMNS,
@@ -39,16 +39,14 @@ from experiments.settings import USUAL, Option, Words, front_door
 from experiments.settings.limits import PEOPLE, BleachedDomain, DrawnSettings, Openness
 from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
-from factormodels.extraction.asking.table import RELEVANCE
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.probe.table import RELATIONS, RELEVANCES
 from factormodels.extraction.sentences import sentences_of, stated_language
 from factormodels.extraction.stages.atomizer import sentence_atoms
-from factormodels.extraction.stages.relevance import relevances
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted, is_or_are
-from factormodels.selection import Relevance, Selection, UnjudgedClaimError, restricted
+from factormodels.selection import Selection, UnjudgedClaimError, restricted
 from factormodels.selection import select as select_claims
 from factormodels.selection.weights import EPSILON, uniform
 
@@ -204,7 +202,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         if whole.atoms:
             core: Core = choices.core(whole)
             if judge_of_relevance is not None:
-                core, beside, unknown = _with_relevance(whole, core, judge_of_relevance)
+                core, beside, unknown = with_relevance(whole, core, judge_of_relevance)
                 irrelevant |= {(whole.id, claim) for claim in beside}
                 unjudged += unknown
             if settings.dry_run:
@@ -310,20 +308,6 @@ def _remarks(
             "approximated by the probability of its entailment label."
         )
     return sentences
-
-
-def _with_relevance(
-    graph: FactGraph, core: Core, model: LanguageModel
-) -> tuple[Core, set[str], int]:
-    """Core with weight 0 for irrelevant claims, their ids, and the number of unjudged claims."""
-    judgements = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
-    beside = {
-        name
-        for name, is_relevant in zip(graph.atom_ids, judgements, strict=True)
-        if is_relevant is False
-    }
-    weighting = Relevance(lambda claim: claim.id not in beside, core.weighting)
-    return replace(core, weighting=weighting), beside, judgements.count(None)
 
 
 def _weighting_without_answers(weighting: Weighting) -> Weighting:

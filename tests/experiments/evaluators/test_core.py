@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from experiments import assess, fastfact
 from experiments.evaluators.core import CoreSettings, core_stage
 from experiments.evaluators.response import AssessedResponse, with_core
 from factormodels import Atom, FactGraph, read_many
+from factormodels.extraction.language_model import Request
 from tests.experiments.conftest import invoke
 from tests.experiments.evaluators.test_assess_model import arguments, notes, provider, stage_of
 from tests.experiments.evaluators.test_fastfact import answer
@@ -53,6 +55,26 @@ def test_impossible_selections_are_refused() -> None:
     refused("add --no-faithfulness", core_stage, [bare], CoreSettings(), None)
     asked = CoreSettings(core_relations="model")
     refused("needs a language model", core_stage, [REPEATED], asked, None)
+
+
+def test_claims_beside_the_question_do_not_count_with_core_relevance() -> None:
+    def say(request: Request) -> str:
+        return json.dumps({"relevant": "Trains" not in request.messages[-1].content})
+
+    graph, model = replace(REPEATED, query="When did the bridge open?"), AnsweringModel(say)
+    how: dict[str, Any] = {"domain": "things", "faithfulness": False}
+    assert "a3" in kept(graph, faithfulness=False)
+    stage, facts = core_stage([graph], CoreSettings(**how, core_relevance=True), model)
+    assert len(stage(graph).metadata["core"]["kept"]) == 1
+    assert facts["core"]["relevance"]
+    assert len(model.asked) == 3
+    refused("add --model", core_stage, [graph], CoreSettings(core_relevance=True), None)
+    more: dict[str, Any] = {"model": model, "relations": "lexical", "probe": False}
+    assessed = assess(
+        graph, documents=["The bridge opened."], core=True, core_relevance=True, **how, **more
+    )
+    assert assessed["claims"]["counts"].tolist().count(True) == 1
+    assert "relevance" in assessed["cost"]["stage"].tolist()
 
 
 def test_measures_with_core_are_over_the_claims_that_count() -> None:

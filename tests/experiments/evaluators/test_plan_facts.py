@@ -30,6 +30,7 @@ RECORDED: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "context_prior": (LOCAL, 0.7),
     "core": (CORE, True),
     "core_relations": ({**CORE, **MODEL, "core": True}, "model"),
+    "core_relevance": ({**CORE, **MODEL, "core": True}, True),
     "decisive": ({**LOCAL, "few_calls": True}, 0.95),
     "documents": (LOCAL, {"Hut": "The hut has forty beds."}),
     "domain": ({**CORE, "core": True}, "places"),
