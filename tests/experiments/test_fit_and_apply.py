@@ -13,6 +13,7 @@ import pytest
 
 from calibration.learned_potentials.judge import NAME
 from experiments import apply, fit, score
+from experiments.columns.frame import LONG
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
 from factormodels import Relation, RelationKind, datasets
@@ -95,7 +96,8 @@ def test_labels_play_no_part(judge: Path) -> None:
     first, second = (apply(judge, each, n_bootstrap=50) for each in (new, bare))
     assert first["responses"].equals(second["responses"])
     assert first.frame.equals(first["claims"])
-    assert [*first.frame] == ["response", "claim", "p", "p_learned_from"]
+    assert [*first.frame] == [*LONG, "p_learned_from"]
+    assert first.frame["p"].equals(second.frame["p"])
 
 
 def test_evidence_made_otherwise_is_refused_unless_asked(tmp_path: Path) -> None:
@@ -150,7 +152,7 @@ def test_other_evidence_is_reported_with_what_to_do_and_never_moves_the_prior(
     )
     # Both bounds and number rest on the training data, which a shift may leave behind.
     assert "if losses vary over responses as in the training data" in applied.sentences[1]
-    assert f"labels of {bounds['n_in_any_case']:.0f} in any case" in applied.sentences[1]
+    assert f"labels of {bounds['n_in_any_case']:.0f} do so in any case" in applied.sentences[1]
     assert bounds["n_in_any_case"] == 25
     assert "as learned, the share of true claims here is in" in applied.sentences[0]
     assert applied.sentences[2].startswith("The learned prior stays")
