@@ -1,4 +1,4 @@
-"""Settings from files: a YAML mapping whose keys are options without their hyphens."""
+"""Settings from YAML files, whose keys are option names without leading hyphens."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from factormodels.io.source.files import read_text
 
 
 def read_configs(paths: Iterable[Path]) -> dict[str, tuple[Any, str]]:
-    """Read options from files: value and file by the option's name; the last file wins.
+    """Read options from files as (value, file) by option name; the last file wins.
 
     Raises:
-        InputError: for a file that cannot be read, or is no mapping of names to values.
+        InputError: for a file that cannot be read, or is not a mapping of names to values.
     """
     paths = list(paths)
     if not paths:
         return {}
-    # PyYAML takes longer to load than a command has to do.
+    # PyYAML takes longer to load than many commands run.
     from factormodels.io.yaml import parse_yaml
 
     settings: dict[str, tuple[Any, str]] = {}
@@ -27,8 +27,8 @@ def read_configs(paths: Iterable[Path]) -> dict[str, tuple[Any, str]]:
         content = parse_yaml(read_text(path), str(path))
         if not isinstance(content, Mapping):
             raise InputError(
-                f"{path}: a file of settings is a mapping; write OPTION: VALUE in each line, such "
-                "as seed: 1"
+                f"{path}: the file is not a mapping; write OPTION: VALUE in each line, such as "
+                "seed: 1"
             )
         settings |= {str(name): (value, str(path)) for name, value in content.items()}
     return settings

@@ -1,4 +1,4 @@
-"""The terminal: consoles, and warnings shown once each."""
+"""Consoles for output and messages, and warnings without repetition."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 INCOMPLETE = 1
-"""Exit code of a command that is done although something is missing."""
+"""Exit code of a finished command with missing results."""
 
 LIMIT_REACHED = 3
-"""Exit code where a limit on calls or costs is reached."""
+"""Exit code after reaching a limit on calls or costs."""
 
 _PIPE_WIDTH = 4000
 _PACKAGES = ("factormodels", "inference", "calibration", "experiments")
@@ -33,7 +33,7 @@ def output() -> Console:
     """A console on standard output.
 
     In a terminal it has the terminal's width; in a pipe or a file lines keep their natural length,
-    so that nothing is cut or wrapped for the next program.
+    so that the next program gets unwrapped output.
     """
     return _console(stderr=False)
 
@@ -50,7 +50,7 @@ def show_written(console: Console, paths: Iterable[Path]) -> None:
 
 
 def show_folder(console: Console, folder: Path, files: Iterable[Path]) -> None:
-    """Print where results are: the number of files, their contents, and the file to open first."""
+    """Print the folder of results: the number and contents of files, and the file to open first."""
     names = [file.name for file in files]
     contents = list(dict.fromkeys(name.partition(".")[0] for name in names))
     some = ", ".join(contents[:_CONTENTS])
@@ -65,14 +65,14 @@ _CONTENTS = 6
 
 
 def open_standard_streams() -> None:
-    """Give the standard streams that the caller has closed a descriptor, as a caller should.
+    """Open descriptors for standard streams that the caller closed.
 
-    Otherwise the next opened file would get its number, and receive the printed output. Output that
-    cannot be read by anybody fails when it is written; messages are lost.
+    Otherwise the next opened file would get the stream's number and receive the printed output.
+    Writing output to such a stream fails; messages are lost.
     """
-    # In the order of their numbers: a new descriptor has the least that is free.
+    # In the order of their numbers, because a new descriptor gets the lowest free number.
     if sys.stdin is None:
-        # It stays None, and reading it is refused in a sentence.
+        # It stays None; reading it raises a readable error.
         _open_nowhere(os.O_WRONLY)
     if sys.stdout is None:
         sys.stdout = os.fdopen(_open_nowhere(os.O_RDONLY), "w", encoding="utf-8")
@@ -88,7 +88,7 @@ def _open_nowhere(mode: int) -> int:
 
 
 def spell_what_has_no_form() -> None:
-    """Let the standard streams write characters that their encoding lacks as escapes."""
+    """Make the standard streams escape characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -135,9 +135,9 @@ def _console(*, stderr: bool) -> Console:
 
 
 def say(text: str) -> None:
-    """Write a line to standard error, control characters spelled out, no longer than is read.
+    """Write a line to standard error, with escaped control characters and limited length.
 
-    Where standard error cannot be written, the exit code alone tells.
+    If standard error cannot be written, only the exit code remains.
     """
     with suppress(OSError):
         sys.stderr.write(f"{printable(shortened(text))}\n")

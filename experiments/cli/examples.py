@@ -1,4 +1,4 @@
-"""Examples of a function's docstring, which are Python, as lines of a shell.
+"""Conversion of the Python examples of docstrings to shell lines.
 
 score("claims.csv", scores="brier,ece").save("scores")
 factormodels score claims.csv --scores brier,ece --out scores
@@ -16,18 +16,18 @@ from typing import Any
 from experiments.settings import command_name, option_of, settings_of
 
 _WIDEST = 74
-"""Characters of a line of an example, which is indented in the help."""
+"""Width of example lines, which are indented in the help."""
 
 _AFTERWARDS = {"save": "--out", "report": "--report"}
 """Options that correspond to a method of the findings."""
 
 
 def shell_example(front: Callable[..., Any], example: str) -> str:
-    """A call of a function of the front door as the command that does the same.
+    """Convert a call of a front-door function to the equivalent command.
 
     Args:
         front: the function.
-        example: the call, maybe with one of `Findings`'s `save`, `report` or `as_json` behind it.
+        example: the call, optionally followed by `save`, `report` or `as_json` of `Findings`.
 
     Raises:
         ValueError: for anything that is not such a call.
@@ -46,7 +46,7 @@ def shell_example(front: Callable[..., Any], example: str) -> str:
 
 
 def _words(function: Callable[..., Any], node: ast.expr) -> Iterator[list[str]]:
-    """The words behind a command: arguments, options each with its value, and output."""
+    """The words after a command: arguments, options with values, and output."""
     if not isinstance(node, ast.Call):
         raise ValueError(f"{ast.unparse(node)} is no call of {function.__name__}")
     if isinstance(node.func, ast.Attribute):
@@ -65,7 +65,7 @@ def _words(function: Callable[..., Any], node: ast.expr) -> Iterator[list[str]]:
             yield [f"--{option}" if value else f"--no-{option}"]
             continue
         if isinstance(value, dict):
-            # Settings of a backend are options of their own.
+            # Settings of a backend are separate options.
             for name, setting in value.items():
                 yield [f"--{name.replace('_', '-')}", str(setting)]
             continue

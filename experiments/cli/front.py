@@ -1,9 +1,8 @@
-"""Commands made from the functions of the front door, with their options, help and output.
+"""Commands for the functions of the front door, with options, help and output.
 
 A command has the name of its function. Parameters other than the settings are arguments. Every
 field of the settings is an option, with its help, default and limits, and a key in a settings file.
-The function returns findings, which every command prints, writes and turns into a page in the same
-way.
+The function returns findings, which all commands print, write and convert to pages in the same way.
 
 cyclopts makes options of a class of settings itself, by `Annotated[Settings, Parameter(name="*")]`.
 With cyclopts 5.4 that reads the options of `score` and `assess` in 13 and 25 ms of processor time
@@ -95,7 +94,7 @@ _OF_COMMAND_LINE = (_CONFIG, _HELP_ALL)
 """Options that a settings file cannot set."""
 
 _AFTER_OPTIONS = 1_000
-"""Place of the heading above the settings of a backend."""
+"""Position of the heading of a backend's settings."""
 
 _METAVARS = MappingProxyType({"int": "N", "float": "X", "bool": "true|false"})
 """Placeholders of the values of a backend's settings, by type."""
@@ -107,7 +106,7 @@ _HYPHEN = "\0-"
 
 
 def _by_name(value: Any) -> Any:
-    """Texts NAME=TEXT as a mapping."""
+    """Parse texts NAME=TEXT into a mapping."""
     if not isinstance(value, list):
         return value
     for text in value:
@@ -129,10 +128,10 @@ class Output(Settings):
     ] = None
 
     report: Annotated[FilePath | None, Option("FILE", usual=True)] = None
-    """Write everything as one page for a browser."""
+    """Write everything as an HTML page."""
 
     show: Annotated[Names, Option("COLUMN,...")] = ()
-    """Columns of numbers to show, in this order, by name or title: --show brier,auroc."""
+    """Numeric columns to show, in this order, by name or title: --show brier,auroc."""
 
     rename: Annotated[dict[str, str], Option("NAME=TEXT"), BeforeValidator(_by_name)] = Field(
         default_factory=dict
@@ -142,12 +141,12 @@ class Output(Settings):
     venue: Annotated[str, Field(description=VENUE_MEANING), Option("NAME")] = DEFAULT_VENUE
 
     config: Files = ()
-    """YAML file of options, one a line, such as seed: 1; repeatable. The command line takes
+    """YAML file of options, one per line, such as seed: 1; repeatable. The command line takes
     precedence.
     """
 
     json_: Annotated[bool, USUAL] = False
-    """Print one JSON object and nothing else."""
+    """Print a single JSON object instead of tables."""
 
     help_all: Annotated[bool, USUAL] = False
     """Show every option."""
@@ -157,7 +156,7 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
     """Call a function of the front door as the command of its name; return the exit code.
 
     Raises:
-        InputError: for what no option or argument takes, and as the function does.
+        InputError: for invalid options or arguments, and as the function does.
     """
     every = f"--{_HELP_ALL}" in arguments
     helps = every or not {"--help", "-h"}.isdisjoint(arguments)
@@ -176,7 +175,7 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
 
 
 def seeing_help(reason: str, command: str) -> str:
-    """Return the message of a wrong command line with the command that shows the right ones."""
+    """Add the command that shows valid options to the message of a wrong command line."""
     return (
         f"{reason}; see {command} --help"
         if reason.endswith(")")
@@ -185,15 +184,15 @@ def seeing_help(reason: str, command: str) -> str:
 
 
 def naming_options(message: str, arguments: Sequence[str]) -> str:
-    """Return the message of an error with the option whose value it is about, as it was typed.
+    """Add the option whose value caused an error to its message, as typed.
 
-    Libraries below the command line know values and not options: to "the venue 'emnlp' is unknown"
-    the name --venue is added. A message that names the option, or begins with an option or with an
-    argument, such as a file, says already where to look.
+    Libraries below the command line do not know options: the name --venue is added to "the venue
+    'emnlp' is unknown". A message that names the option, or begins with an option or an argument,
+    such as a file, is unchanged.
 
     Args:
         message: the message.
-        arguments: words of the command line behind the name of the command.
+        arguments: words of the command line after the name of the command.
     """
     for word in arguments:
         option = word.partition("=")[0]
@@ -228,7 +227,7 @@ def _typed_backend(arguments: Sequence[str]) -> str:
 
 
 def words_of(arguments: Iterable[str]) -> list[str]:
-    """Return the words of a command line in the form that `command_of` a function takes."""
+    """Return the words of a command line in the form that `command_of` expects."""
     return [_HYPHEN if word == "-" else word for word in arguments]
 
 
@@ -240,7 +239,7 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
         superfluous = ", ".join(map(repr, error.unused_tokens or ()))
         takes = f"takes {' and '.join(places)}" if places else "takes no argument"
         them = "it" if len(error.unused_tokens or ()) == 1 else "them"
-        return f"{superfluous}: factormodels {name} {takes} beside its options; leave {them} out"
+        return f"{superfluous}: factormodels {name} {takes} besides options; leave {them} out"
     both = _with_output(settings_of(function))
     by_option = _fields_by_option(both)
     if isinstance(error, MissingArgumentError) and error.argument is not None:
@@ -256,13 +255,13 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
             return f"--{option}: the value is missing; write --{option} VALUE"
         return _no_option(option, [*by_option, *of_backend])
     if isinstance(error, CoercionError) and error.token is not None and error.token.keyword:
-        return f"{error.token.keyword}: it takes no value; leave {error.token.value!r} out"
+        return f"{error.token.keyword}: this option takes no value; leave {error.token.value!r} out"
     if isinstance(error, RepeatArgumentError):
         option = str(error.token.keyword)
         given = [word for word in words if word.partition("=")[0] in _spellings(option)]
         if len(set(given)) > 1:
             return f"{' and '.join(given)} contradict each other; keep one"
-        return f"{option}: it is given {len(given)} times; keep one"
+        return f"{option} is given {len(given)} times; keep one"
     # The parser reads a dot as part of an option, and its error message says so.
     for word in words:
         name = word.partition("=")[0]
@@ -284,9 +283,9 @@ def _no_option(name: str, known: Iterable[str]) -> str:
 
 
 def _places(function: Callable[..., Findings]) -> list[inspect.Parameter]:
-    """Parameters of a function that are arguments of its command."""
+    """Parameters of a function that become arguments of its command."""
     parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
-    # The command line takes a file or a dataset where a program may pass `text`.
+    # The command line requires a file or a dataset where a program may pass `text`.
     instead = "text" in settings_of(function).model_fields
     return [
         each.replace(default=each.empty) if instead and each.default is None else each
@@ -311,9 +310,9 @@ def command_of(
 
     Args:
         function: the function.
-        every: whether its help is about every option; otherwise about the usual ones.
-        helps: whether it has help; what options mean takes as long to read as a small graph.
-        backend: backend whose settings its help is about too; "" for none.
+        every: True if the help covers every option, False for the usual ones.
+        helps: True to include help texts, whose loading takes as long as a small graph.
+        backend: backend whose settings the help includes; "" for none.
 
     Raises:
         InputError: for an unknown backend.
@@ -324,7 +323,7 @@ def command_of(
     places = _places(function)
     meanings = argument_help(function) if helps else {}
     fields = _arranged(both)
-    # A command's own description of a field takes precedence, as for --out where that is a page.
+    # A command's own description of a field takes precedence, as for --out of a page.
     owners = {field: kind if field in kind.model_fields else both for field in fields}
     headings = {
         heading: Group(heading, sort_key=number)
@@ -355,7 +354,7 @@ def command_of(
         watcher = TerminalWatcher(messages())
         values = {name: getattr(settings, name) for name in settings.model_fields_set}
         asked = kind(**{name: value for name, value in values.items() if name in kind.model_fields})
-        # Before anything is computed.
+        # Check before anything is computed.
         venue_named(settings.venue)
         _check_destinations(settings, asked, _gathered(places, arguments))
         with announced(messages(), watcher.step), watcher.shown(), watched(watcher):
@@ -393,18 +392,18 @@ def command_of(
 def _presented(findings: Findings, settings: Output) -> Findings:
     """Findings with the requested names and columns.
 
-    If no table has a requested column, findings that are written already, or whose answers may
-    have cost money, are shown with all columns and a warning.
+    If no table has a requested column, findings that are already written, or that may have cost
+    money, are shown with all columns and a warning.
 
     Raises:
         InputError: if no table of other findings has a requested column.
     """
     for name in findings.names_without_place(settings.rename):
-        logger.warning("--rename: nothing is called %r; names are compared as whole words", name)
+        logger.warning("--rename: no name is %r; names are compared as whole words", name)
     try:
         return findings.presented(settings.rename, settings.show)
     except InputError as error:
-        # Here, since few commands load what asks models.
+        # Imported here, since few commands ask models.
         from experiments.asking.settings import AnswerSettings
 
         if findings.written is None and not isinstance(settings, AnswerSettings):
@@ -417,8 +416,7 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
     """Build settings from the command line and from files; the command line takes precedence.
 
     Raises:
-        InputError: for an option that there is not, one that is given twice, a file that cannot be
-            read, or a value that a field does not take.
+        InputError: for an unknown or repeated option, an unreadable file, or an invalid value.
     """
     by_option = _fields_by_option(kind)
     typed = {
@@ -433,11 +431,11 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
         field = by_option.get(name)
         if isinstance(value, list) and not (field and takes_several(kind, field)):
             if len(value) > 1:
-                raise InputError(f"--{name}: it is given {len(value)} times; keep one")
+                raise InputError(f"--{name} is given {len(value)} times; keep one")
             value = value[0] if field else _value_of(name, value[0])
         values[name] = value
     by_field = {by_option[name]: values.pop(name) for name in [*values] if name in by_option}
-    # Only then, for it imports the backend.
+    # Last, because it imports the backend.
     settings_of_backend = _settings_of_backend(kind, by_field) if values else {}
     for name in values:
         if name not in settings_of_backend:
@@ -473,7 +471,7 @@ def _settings_of_backend(kind: type[Settings], by_field: Mapping[str, Any]) -> d
 
 
 def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str, Any]) -> str:
-    """Sentence on a setting that the backend lacks and others have; "" if none has it.
+    """Sentence on a setting that only other backends have; "" if none has it.
 
     Raises:
         InputError: if there is no such backend.
@@ -483,7 +481,7 @@ def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str
     from inference.registry import entries, get_entry
 
     backend = get_entry(_backend_of(kind, by_field)).name
-    # Backends without an extra library suffice: the others have settings of the same names.
+    # Backends without an extra library suffice, since the others have settings with the same names.
     core = [name for name, entry in entries().items() if not entry.requires]
     have = [name for name in core if option.replace("-", "_") in setting_names(name)]
     lacks = f"the backend {backend!r} has no such setting"
@@ -552,10 +550,10 @@ def _argument(parameter: inspect.Parameter, meaning: str, *, every: bool) -> ins
     name = parameter.name.strip("_").upper()
     shown = meaning if every else first_sentence(meaning)
     note = Parameter(name=[name], help=shown, show_default=False)
-    # In Python a text may be data themselves; a person at a terminal names where they are.
+    # In Python a text may be data; at a terminal it names a file or dataset.
     given_as: Any = str if parameter.annotation == "str" else Path
     if parameter.annotation == "Overrides":
-        # As many as there are, between options too.
+        # Any number of arguments, also between options.
         return inspect.Parameter(
             parameter.name, inspect.Parameter.VAR_POSITIONAL, annotation=Annotated[str, note]
         )
@@ -585,12 +583,12 @@ def _parameter(
         negative=f"--no-{option.name}" if flag and default is not False else (),
         show=every or option.usual,
         show_default=False,
-        # The word after an option is its value, whatever it begins with.
+        # The word after an option is its value, even if it begins with a hyphen.
         allow_leading_hyphen=True,
     )
     given_as: Any = bool if flag else list[str]
     return inspect.Parameter(
-        # Ends so that it is no keyword of Python's, nor the name of an argument.
+        # The suffix avoids Python keywords and names of arguments.
         f"{option.name.replace('-', '_')}_",
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
@@ -604,7 +602,7 @@ def _parameters_of_backend(kind: type[Settings], backend: str) -> Iterator[inspe
         return
     heading = Group(f"Settings of the backend {backend}", sort_key=_AFTER_OPTIONS)
     for each in settings_described(backend):
-        # An option of the command has the value, such as --seed.
+        # An option of the command, such as --seed, has the value.
         if each.option.removeprefix("--") in _fields_by_option(kind):
             continue
         note = Parameter(
@@ -631,7 +629,7 @@ def _others() -> inspect.Parameter:
 
 
 def _check_destinations(settings: Output, asked: Settings, arguments: Sequence[Any]) -> None:
-    """Raise an error for a file or folder that cannot be written, before anything is computed."""
+    """Check that files and folders can be written, before anything is computed."""
     inputs = files_read(asked, arguments)
     if settings.out is not None:
         check_out(type(asked), settings.out, inputs)
@@ -643,7 +641,7 @@ def deliver(findings: Findings, settings: Output) -> None:
     """Write findings to the requested places, and print them."""
     from experiments.findings.terminal import show_findings
 
-    # A run has already written its findings, and a dry run has nothing to save.
+    # A run has already written its findings, and a dry run has none.
     written: list[Path] = []
     kept_in = settings.out if findings.written is None else None
     in_folder = kept_in is not None and not form_of(kept_in)

@@ -1,7 +1,7 @@
 """The help of a command: its purpose, examples, and options under headings.
 
-`--help` is a screen: the first paragraphs, three examples, and the options that are marked as usual
-where they are declared, each with its first sentence. `--help-all` has everything.
+`--help` fits a screen: the first paragraphs, three examples, and the usual options with their first
+sentences. `--help-all` has everything.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 _EXAMPLES = 3
-"""Examples of the short help."""
+"""Number of examples in the short help."""
 
 _WIDEST_NAME = 24
-"""Width of an option with its value, in characters, before its meaning."""
+"""Width in characters of the column of options."""
 
 _SECTION = re.compile(r"^(Args|Raises|Returns|Examples)::?\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
 _OF_PYTHON = re.compile(r"\s*\bIn Python\b.*?\.(?=\s+[A-Z(]|\s*$)", re.DOTALL)
-"""A sentence about what Python takes beside a file or a word."""
+"""A sentence about Python only."""
 
 _SENTENCE = re.compile(r".*?\.(?=\s+[A-Z(]|$)", re.DOTALL)
 
 
 def command_help(function: Callable[..., Any], *, every: bool) -> str:
-    """The prose of a function's docstring and, behind it, its examples, as a shell takes them.
+    """The prose of a function's docstring, followed by its examples as shell lines.
 
     Args:
         function: a function of the front door.
-        every: whether all of it; else the first line and three examples.
+        every: True for everything; False for the first line and three examples.
     """
     docstring = inspect.getdoc(inspect.unwrap(function)) or ""
     prose = unwrapped(_SECTION.sub("", docstring).strip())
@@ -65,7 +65,7 @@ def argument_help(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _at_terminal(text: str) -> str:
-    """A description in one line, without remarks on Python alone."""
+    """A description in one line, without remarks on Python."""
     return " ".join(_OF_PYTHON.sub("", text).split())
 
 
@@ -125,7 +125,7 @@ def meaning_of(kind: type[Settings], field: str, *, every: bool = True) -> str:
     Args:
         kind: the class of the settings.
         field: the name of the field.
-        every: whether all of it; else its first sentence.
+        every: True for the whole description; False for the first sentence.
     """
     info = kind.model_fields[field]
     text = _at_terminal(meanings_of(kind)[field])

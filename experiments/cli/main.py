@@ -1,8 +1,7 @@
 """The command line `factormodels`: its commands are the functions of the front door.
 
-Every error that is written for the user ends as one line on standard error and exit code 2, a limit
-on calls or costs that is reached with exit code 3; an interrupt ends with exit code 130, and the
-system's wish that a command which keeps answers should end with 143.
+Errors for the user are printed as one line on standard error, with exit code 2; reaching a limit on
+calls or costs has exit code 3, an interrupt 130, and termination by the system (SIGTERM) 143.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ collected, and collections of each generation before the next.
 """
 
 _SEND_AGAIN_AFTER = 0.02
-"""Seconds until a lost signal is sent again: long enough for the callback that lost it to end."""
+"""Seconds until a lost signal is sent again, long enough for the callback that lost it to end."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
 
@@ -134,7 +133,7 @@ def function_named(name: str) -> Callable[..., Findings]:
 
 
 def command_line(arguments: Sequence[str]) -> int:
-    """Run a command, say what stops it, and return the exit code.
+    """Run a command, report errors, and return the exit code.
 
     Args:
         arguments: global options, the name of a command, and its arguments.
@@ -152,7 +151,7 @@ def command_line(arguments: Sequence[str]) -> int:
         return READER_GONE
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
-        # A stream without a name is the terminal or its replacement.
+        # A stream without a name is the terminal or a replacement.
         where = error.filename or "the output"
         written = error.errno in _NO_ROOM or not error.filename
         how = "written" if written else "read or written"
@@ -160,10 +159,7 @@ def command_line(arguments: Sequence[str]) -> int:
         say(f"factormodels: {where} cannot be {how} ({reason}){mend and f'; {mend}'}")
         return USAGE_ERROR
     except MemoryError:
-        say(
-            "factormodels: it needs more memory than there is; give smaller data or settings, or "
-            "another --backend"
-        )
+        say("factormodels: not enough memory; use smaller data or settings, or another --backend")
         return USAGE_ERROR
     except KeyboardInterrupt as stopped:
         say(_with_notes("factormodels: interrupted", stopped))
@@ -176,7 +172,7 @@ def command_line(arguments: Sequence[str]) -> int:
 
 
 def _with_notes(text: str, stopped: BaseException) -> str:
-    """Return a text, and behind it what is kept and how to go on."""
+    """Append the kept results and the way to continue to a text."""
     return "; ".join((text, *getattr(stopped, "__notes__", ())))
 
 
@@ -209,10 +205,10 @@ def _called(arguments: list[str]) -> int:
 
 
 def _whole(*, every: bool) -> App:
-    """All commands together: for the help of the whole, and for completion in a shell.
+    """The app of all commands, for the overall help and shell completion.
 
     Args:
-        every: whether the help is all there is; else it fits a screen.
+        every: True for the complete help; False for a help that fits a screen.
     """
 
     def options(
@@ -257,7 +253,7 @@ def _whole(*, every: bool) -> App:
 
 @contextmanager
 def _stopped_in_order() -> Iterator[None]:
-    """End at SIGTERM as at an error, so that answers kept so far stay, and lose no stop signal.
+    """Handle SIGTERM like an error, so that kept answers are saved, and lose no signal.
 
     The exception that a signal raises is lost where Python cannot pass it on: in a weak reference's
     callback, as imports have them, or in ``__del__``. The signal is then sent again.
@@ -298,7 +294,7 @@ def _signal_behind(error: BaseException | None) -> signal.Signals | None:
 
 
 def _signal_main_thread(number: signal.Signals) -> None:
-    """Send a signal to the main thread, so that it also ends what that thread waits for."""
+    """Send a signal to the main thread, which also interrupts its waiting."""
     main_thread = threading.main_thread().ident
     if main_thread is not None:
         signal.pthread_kill(main_thread, number)
@@ -311,7 +307,7 @@ def main() -> None:
     gc.set_threshold(*_COLLECTIONS)
     open_standard_streams()
     spell_what_has_no_form()
-    # Registered first, it is called last at exit.
+    # Registered first, so called last at exit.
     atexit.register(_ignore_interrupts)
     try:
         sys.exit(command_line(sys.argv[1:]))
@@ -330,7 +326,7 @@ def main() -> None:
 
 
 def _ignore_interrupts() -> None:
-    """Let interrupts change nothing more: the request is carried out, and the exit code says how.
+    """Ignore further interrupts while the command ends.
 
     Python puts its handlers back to the system's while it takes itself apart, so that an interrupt
     then would end the process by the signal; one that is ignored stays so.
@@ -339,16 +335,16 @@ def _ignore_interrupts() -> None:
 
 
 def _leave_at_next_interrupt() -> None:
-    """Let another interrupt end the process where it is, without a traceback.
+    """Make another interrupt end the process at once, without a traceback.
 
-    Answers received by then are on disk, if only in the log beside the cache.
+    Received answers are on disk, at least in the cache's log.
     """
     _flush_quietly()
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
 
 
 def _end_beside_threads(code: str | int | None) -> None:
-    """End the process at once if responses are still worked on that nobody waits for.
+    """End the process at once if threads still work on abandoned responses.
 
     After an interrupt such a thread may be in the middle of an import. It freezes when the
     interpreter shuts down, and any later import, such as litellm's, waits for it forever. Exit

@@ -29,7 +29,7 @@ _LEAST_SHARE = 0.01
 
 
 class TerminalWatcher(Watcher):
-    """Show progress on a console; in a log, how far a study is now and then.
+    """Show progress on a console, or as occasional lines in a log.
 
     Args:
         console: where to.
@@ -54,7 +54,7 @@ class TerminalWatcher(Watcher):
             self._status.update(text)
 
     def notice(self, text: str) -> None:
-        """Print what must be known at once."""
+        """Print a notice at once."""
         self._console.print(text, soft_wrap=True)
 
     @contextmanager
@@ -85,14 +85,14 @@ class TerminalWatcher(Watcher):
 
     @contextmanager
     def texts(self, study: str, ledger: Ledger, total: int) -> Iterator[Callable[[], None]]:
-        """Show how far a study is with asking text models."""
+        """Show the progress of a study's text models."""
         self._console.print(f"{study}: asking about {counted(total, 'response')}")
         with self._bar("responses", total, _answers(ledger), logged=True) as advance:
             yield lambda: advance("")
 
     @contextmanager
     def responses(self, total: int, ledger: Ledger) -> Iterator[Finished]:
-        """Show a bar in place of the current step."""
+        """Show a bar instead of the current step."""
         failed = missing = failures = 0
         with self._bar("responses", total, _answers(ledger)) as advance:
 
@@ -113,7 +113,7 @@ class TerminalWatcher(Watcher):
 
     def limit_reached(self, ledger: Ledger) -> None:
         """Print calls and costs by stage; nothing if nothing was asked."""
-        # Tables load scores, which not every command needs.
+        # Imported here, since tables load scores, which not every command needs.
         from experiments.asking.ledger_table import ledger_table
         from experiments.findings.terminal import show
 
@@ -209,13 +209,13 @@ def _answers(ledger: Ledger) -> Callable[[], str]:
 
 @contextmanager
 def announced(console: Console, step: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Say in a terminal that kernels are compiled, if it takes long, and then how long it took.
+    """Announce long compilations of kernels in a terminal, and report their time.
 
     Outside a terminal it prints nothing, so that logs do not depend on earlier compilation.
 
     Args:
         console: where to.
-        step: called with how far the compilation is, once it was announced.
+        step: called with the progress of an announced compilation.
     """
     library = logging.getLogger(KERNELS)
     heard = _Compilations(console, step)
@@ -240,7 +240,7 @@ _WORTH_SAYING = 1.0
 
 
 class _Compilations(logging.Handler):
-    """Adds up how long kernels are compiled.
+    """Log handler that adds up compilation times of kernels.
 
     Attributes:
         seconds: so far; the compilation of what another kernel calls is part of the latter's.

@@ -259,7 +259,7 @@ def _algorithm(settings: InferSettings) -> Backend:
             "leave --seconds out"
         )
     if "seconds" in settings.backend_settings:
-        raise InputError("--seconds is given twice; keep one")
+        raise InputError("--seconds is given 2 times; keep one")
     return build_backend(name, {**settings.backend_settings, "seconds": seconds})
 
 

@@ -39,7 +39,7 @@ class ReportSettings(CellSettings):
             "report": "the page is the output; write --out {value}",
             **dict.fromkeys(
                 ("rename", "show", "venue"),
-                "a page shows results under the names that they have; leave it out",
+                "a page shows results under their own names; leave it out",
             ),
         }
     )

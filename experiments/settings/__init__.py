@@ -1,8 +1,7 @@
-"""Settings of commands and functions, each declared once: types, defaults, limits, meaning.
+"""Settings of commands and functions: types, defaults, limits and meanings.
 
-A function of the front door takes one object of a class of settings. Its command, the JSON Schema
-and the keys of a study come from the same class: an option is a field, and its help is the string
-below the field.
+A function of the front door takes a settings object. Its command, the JSON Schema and the keys of a
+study use the same class: an option is a field, and its help is the string below the field.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ class Option:
     Attributes:
         metavar: placeholder of its value; derived from the type if empty.
         name: the option's name without hyphens, if it is not the field's.
-        command_line: whether the command line has such an option; some values only a program can
-            pass.
-        usual: whether most users need it: `--help` shows it, and `--help-all` the others.
-        writes: whether it names a file that the command writes.
-        repeatable: whether it may be given several times although its field is one value.
-        python: type annotation of what a program may pass, if wider than the field's type.
+        command_line: True if the command line has the option; some values can be passed only from
+            Python.
+        usual: True if most users need it: `--help` shows usual options, `--help-all` all.
+        writes: True if it names a file that the command writes.
+        repeatable: True if it may be repeated although its field is a single value.
+        python: type annotation in Python, if wider than the field's type.
     """
 
     metavar: str = ""
@@ -58,7 +57,7 @@ USUAL = Option(usual=True)
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen, and without fields that are not declared."""
+    """Base class of settings: frozen, without undeclared fields."""
 
     # Most classes of settings are neither validated nor described in a process: pydantic builds a
     # validator when one is first used, and `meanings_of` reads what the strings below fields say.
@@ -68,10 +67,10 @@ class Settings(BaseModel):
     """True if `out` of the command is always a folder, for a study or a page that saves in it."""
 
     unusual: ClassVar[frozenset[str]] = frozenset()
-    """Inherited fields that few people need here, so that `--help` leaves them to `--help-all`."""
+    """Inherited fields that `--help` leaves to `--help-all` here."""
 
     usual_output: ClassVar[frozenset[str]] = frozenset()
-    """Options of tables and figures that many people need here, so that `--help` shows them."""
+    """Options of tables and figures that `--help` shows here."""
 
     writes_page: ClassVar[bool] = False
     """True if `out` of the command is a page for a browser."""
@@ -87,7 +86,7 @@ class Settings(BaseModel):
         None means that a value is not given.
 
         Raises:
-            InputError: for an unknown name, or a value that its field does not take.
+            InputError: for an unknown name, or an invalid value.
         """
         for name in given.keys() - cls.model_fields.keys():
             if name in _OF_RESULTS:
@@ -111,7 +110,7 @@ _OF_RESULTS: Mapping[str, str] = MappingProxyType(
         "venue": "save(PATH, venue=VENUE)",
     }
 )
-"""Calls of a result that do what an option of every command does, by the option."""
+"""Method calls of a result that replace output options, by option."""
 
 
 @cache
@@ -134,7 +133,7 @@ _PLAIN: Mapping[str, Any] = MappingProxyType(vars(Option()))
 
 @cache
 def declared_in(kind: type[Settings], name: str) -> type[Settings]:
-    """The class among a class's bases that declares a field."""
+    """The base class that declares a field."""
     return next(each for each in kind.__mro__ if name in inspect.get_annotations(each))
 
 
@@ -167,7 +166,7 @@ def _strings_below(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
 
 
 def _sentence(kind: type[Settings], error: ValidationError) -> str:
-    """The first fault of settings, in one sentence."""
+    """Sentence on the first error of settings."""
     fault = error.errors(include_url=False)[0]
     field = str(fault["loc"][0]) if fault["loc"] else ""
     reason = str(fault.get("ctx", {}).get("error", fault["msg"]))
@@ -197,7 +196,7 @@ def _named(value: Any) -> str:
 
 
 def choices_of(hint: Any) -> tuple[Any, ...]:
-    """The values of a literal type, or of one that may also be None; none of another type."""
+    """The values of a literal type, also if None is allowed; empty for other types."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     return next(filter(None, map(choices_of, get_args(hint))), ())
@@ -209,7 +208,7 @@ def _listed(value: Any) -> Any:
 
 
 def _parted(value: Any) -> Any:
-    """The same, texts taken apart at their commas."""
+    """Return values as a tuple, with texts split at commas."""
     texts = _listed(value)
     if not isinstance(texts, list | tuple):
         return value
@@ -231,16 +230,16 @@ Words = Annotated[tuple[str, ...], Option("WORD"), BeforeValidator(_listed)]
 """Words or names, one or several."""
 
 Names = Annotated[tuple[str, ...], Option("NAME,..."), BeforeValidator(_parted)]
-"""Names, one or several, or several in one text with commas between."""
+"""Names: one or several, or several in a comma-separated text."""
 
 Numbers = Annotated[tuple[float, ...], Option("X,..."), BeforeValidator(_parted)]
-"""Numbers, one or several, or several in one text with commas between."""
+"""Numbers: one or several, or several in a comma-separated text."""
 
 Result = TypeVar("Result")
 
 
 def settings_of(function: Callable[..., Any]) -> type[Settings]:
-    """The class of the settings that a function of the front door takes."""
+    """Settings class of a front-door function."""
     plain = inspect.unwrap(function)
     kind = plain.__annotations__["settings"]
     # Not `get_type_hints`: types of data are imported for the type checker alone.
@@ -249,10 +248,10 @@ def settings_of(function: Callable[..., Any]) -> type[Settings]:
 
 
 def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Let a function be called with settings, or with fields of theirs by name.
+    """Decorate a function to accept settings, or their fields as keywords.
 
-    score(data, Score(folds=3)) and score(data, folds=3) are the same; with both, the fields that
-    are named replace those of the settings. Errors and sentences then name arguments, not options.
+    score(data, Score(folds=3)) and score(data, folds=3) are equivalent; keywords replace fields of
+    the settings. Errors and sentences then name arguments instead of options.
     """
     names = list(inspect.signature(function).parameters)
 
@@ -344,7 +343,7 @@ def _is_file(value: Any) -> bool:
 
 
 def check_out(kind: type[Settings], path: Path, inputs: Sequence[Path]) -> None:
-    """Refuse a destination that a command could not write at the end.
+    """Check that a command can write its destination.
 
     Args:
         kind: the settings of the command.
@@ -369,7 +368,7 @@ def found_by(
     sentence names the contents of its input files that were not used.
 
     Raises:
-        InputError: if a file that is to be written cannot be, and as the function does.
+        InputError: if an output file cannot be written, and as the function does.
     """
     inputs = files_read(settings, (*arguments, *named.values()))
     for name in type(settings).model_fields:
@@ -398,7 +397,7 @@ def _differing(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         settings: the settings.
-        asked: their values, as JSON can hold them.
+        asked: their values, as JSON values.
     """
     kind = type(settings)
     differing: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Settings of backends as a user writes them: checked by name and type before anything runs."""
+"""Settings of backends, checked by name and type before anything runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from inference.registry import as_backend, backend_class
 
 
 def _by_name(value: Any) -> Any:
-    """Settings by name, which texts such as "damping=0.5" give as well."""
+    """Settings by name, also from texts such as "damping=0.5"."""
     if isinstance(value, str | list | tuple):
         return parse_settings([value] if isinstance(value, str) else value)
     return value
@@ -39,10 +39,10 @@ def _backend_name(backend: Any) -> str:
 
 
 class _NameWithSettings(str):
-    """The name of a backend behind which settings stood.
+    """The name of a backend that was followed by settings.
 
     Attributes:
-        typed: the settings as they were typed, by name: ``damping=0.5`` by damping.
+        typed: the typed settings by name: ``damping=0.5`` by damping.
     """
 
     __slots__ = ("typed",)
@@ -60,9 +60,9 @@ class AlgorithmSettings(Settings):
     """Inference."""
 
     backend: Annotated[Any, Option("NAME", usual=True), PlainSerializer(_backend_name)] = "auto"
-    """Inference algorithm with settings as options (`factormodels list backends`). The help behind
-    --backend lbp, as in --backend lbp --help, shows those of lbp, such as --damping 0.5. They may
-    also follow the name: --backend lbp,damping=0.5.
+    """Inference algorithm (`factormodels list backends`). Its settings are options, such as
+    --damping 0.5 after --backend lbp; --backend lbp --help shows them. They may also follow the
+    name: --backend lbp,damping=0.5.
     """
 
     backend_settings: Annotated[
@@ -93,7 +93,7 @@ class AlgorithmSettings(Settings):
 
     @property
     def algorithm(self) -> Backend:
-        """The backend, which in Python may be built already.
+        """The backend, which can be an object in Python.
 
         Raises:
             InputError: for an unknown backend or setting, or a value of the wrong type or range.
@@ -118,7 +118,7 @@ def parse_settings(
     for text in assignments:
         key, value = parse_assignment(text, "--backend")
         if key in settings:
-            raise InputError(f"--{key.replace('_', '-')}: it is given 2 times; keep one")
+            raise InputError(f"--{key.replace('_', '-')} is given 2 times; keep one")
         settings[key] = value
     return settings
 

@@ -19,7 +19,7 @@ def _texts(value: Any) -> Any:
 
 
 Chosen = Annotated[tuple[str, ...], Option("NAME,..."), BeforeValidator(_texts)]
-"""Names of one dimension of a study's cells, each alone or several with commas between."""
+"""Names of a dimension of a study's cells, single or comma-separated."""
 
 NUMBERED = Option(python="str | float | Sequence[str | float]")
 """Mark of a dimension whose names are numbers."""
@@ -41,7 +41,7 @@ class CellSettings(Settings):
     """Only these encodings."""
 
     prior: Chosen = ()
-    """Only these priors, by the name that the tables of the study have."""
+    """Only these priors, by their name in the study's tables."""
 
     strength: Annotated[Chosen, NUMBERED] = ()
     """Only these strengths of relations."""
@@ -54,6 +54,6 @@ class CellSettings(Settings):
 
 
 def chosen_cells(settings: CellSettings) -> dict[str, tuple[str, ...]]:
-    """The names that are chosen, by dimension; empty: every cell."""
+    """The chosen names by dimension; empty for every cell."""
     named = {name: getattr(settings, name) for name in CellSettings.model_fields}
     return {name: values for name, values in named.items() if values}

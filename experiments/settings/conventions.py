@@ -1,4 +1,4 @@
-"""Conventions of papers and tools as options: all of a paper by one name, or each alone."""
+"""Options for conventions of papers and tools: all of a paper by name, or each alone."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NamedConventions(Settings):
     (its release). Each also has its own option."""
 
     def declared(self, **more: Any) -> Conventions:
-        """The conventions that hold.
+        """The conventions in force.
 
         Args:
             more: conventions that other options declare, by name; None for none.
@@ -57,14 +57,16 @@ class NamedConventions(Settings):
         given = {
             name: getattr(self, name, None) for name in Conventions.__dataclass_fields__
         } | more
-        # Other commands have an encoding whether it is declared or not.
+        # Other commands have an encoding even if none is declared.
         if "encoding" not in self.model_fields_set and "encoding" not in more:
             given["encoding"] = None
         if given["prior_by"] is not None and (given["prior"] is None or is_number(given["prior"])):
-            raise InputError("--prior-by says what names in --prior are; give --prior NAME=P")
+            raise InputError(
+                "--prior-by applies to names in --prior, and there are none; give --prior NAME=P"
+            )
         if given["prior"] is not None and is_number(given["prior"]):
             if given["context_prior"] is not None:
-                raise InputError("--prior and --context-prior are the same number; leave one out")
+                raise InputError("--prior and --context-prior set the same number; leave one out")
             given |= {"context_prior": float(given["prior"]), "prior": None}
         return replace(base, **{name: value for name, value in given.items() if value is not None})
 
@@ -73,16 +75,17 @@ class GraphConventionSettings(NamedConventions):
     """Conventions of graphs."""
 
     context_prior: Annotated[Probability | None, Option("P")] = None
-    """Prior of passages for which none is stated: .99 in the paper, .9 in the release."""
+    """Prior of passages without a stated one: .99 in the paper, .9 in the release."""
 
     equivalence: Annotated[Equivalence | None, Option("WHICH")] = None
-    """Probability of two passages that entail each other: the smaller or larger one of the two."""
+    """Probability of an equivalence of two passages: the smaller or larger of both entailments."""
 
     shared_passage: Annotated[SharedPassage | None, Option("HOW")] = None
-    """In FR1, a passage of several claims is copied for each of them, or is one variable."""
+    """In FR1, treatment of a passage of several claims: copied for each claim, or a single
+    variable."""
 
     weak_relations: Annotated[WeakRelations | None, Option("HOW")] = None
-    """Relations less probable than 1/2: left-out, or kept as in the release."""
+    """Relations with probability below 1/2: left-out, or kept as in the release."""
 
 
 class SourcePriorSettings(GraphConventionSettings):
@@ -98,21 +101,21 @@ class SourcePriorSettings(GraphConventionSettings):
             python="float | str | os.PathLike[str] | Mapping[str, float] | None",
         ),
     ] = None
-    """Prior of passages for which none is stated: a number, or of one source, as in --prior
-    wikipedia.org=.95 --prior blog=.6 (* for all others), or a table with the columns source and
+    """Prior of passages without a stated one: a number; or by source, as in --prior
+    wikipedia.org=.95 --prior blog=.6 (* for all others); or a table with the columns source and
     prior."""
 
     prior_by: PassageKey | None = None
-    """What names in --prior are: the domain of a passage's address (a name stands for those below
-    it too), the source that its record states (else the domain), or the kind (passage). A sampled
-    answer is a sample in each of them."""
+    """Meaning of names in --prior: the domain of a passage's address (a name includes its
+    subdomains), the source in its record (otherwise the domain), or the kind (passage). A sampled
+    answer has the name sample in each of them."""
 
 
 class ScoreConventionSettings(NamedConventions):
     """Conventions of scores."""
 
     f1: Annotated[F1 | None, Option("HOW")] = None
-    """F1 of all claims pooled, or by-response, as a mean."""
+    """F1 over pooled claims, or by-response, as a mean over responses."""
 
     logarithm: Annotated[Logarithm | None, Option("BASE")] = None
     """Base of the logarithms of E and of surprisal: 10, e or 2."""
@@ -149,7 +152,7 @@ def graph_names(variants: Iterable[str]) -> tuple[str, ...]:
 
 
 def note_of(conventions: Conventions, names: Sequence[str]) -> str:
-    """The sentence below a table about the conventions that hold.
+    """Note of a table on the conventions of its numbers.
 
     Args:
         conventions: all that hold.
@@ -193,8 +196,8 @@ def own_prior_remarks(graphs: Iterable[FactGraph], conventions: Conventions) -> 
         return by_source
     return (
         *by_source,
-        f"{stated:,} of {counted(n_passages, 'passage')} {is_or_are(stated)} stated with a prior "
-        "of their own, which stays.",
+        f"{stated:,} of {counted(n_passages, 'passage')} {is_or_are(stated)} stated with their "
+        "own prior, which is kept.",
     )
 
 
@@ -213,7 +216,7 @@ def _source_remarks(graphs: Sequence[FactGraph], conventions: Conventions) -> tu
     if left := used[None]:
         sentences.append(
             f"{left:,} of {counted(used.total(), 'passage')} {is_or_are(left)} of sources that "
-            "--prior does not name, and keep their prior; * names all others."
+            "--prior does not name, and keep their prior; use * for all others."
         )
     unused = [name for name in priors if name not in used and name != OTHERS]
     if unused:

@@ -1,4 +1,4 @@
-"""From a file to the factor graph that a backend is asked about."""
+"""Loading of factor graphs from files, datasets and objects."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LoadedModel:
     """Contents of a loaded file.
 
     Attributes:
-        factor_graph: the model to be asked.
+        factor_graph: the model.
         fact_graph: the fact graph it was built from; None for a general network.
         encoding: encoding of the fact graph's relations.
         conventions: how the fact graph became the model.
@@ -68,7 +68,7 @@ class ModelSettings(SourcePriorSettings):
     """Response to use, if the file has several."""
 
     variant: Annotated[VariantName | None, USUAL] = None
-    """Relations of fact graphs that count; by default all as given."""
+    """Relations of fact graphs to use; by default all as given."""
 
     encoding: Annotated[EncodingName | None, USUAL] = None
     """Encoding of relations of fact graphs as tables; by default implications."""
@@ -101,7 +101,7 @@ class ModelSettings(SourcePriorSettings):
             yield self._seen(model, path)
             count += 1
         if not count:
-            raise InputError(f"{path}: it holds no response; name another file")
+            raise InputError(f"{path}: the file contains no response; name another file")
 
     def load_one(self, source: Models) -> LoadedModel:
         """The one model of a source.
@@ -136,7 +136,7 @@ class ModelSettings(SourcePriorSettings):
 
 
 def relation_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str, ...]:
-    """Sentences about relations that say something and have no factor, or another than stated.
+    """Sentences on informative relations that have no factor, or a different one than stated.
 
     Args:
         graphs: the views that inference sees.
@@ -161,9 +161,9 @@ def relation_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str, .
     ]
     if opposed:
         remarks.append(
-            f"{opposed:,} of {counted(n_relations, 'relation')} {is_or_are(opposed)} "
-            "weaker than the prior of the claim in the same table: if the source is silent, the "
-            "claim is left even."
+            f"{opposed:,} of {counted(n_relations, 'relation')} {is_or_are(opposed)} weaker than "
+            "the prior of the claim in the same table: without the source, the claim has even "
+            "odds."
         )
     return tuple(remarks)
 
@@ -205,7 +205,8 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
     items: Any = getattr(responses, "graphs", responses)
     if is_table(items):
         raise InputError(
-            "responses are fact graphs, and this is a table; read them with factormodels.read_many"
+            "responses must be fact graphs, and this is a table; read them with "
+            "factormodels.read_many"
         )
     if not isinstance(items, Iterable):
         raise InputError(
@@ -340,7 +341,7 @@ def with_evidence(graph: FactorGraph, evidence: Evidence | Iterable[Evidence]) -
             graph = _with_json_evidence(graph, dict(part))
         elif not exists(part):
             raise InputError(
-                f"--evidence {part}: there is no such file; name one, or a variable with its "
+                f"--evidence {part}: there is no such file; name a file, or a variable with its "
                 "state, such as --evidence Alarm=on"
             )
         else:
@@ -385,7 +386,7 @@ def _with_typed_evidence(graph: FactorGraph, text: str) -> FactorGraph:
     name, _, word = text.rpartition("=")
     position = graph.index.get(name)
     if position is not None and graph.evidence[position] != UNOBSERVED:
-        raise InputError(f"--evidence {text}: {name!r} is observed already; keep one of its states")
+        raise InputError(f"--evidence {text}: {name!r} is already observed; keep one of its states")
     names = () if position is None or graph.state_names is None else graph.state_names[position]
     state: Any = word
     # A state's name takes precedence over the text's value in JSON.
@@ -447,7 +448,9 @@ def evidence_schema() -> dict[str, Any]:
 def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
     """The graph with the hard and soft evidence of a JSON object."""
     if not isinstance(data, dict):
-        raise InputError("evidence in JSON is one object that maps names to states; write {...}")
+        raise InputError(
+            "evidence in JSON must be an object that maps names to states; write {...}"
+        )
     # A likely mistake, with a separate message: every fact graph is a JSON object as well.
     nodes = data.get("nodes")
     if isinstance(nodes, list) and any(isinstance(node, dict) for node in nodes):

@@ -1,4 +1,4 @@
-"""Settings that are keys of a YAML file, and the one short form that such a file may have."""
+"""Settings that are keys of a YAML file, and their short form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WRITTEN_OUT = "written out"
 
 
 class Keyed(Settings):
-    """Settings that are keys of a YAML file, in which null is a key that is left out."""
+    """Settings that are keys of a YAML file, in which null means an absent key."""
 
     text_key: ClassVar[str] = ""
     """The key that a text in place of the mapping stands for: exact is {backend: exact}. The only
@@ -51,7 +51,7 @@ class Keyed(Settings):
 
 
 def in_full(value: Any, kind: Any) -> Any:
-    """Plain data in which every text that stands for settings is their mapping.
+    """Expand texts in plain data to the settings that they abbreviate.
 
     Args:
         value: the data; what does not fit its type stays unchanged.

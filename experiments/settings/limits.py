@@ -1,4 +1,4 @@
-"""Numbers with limits and names out of registries, as fields of settings and keys of studies."""
+"""Types of settings and keys: numbers with limits, and names from registries."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     EncodingName = str
     VariantName = str
 else:
-    # From the registries, so that one more name there is one more that may be given.
+    # From the registries, so that new names there become choices here.
     EncodingName = Literal[tuple(ENCODINGS)]
     VariantName = Literal[tuple(VARIANTS)]
 
@@ -71,8 +71,8 @@ Language = Annotated[
     str | None,
     AfterValidator(_language),
     Field(
-        description="Code of the language of the texts, such as de: where sentences end, and which "
-        "words negate, depends on it. Detected in each response if not given."
+        description="Language code of the texts, such as de, which determines sentence "
+        "boundaries and negations. Detected in each response by default."
     ),
     Option("CODE"),
 ]
@@ -83,7 +83,7 @@ K_MEANING = (
     "(rounded down), or a number."
 )
 KPolicy = Annotated[int | str, AfterValidator(_k_policy), Field(description=K_MEANING), Option("K")]
-"""The way to choose K, with its description."""
+"""Choice of K, with its description."""
 
 Gamma = Annotated[
     float,
@@ -133,7 +133,7 @@ DaskAddress = Annotated[
 
 BleachedDomain = Annotated[
     str,
-    Field(description="Domain of the bleached claims, beside which claims are informative."),
+    Field(description="Domain of the bleached claims, relative to which claims are informative."),
     Option("NAME"),
 ]
 """Domain of the claims that every subject of a kind fulfils, with its description."""
@@ -143,10 +143,7 @@ PEOPLE = "people"
 
 DryRun = Annotated[
     bool,
-    Field(
-        description="Check everything and show what would be asked or run, and how much of it, "
-        "without doing so."
-    ),
+    Field(description="Check everything and show the planned calls or units without running them."),
     USUAL,
 ]
 """Whether nothing is asked and nothing run, with its description."""

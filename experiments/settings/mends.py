@@ -1,4 +1,4 @@
-"""Fixes for values that do not fit, in the form in which the user wrote them."""
+"""Fixes for invalid values, in the user's notation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LIMITS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
-    """Why a value does not fit its declared type, without the place.
+    """Reason why a value does not fit its declared type, without the place.
 
     Args:
         value: what was given.

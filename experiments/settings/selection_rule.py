@@ -11,21 +11,21 @@ from experiments.settings.limits import FilePath, Probability
 
 Weights = Annotated[
     Literal["informativeness", "uniform"],
-    Field(description="Weight of a claim: its information, or equal for all."),
+    Field(description="Weight of a claim: its information, or equal weights."),
 ]
 """Name of a way to weigh claims, with its description."""
 
 
 class SelectionRule(Settings):
-    """Rule for which claims exclude each other, and their weights."""
+    """Settings of Core's rule: exclusion and weights of claims."""
 
     weights: Annotated[Weights, USUAL] = "informativeness"
 
     rule: Literal["either", "both"] = "either"
-    """Claims exclude each other if either entails the other, or both."""
+    """Claims exclude each other if either entails the other, or if both do."""
 
     templates: FilePath | None = None
-    """Bleached claims of your own, by domain (JSON)."""
+    """Your own bleached claims by domain (JSON)."""
 
     share: Probability | None = None
-    """Smallest share of claims that must be entailed by their sentence."""
+    """Smallest share of claims that their sentences must entail."""

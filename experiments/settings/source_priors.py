@@ -37,7 +37,9 @@ def as_prior(value: Any) -> str | None:
     if isinstance(value, Mapping):
         return priors_text({str(name): _prior(p, str(name)) for name, p in value.items()})
     if isinstance(value, bool) or not isinstance(value, int | float | str | Path):
-        raise InputError(f"{value!r} is no prior; give a number from 0 to 1, or priors by source")
+        raise InputError(
+            f"{value!r} is not a prior; give a number from 0 to 1, or priors by source"
+        )
     text = str(value).strip()
     number = None
     with suppress(ValueError):
@@ -97,13 +99,13 @@ def _read(path: Path) -> dict[str, float]:
         name, cell = str(cells.get(columns[0]) or "").strip(), cells.get(columns[1])
         where = table.locate(row, columns[1])
         if not name:
-            raise InputError(f"{table.locate(row, columns[0])}: there is no source; name one")
+            raise InputError(f"{table.locate(row, columns[0])}: the source is missing; name one")
         if name.casefold() in priors:
             raise InputError(f"{where}: the source {name!r} is in an earlier row; keep one")
         try:
             priors[name.casefold()] = validated_probability(float(str(cell)), "the prior")
         except (ValueError, InputError):
             raise InputError(
-                f"{where}: {cell!r} is no probability; give a number from 0 to 1"
+                f"{where}: {cell!r} is not a probability; give a number from 0 to 1"
             ) from None
     return priors

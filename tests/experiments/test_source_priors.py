@@ -146,10 +146,10 @@ def test_a_study_has_priors_by_source(file: Path) -> None:
         ({"prior": "wikipedia.org"}, "wikipedia.org: there is no such file; give a number"),
         ({"prior": "wikipedia.org=high"}, "'high' of wikipedia.org is not a number"),
         ({"prior": {"a": "b"}}, "the prior of a is 'b'"),
-        ({"prior": True}, "True is no prior"),
-        ({"prior_by": "source"}, "`prior_by` says what names in `prior` are"),
-        ({"prior": 0.8, "prior_by": "source"}, "`prior_by` says what names in `prior` are"),
-        ({"prior": 0.8, "context_prior": 0.8}, "are the same number; leave one out"),
+        ({"prior": True}, "True is not a prior"),
+        ({"prior_by": "source"}, "`prior_by` applies to names in `prior`"),
+        ({"prior": 0.8, "prior_by": "source"}, "`prior_by` applies to names in `prior`"),
+        ({"prior": 0.8, "context_prior": 0.8}, "set the same number; leave one out"),
     ],
 )
 def test_priors_that_are_none_are_refused(options: dict[str, Any], message: str) -> None:
@@ -161,12 +161,12 @@ def test_priors_that_are_none_are_refused(options: dict[str, Any], message: str)
     [
         ("host,weight\na,.5\n", "it has no column of priors; call one 'prior'"),
         ("name of it,prior\na,.5\n", "it has no column of sources; call one 'source'"),
-        ("source,prior\na,.5\n,.6\n", "line 3, column 'source': there is no source"),
+        ("source,prior\na,.5\n,.6\n", "line 3, column 'source': the source is missing"),
         (
             "source,prior\na,.5\nA,.6\n",
             "line 3, column 'prior': the source 'A' is in an earlier row",
         ),
-        ("source,prior\na,high\n", "line 2, column 'prior': 'high' is no probability"),
+        ("source,prior\na,high\n", "line 2, column 'prior': 'high' is not a probability"),
         ('source,prior\n"a, b",.5\n', "the source 'a, b' is empty or holds a comma"),
     ],
 )

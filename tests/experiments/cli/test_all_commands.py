@@ -79,7 +79,7 @@ def test_every_command_takes_the_same_outputs() -> None:
 @pytest.mark.parametrize("option", ["--rename", "--show", "--venue"])
 def test_a_page_refuses_options_of_tables(option: str) -> None:
     errors = invoke("report", "done", option, "a=b", code=2).stderr
-    assert f"{option}: a page shows results under the names that they have" in errors
+    assert f"{option}: a page shows results under their own names" in errors
 
 
 @pytest.mark.usefixtures("given")

@@ -139,7 +139,7 @@ def test_backends_and_settings(graph_file: Path, backend: str) -> None:
 def test_the_limit_of_another_backend_is_given_to_it(graph_file: Path) -> None:
     assert infer_json(graph_file, "--backend", "cavi", "--seconds", "60")["backend"] == "cavi"
     twice = invoke("infer", graph_file, "--backend", "cavi,seconds=1", "--seconds", "1", code=2)
-    assert "--seconds is given twice; keep one" in twice.stderr
+    assert "--seconds is given 2 times; keep one" in twice.stderr
 
 
 def test_the_table_shows_claims(graph_file: Path) -> None:
