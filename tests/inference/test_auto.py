@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import signal
 import threading
 import time
@@ -36,6 +37,7 @@ from inference.exact.backend import Exact
 from inference.exact.kernels.propagation import STOPPED, Workspace
 from inference.exact.prediction import Prediction, Work
 from inference.exact.speed import Speed
+from inference.kernels.preparation import PREPARATION
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.stop import Stop
@@ -161,6 +163,24 @@ def test_clamping_that_takes_too_long_is_named_with_its_seconds(
     stats = infer(graph, seconds=0.5, memory_limit=limit).stats
     assert stats["reason"].startswith("exact clamping, of induced width")
     assert "is predicted to take" in stats["reason"]
+
+
+def test_loading_the_code_of_the_algorithms_is_no_time_of_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[bool] = []
+    load = builtins.__import__
+
+    def watched(name: str, *arguments: Any, **keywords: Any) -> Any:
+        if name == "inference.anytime":
+            before = PREPARATION.seconds
+            time.sleep(0.001)
+            counted.append(PREPARATION.seconds > before)
+        return load(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", watched)
+    infer(WIDE, "auto", **LITTLE)
+    assert counted == [True]
 
 
 def test_a_batch_takes_the_wide_graphs_out_and_leaves_the_others_as_they_are() -> None:
