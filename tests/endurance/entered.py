@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from factormodels import FactGraph
 from factormodels.io import read
 from inference import infer
 from inference.exact.plans import forget_plans
@@ -31,6 +32,7 @@ def entered() -> Iterator[Row]:
         for _ in range(2):
             forget_plans()
             facts, reading = entered_by(partial(read, path))
+            assert isinstance(facts, FactGraph)
             graph, compiling = entered_by(facts.to_factor_graph)
             _, solving = entered_by(partial(infer, graph, "exact"))
             _, again = entered_by(partial(infer, graph, "exact"))

@@ -76,7 +76,7 @@ def pytest_configure() -> None:
             for name, table in findings.tables.items():
                 _note(findings.command, name, table)
 
-    Findings.__init__ = noted  # type: ignore[method-assign]
+    Findings.__init__ = noted  # type: ignore[method-assign, assignment]
 
 
 def _note(command: str, name: str, table: Table) -> None:
