@@ -1,7 +1,7 @@
 """The keys of a study, in tables made from the classes of settings that a study is checked by.
 
-A key's meaning is the string below its field or the description of its type; its type and default
-are those of the field, and its short form that of the class of its settings.
+A key's meaning is the string below its field or the description of its type; the field has its type
+and default, and the class of its settings its short form.
 """
 
 from __future__ import annotations

@@ -362,7 +362,7 @@ class FactGraph(Previewed):
 
 
 def compiled_each(graphs: Sequence[FactGraph], encoding: str) -> list[CompiledFacts]:
-    """Return `FactGraph.compiled_for` of each graph; those that are new are made in one step."""
+    """Return `FactGraph.compiled_for` of each graph; new ones are compiled in one step."""
     new = [graph for graph in graphs if "compiled" not in vars(graph)]
     made = compile_each([graph._fact_columns() for graph in new], DEFAULT_ENCODING)
     for graph, compiled in zip(new, made, strict=True):

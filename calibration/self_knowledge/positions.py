@@ -110,10 +110,10 @@ def label_positions(
 ) -> PositionTable:
     """Share and number of supported, unsupported and irrelevant claims by position.
 
-    The procedure is that of the paper (section 2.1). Within each sentence, take the share (or
-    number) of each kind of claim. Sentence i of n has position i/n, and is assigned to one of five
-    bins of equal width. In each bin, average over sentences, so that every sentence has the same
-    weight regardless of its number of claims.
+    The procedure follows the paper (section 2.1). Within each sentence, take the share (or number)
+    of each kind of claim. Sentence i of n has position i/n, and is assigned to one of five bins of
+    equal width. In each bin, average over sentences, so that every sentence has the same weight
+    regardless of its number of claims.
 
     The paper does not specify the bin of a position on an edge. Here it belongs to the bin below,
     the only choice that assigns i/n = 100% to a bin. n is the number of all sentences of the

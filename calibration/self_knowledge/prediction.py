@@ -121,9 +121,10 @@ def out_of_sample(
 
     The test of the mean difference uses the linearized contributions of the responses, averaged
     over the same splits. More splits reduce the noise of the estimate, but do not reduce the
-    standard error below that of the responses. The hypothesis is that of `in_sample_balance`:
-    false positives and false negatives are equally frequent. In addition, this function reports the
-    error of the prediction, and that of an estimate that uses the judgments of the other half.
+    standard error below the standard error over responses. The hypothesis is the same as in
+    `in_sample_balance`: false positives and false negatives are equally frequent. In addition, this
+    function reports the errors of the prediction and of an estimate from the judgments of the other
+    half.
 
     Args:
         records: the claims of at least four responses.

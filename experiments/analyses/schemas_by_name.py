@@ -140,7 +140,7 @@ def _definition(schema_or_reference: Schema, definitions: Schema) -> Schema:
 
 
 def _with_texts(definitions: Schema, kinds: Iterable[type[Keyed]]) -> None:
-    """Let a text stand for the mapping of every class of settings that has such a form."""
+    """Allow a text instead of the mapping of every settings class with a short form."""
     waiting, seen = [*kinds], set[type[Keyed]]()
     while waiting:
         kind = waiting.pop()

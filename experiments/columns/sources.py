@@ -113,7 +113,7 @@ def _roundings(frame: Any) -> dict[str, float]:
 
 
 def name_of(data: Data) -> str:
-    """Return the name of data: the file's name, that of findings, or `IN_MEMORY`."""
+    """Return the name of data: the name of a file or of findings, or `IN_MEMORY`."""
     if isinstance(data, Findings):
         return f"{data.command} {data.source}"
     return Path(data).name if isinstance(data, str | os.PathLike) else IN_MEMORY

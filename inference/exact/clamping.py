@@ -48,7 +48,7 @@ class Clamped(OneByOne):
         return self.cost.reason
 
     def cost_of(self, graph: FactorGraph) -> Prediction:
-        """Return the predicted cost of one graph, as that of its first assignment suggests."""
+        """Return the predicted cost of a graph, extrapolated from its first assignment."""
         rest = next(_assignments(graph, self.variables)).absorb_evidence()
         states = int(np.prod(graph.cardinalities[self.variables]))
         return self.cost.with_work(self.plan.cost_of(rest).work.times(states))

@@ -71,8 +71,8 @@ REFERENCE_SPEED = Speed(Work(*(1.0 for _ in Work._fields)), REFERENCE)
 def speed_for(work: Work) -> Speed:
     """Return the speed of this machine for the kinds of work that matter here.
 
-    What no process has measured on this machine is measured now, in about a second after its
-    kernels are compiled; neither is counted as time of an algorithm.
+    Speeds that no process has measured on this machine are measured now, in about a second after
+    the kernels are compiled; neither time counts as an algorithm's.
     """
     wanted = [
         group

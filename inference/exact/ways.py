@@ -93,7 +93,7 @@ class OneByOne:
     """Defaults of a way that solves one graph at a time, with all memory and threads."""
 
     def settled(self: Way, graph: FactorGraph, *, removed: bool = False) -> Way:  # noqa: ARG002
-        """Return the way itself, which is that of every graph."""
+        """Return the way itself, which is the same for every graph."""
         return self
 
     def run_each(self, rows: Sequence[NDArray[np.float64]]) -> Iterator[Fields] | None:  # noqa: ARG002

@@ -227,5 +227,5 @@ def _status(code: int) -> Status:
 
 
 def damping_code(damping: Damping) -> float:
-    """Return the number that stands for a damping in the kernels."""
+    """Return the code of a damping for the kernels."""
     return schedules.ADAPTIVE if isinstance(damping, str) else float(damping)

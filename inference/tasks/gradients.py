@@ -118,8 +118,8 @@ def log_partition_function(
 def log_partition_hessian(graph: FactorGraph, exact: Exact | None = None) -> NDArray[np.float64]:
     """Return second derivatives of log Z with respect to every two entries of the log tables.
 
-    Entries of log potential -inf, and those that contradict the evidence, have 0. The computation
-    takes about as many passes as the largest connected component has entries.
+    Entries with log potential -inf, and entries that contradict the evidence, have 0. The
+    computation takes about as many passes as the largest connected component has entries.
 
     Args:
         graph: the factor graph, with or without evidence.

@@ -166,8 +166,8 @@ def _estimated(
 ) -> Floats | None:
     """Return the minimum and maximum P(x = 1) over all choices by draws, including their errors.
 
-    The weight of a draw under a choice is the ratio of the choice's tables to those that it was
-    made with, initially none. If this leaves few effective draws, as for a table that forbids what
+    The weight of a draw under a choice is the ratio of the choice's tables to the tables of its
+    proposal, initially none. If this leaves few effective draws, as for a table that forbids what
     the rest of the graph implies, further draws are made with tables like the choice's. Return None
     if there are too many choices, or draws do not suffice.
     """
@@ -229,7 +229,7 @@ def _blocks(n: int, width: int) -> int:
 
 
 def _distinct(choices: Floats) -> Floats:
-    """Return the tables of a pair, (k, 2, 2), without those that differ by a constant."""
+    """Return the tables of a pair, (k, 2, 2), without duplicates up to a constant."""
     shifted = choices - choices.max(axis=(1, 2), keepdims=True)
     _, first = np.unique(np.round(shifted, 12), axis=0, return_index=True)
     return choices[np.sort(first)]

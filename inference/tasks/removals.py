@@ -87,8 +87,8 @@ def without_variables(
     Args:
         graph: the factor graph, with or without evidence.
         variables: names or positions of the variables to be removed, each once.
-        targets: names or positions of variables; by default, for each removed variable, those that
-            share a factor with it and have the state.
+        targets: names or positions of variables; by default, for each removed variable, the
+            variables that share a factor with it and have the state.
         state: the state of targets whose probability is computed.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
         otherwise: settings of draws that replace tables that would not fit, or a function that

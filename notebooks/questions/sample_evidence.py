@@ -248,7 +248,7 @@ def with_votes(graph: FactGraph) -> FactGraph:
 
 
 def together(passages: FactGraph, samples: FactGraph) -> FactGraph:
-    """One graph of the passages of one and the samples of another graph of the same claims."""
+    """Join the passages of a graph and the samples of another graph with the same claims."""
     return replace(
         passages,
         contexts=(*passages.contexts, *samples.contexts),

@@ -30,7 +30,8 @@ _FIRST_ALLOWANCE = 100
 def hard_components(scope_starts, scope_variables, domains):
     """Return starts and variables: groups of variables that factors with zeros connect.
 
-    Variables with one state left, and those that no factor with a zero touches, are in no group.
+    Groups leave out variables with a single remaining state, and variables without a factor that
+    contains a zero.
     """
     domains = lent(domains)
     n = len(domains.left)

@@ -104,8 +104,8 @@ def evidence_lower_bound(graph, product):
 def ascend(graph, slot_starts, slots, product, random, tolerance, max_iterations, stop):
     """Raise the lower bound by replacing one variable's distribution at a time.
 
-    An iteration takes every variable once, in a random order that is drawn once; the equation is
-    that of this module.
+    An iteration takes every variable once, in a random order that is drawn once; the equation is in
+    the docstring of this module.
 
     Args:
         graph: its `GraphArrays`.
