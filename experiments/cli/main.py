@@ -113,7 +113,7 @@ Exit codes
   1     something is missing: assess, coherence, datasets, fastfact,
         omissions, probe, revise, run, self-knowledge
   2     refused, with the reason
-  3     a limit on calls or costs is reached; the same command goes on
+  3     a limit on calls or costs is reached; repeat the command to continue
   130   interrupted
   143   stopped by the system (SIGTERM); --cache keeps the answers so far
 
