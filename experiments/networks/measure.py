@@ -232,10 +232,10 @@ def timing(
 def _turns(
     calls: Mapping[str, Callable[[], object]], first: Mapping[str, float], clocking: Clocking
 ) -> dict[str, list[float]]:
-    """Seconds of a call of each label in each round: the median over the calls of its turn.
+    """Seconds of a call of each label in each round: the mean over the calls of its turn.
 
-    Calls of microseconds are interrupted when other processes get the processor, for milliseconds
-    each time. Their mean would measure how busy the machine is.
+    Other processes that get the processor lengthen the mean of short calls as much as a long call.
+    Their median would not notice them, so that ratios to long calls would depend on the load.
     """
     rounds, budget, seed = clocking
     expected = dict(first)
@@ -253,13 +253,9 @@ def _turns(
             # Not timed, because the processor's caches contain another backend's data.
             if count > 1:
                 calls[label]()
-            expected[label] = float(np.median([_seconds_of(calls[label]) for _ in range(count)]))
+            start = time.perf_counter()
+            for _ in range(count):
+                calls[label]()
+            expected[label] = (time.perf_counter() - start) / count
             seconds[label].append(expected[label])
     return seconds
-
-
-def _seconds_of(call: Callable[[], object]) -> float:
-    """Wall time of a call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
