@@ -4,7 +4,9 @@ PGMax 0.6.1 passes the messages; this module adapts it to any factor graph. PGMa
 impossible states and returns NaN for -inf, so that it receives only the possible states and
 entries; it refuses two factors on the same variables, so that nested scopes are multiplied first;
 it is max-product by default, has no stopping rule, and gives no log Z, which is computed here from
-its last messages.
+its last messages. So a graph is not converted by `factormodels.interchange.to_pgmax`, which accepts
+only the graphs that PGMax accepts. Every message is PGMax's; the reduction of the graph before them
+and the sums after them are ours.
 """
 
 from __future__ import annotations
