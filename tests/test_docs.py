@@ -153,7 +153,7 @@ def test_a_key_is_reported_with_its_type_default_and_meaning(helper: Any) -> Non
     text = keys.study_keys() + keys.network_keys() + keys.analysis_keys()
     for row in (
         "| `variants` | list of `given`, `FR1`, `FR2` or `FR3` | `[FR2]` | views of",
-        "| `backends[].backend` | name of a backend | required | its name, as",
+        "| `backends[].backend` | name of a backend | required | name of the",
         "| `priors[].learned.penalty` | number above 0 | none | standard deviation of",
         "| `relation_models[].replay` | true or false | `false` | take every answer",
         "| `datasets[].subset` | mapping | `{}` | which of the responses |",
