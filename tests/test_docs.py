@@ -158,7 +158,7 @@ def test_a_key_is_reported_with_its_type_default_and_meaning(helper: Any) -> Non
         "| `relation_models[].replay` | true or false | `false` | use only cached answers",
         "| `datasets[].subset` | mapping | `{}` | which of the responses |",
         "| `settings.datasets` | list of mappings; a text is short for `{name: text}`, as `dat",
-        "| `datasets[].shape.density` | number from 0 to 1 | `0.1` | probability that",
+        "| `datasets[].shape.density` | number from 0 to 1 | `0.1` | probability of a",
     ):
         assert f"\n{row}" in text, row
 
