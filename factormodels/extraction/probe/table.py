@@ -168,7 +168,7 @@ def probes() -> Mapping[str, Probe]:
     rows = (
         relation_probe(),
         _claim_relation_probe(),
-        *map(_assessor_probe, ASSESSORS.values()),
+        *map(assessor_probe, ASSESSORS.values()),
         *map(_self_probe, SELF_SETTINGS.values()),
         _relevance_probe(),
         _refusal_probe(),
@@ -236,16 +236,18 @@ def _compiled(sense: Sense | None) -> str:
     return _NONE if kind is None else str(kind)
 
 
-def _assessor_probe(assessor: Assessor) -> Probe:
+def assessor_probe(assessor: Assessor) -> Probe:
     """Return the probe of an assessor: pairs of the relations if it reads passages, else common
     facts.
     """
-    labels = assessor.labels
-    true = labels[0]
+    labels, values = assessor.labels, assessor.values
+    # Labels are known by their values, since a table may list them in any order.
+    true = next(label for label in labels if values[label] == 1.0)
     # The label that means false, or else the last one, not supported.
-    false = next((label for label, value in assessor.values.items() if value == 0.0), labels[-1])
+    false = next((label for label in labels if values[label] == 0.0), labels[-1])
     undecided = next(
-        (label for label in ("undecided", "insufficient") if label in labels), labels[-1]
+        (label for label in ("undecided", "insufficient") if label in labels),
+        next((label for label in labels if values[label] == 0.5), labels[-1]),
     )
     if not {"passages", "knowledge"} & load_prompt(assessor.prompt).slots.keys():
         questions = tuple(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -48,6 +50,7 @@ from factormodels.extraction.probe.table import (
     REFUSALS,
     RELATIONS,
     RELEVANCES,
+    assessor_probe,
     probe_named,
     probes,
 )
@@ -224,6 +227,16 @@ def test_a_right_answer_is_read_as_right(name: str) -> None:
         completion = Completion(answer_meaning(name, together))
         read = probe.read(question.read_part(stage.read(completion, prompt, question.about)))
         assert read.label == question.label
+
+
+def test_right_verdicts_do_not_depend_on_the_order_of_labels() -> None:
+    values = {"true": 1.0, "false": 0.0, "unknown": 0.5}
+    assessor = replace(ASSESSORS["factverify"], values=values)
+    right = Counter(question.label for question in assessor_probe(assessor).questions)
+    assert right == {"true": 12, "false": 12, "unknown": 12}
+    for labels in permutations(values):
+        ordered = replace(assessor, values={label: values[label] for label in labels})
+        assert assessor_probe(ordered).questions == assessor_probe(assessor).questions
 
 
 def test_chance_is_the_commonest_right_answer() -> None:
