@@ -52,7 +52,14 @@ def exponential(x):
 
 @contracting_kernel
 def exponentials(logs, shift, out):
-    """Write exp(x - shift) of all `logs` to `out`, of the same length."""
+    """Write exp(x - shift) of all `logs` to `out`.
+
+    Args:
+        logs: float64 (n,), natural logarithms, -inf for 0.
+        shift: natural logarithm of what all are divided by; entries of `logs` are at most 709 above
+            it.
+        out: float64 (n,), written; it may be `logs`.
+    """
     # Where an index is unsigned, no check for a negative one stands in the way.
     for i in range(np.uintp(len(logs))):
         out[i] = exponential(logs[i] - shift)

@@ -51,7 +51,14 @@ class StackedArrays(NamedTuple):
 
 @inlined_kernel
 def graph_of(graphs, k):
-    """Cardinalities, scope starts, scope variables, table starts and log values of graph `k`."""
+    """Cardinalities, scope starts, scope variables, table starts and log values of graph `k`.
+
+    Args:
+        graphs: the `StackedArrays`.
+        k: index of the graph.
+    """
+    # Slices are views: nothing is copied, and starts count from the beginning of each slice. A
+    # plain tuple rather than `GraphArrays`, since inlined code unpacks it at once.
     places = graphs.places
     return (
         graphs.cardinalities[places[k, 0, 0] : places[k, 0, 1]],

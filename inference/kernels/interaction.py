@@ -13,7 +13,18 @@ from inference.kernels.compiled import inlined_kernel, kernel
 
 @kernel
 def factors_by_variable(n_variables, scope_starts, scope_variables):
-    """Return starts and factors, int64: the factors of every variable, in ascending order."""
+    """Return the factors of every variable.
+
+    Args:
+        n_variables: number of variables.
+        scope_starts: int64 (n_factors + 1,), where the scope of each factor begins.
+        scope_variables: int64 (n_slots,), the variables of the scopes, one scope after another.
+
+    Returns:
+        starts: int64 (n_variables + 1,), where the factors of each variable begin.
+        factors: int64 (n_slots,), indices of factors, one variable after another, ascending within
+            each.
+    """
     starts = np.zeros(n_variables + 1, dtype=np.int64)
     for slot in range(len(scope_variables)):
         starts[scope_variables[slot] + 1] += 1
@@ -38,6 +49,10 @@ def interaction_graph(cardinalities, scope_starts, scope_variables):
     `starts` is int64 (n_variables + 1,), `neighbors` int32, in the order in which they are met.
 
     Variables with a single state carry no information and have no neighbors.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        scope_starts, scope_variables: int64, of `GraphArrays`.
     """
     n = len(cardinalities)
     factor_starts, factors = factors_by_variable(n, scope_starts, scope_variables)

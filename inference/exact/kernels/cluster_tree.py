@@ -155,7 +155,13 @@ def buckets_of(cardinalities, scope_starts, scope_variables, order):
 
 @kernel
 def cost_of(cardinalities, order, buckets):
-    """`Cost` of elimination along an order, predicted from its buckets."""
+    """`Cost` of elimination along an order, predicted from its buckets.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        order: int64 (n_variables,), variables, the first one eliminated first.
+        buckets: its `Buckets`.
+    """
     owner, starts, places, parent = buckets
     n = len(order)
     inputs = np.ones(n, dtype=np.float64)

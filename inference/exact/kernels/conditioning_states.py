@@ -125,11 +125,16 @@ def _shares(weights, on, off, row_on, row_off):
 def sum_states(model, split, outer_state):
     """Sum the weights of the states of the cover that share an outer state.
 
+    Args:
+        model: the `CoverModel`, natural logarithms.
+        split: the `Split` of its cover, potentials scaled to a largest of 1.
+        outer_state: states of the outer variables as bits, the first of them the lowest.
+
     Returns:
-        log_largest: logarithm of the largest weight, the unit of what follows.
+        log_largest: natural logarithm of the largest weight, the unit of what follows.
         total: sum of the weights.
-        cover_sums: (n_cover, 2), of those in which a variable of the cover has each state.
-        rest_sums: (n_rest, 2), of those in which another variable has it.
+        cover_sums: float64 (n_cover, 2), of those in which a variable of the cover has each state.
+        rest_sums: float64 (n_rest, 2), of those in which another variable has it.
     """
     model, split = lent((model, split))
     n, m = len(model.cover), len(model.rest)

@@ -49,6 +49,11 @@ def _plant(cardinalities, scope_starts, scope_variables, table_starts, order, ma
 def plant_program(cardinalities, scope_starts, scope_variables, table_starts, order, max_entries):
     """Return the cluster tree of an order, its program, and its predicted cost.
 
+    Args:
+        cardinalities, scope_starts, scope_variables, table_starts: int64, of `GraphArrays`.
+        order: int64 (n_variables,), variables, the first one eliminated first.
+        max_entries: maximum number of entries of all tables and messages together.
+
     Returns:
         fits: whether tables and messages stay within `max_entries`; if not, the tree is empty.
         tree, program, cost: the fields of its `ClusterTree`, `TreeProgram` and `Cost`.
@@ -73,6 +78,10 @@ def join_program(cardinalities, scope_starts, scope_variables, table_starts, tre
     """Fields of the tree with joins before large clusters, and of its program.
 
     It stands apart from `plant_program` since few graphs need it, and it takes long to compile.
+
+    Args:
+        cardinalities, scope_starts, scope_variables, table_starts: int64, of `GraphArrays`.
+        tree: the `ClusterTree` without joins.
     """
     tree, program = _join(cardinalities, scope_starts, scope_variables, table_starts, tree)
     return tree[:], program[:]
@@ -81,6 +90,16 @@ def join_program(cardinalities, scope_starts, scope_variables, table_starts, tre
 @inlined_kernel
 def run_program(program, table_starts, log_values, constant_factors, work, marginals):
     """Write all marginals, and cluster beliefs to the workspace.
+
+    Args:
+        program: the `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+        log_values: float64 (n_entries,), natural logarithms of the potentials, one table after
+            another, the last variable of a scope fastest.
+        constant_factors: int64, factors over single-state variables only, which no cluster holds.
+        work: the `Workspace`, written.
+        marginals: float64 (n_states,), written: probabilities of the states of each variable, one
+            variable after another.
 
     Returns:
         code: DONE or ZERO (no assignment has positive potential).
@@ -103,6 +122,9 @@ def run_for_each(
     """Run a program for each of many settings of the log tables.
 
     Args:
+        program: the `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+        constant_factors: int64, factors over single-state variables only.
         log_values: float64, the log tables of all settings, one after another.
         codes: int64 (n_settings,), out: DONE or ZERO.
         log_zs: float64 (n_settings,), out.

@@ -44,8 +44,19 @@ def _longer(array, used, length):
 def minimum_degree_order(vertices, starts, neighbors, local, effort):
     """Return `vertices` in minimum-degree order, and the effort spent.
 
-    The effort is the number of entries that are read, so that every run ends alike. Once it is
-    spent, or the remaining vertices are a clique, these follow in order.
+    The effort counts the entries that are read, rather than time, so that every run ends alike.
+    Once it is spent, or the remaining vertices are a clique, these follow in order.
+
+    Args:
+        vertices: int64 (n,), the variables of the component.
+        starts, neighbors: the interaction graph of all variables, int64 (n_variables + 1,) and
+            int32: the neighbors of variable v are `neighbors[starts[v] : starts[v + 1]]`.
+        local: int64 (n_variables,), position of each variable in `vertices`; -1 if it is not there.
+        effort: maximum number of steps of about a nanosecond; an entry takes four.
+
+    Returns:
+        order: int64 (n,), the variables, the first one eliminated first.
+        spent: float64, steps taken.
     """
     n = len(vertices)
     begin = np.empty(n, dtype=np.int64)

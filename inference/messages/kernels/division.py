@@ -18,13 +18,24 @@ from inference.messages.kernels.trees import reparametrized
 def divided_by_messages(cardinalities, graph, damping, tolerance, sweeps):
     """Pass messages in sweeps, and divide the tables of a `Reduced` graph by what they are then.
 
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        graph: the `Reduced` graph.
+        damping, tolerance: as for `Passing`.
+        sweeps: maximum number of sweeps.
+
     Returns:
         code: ZERO (no assignment has positive potential) or another of `schedules`.
-        unary: float64 (n_states,), log potentials of the variables' states.
-        log_values: float64 (n_entries,), the log tables.
+        unary: float64 (n_states,), natural logarithms of the potentials of the variables' states,
+            one variable after another: table times messages.
+        log_values: float64 (n_entries,), natural logarithms of the divided tables, in the order of
+            `graph`.
     """
+    # At weight 1 no table is raised to a power, so that the product of all tables stays the same.
     weights = np.ones(len(graph.scope_starts) - 1)
     passing = Passing(SWEEP, damping, tolerance, sweeps, 0)
+    # The product is the same for any messages, so their convergence does not matter.
     code, messages, _ = run(cardinalities, graph, weights, passing)
+    # All factors: a variable's belief holds the messages of each, which its table must give up.
     divided = reparametrized(graph, messages, np.arange(len(weights)))
     return code, divided.unary, divided.log_values

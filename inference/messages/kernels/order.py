@@ -19,7 +19,16 @@ from inference.kernels.views import lent, read_only
 
 @inner_kernel
 def breadth_first(n, scope_starts, scope_variables):
-    """All variables in breadth-first order from the first variable of each component."""
+    """All variables in breadth-first order from the first variable of each component.
+
+    Args:
+        n: number of variables.
+        scope_starts: int64 (n_factors + 1,), where the scope of each factor begins.
+        scope_variables: int64 (n_slots,), the variables of the scopes, one scope after another.
+
+    Returns:
+        order: int64 (n,), variables; components in the order of their first variables.
+    """
     starts, factors = factors_by_variable(n, read_only(scope_starts), read_only(scope_variables))
     # Factors whose scope has been reached, and variables that are in the order.
     listed = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
@@ -56,8 +65,13 @@ def sweep_targets(n, scope_starts, scope_variables):
     scope is renewed on the way out, every one but that to the last on the way back; on a forest,
     once back and once out is exact.
 
+    Args:
+        n: number of variables.
+        scope_starts: int64 (n_factors + 1,), where the scope of each factor begins.
+        scope_variables: int64 (n_slots,), the variables of the scopes, one scope after another.
+
     Returns:
-        out, back: int64, slots in the order of their turns.
+        out, back: int64 (n_slots - n_factors,), slots in the order of their turns.
     """
     order = breadth_first(n, scope_starts, scope_variables)
     rank = np.empty(n, dtype=np.int64)
@@ -100,7 +114,13 @@ def sweep_targets(n, scope_starts, scope_variables):
 
 @inlined_kernel
 def slots_of(factors, scope_starts, out):
-    """Write the slots of factors to `out`, one factor after another."""
+    """Write the slots of factors to `out`, one factor after another.
+
+    Args:
+        factors: int64, indices of factors.
+        scope_starts: int64 (n_factors + 1,), where the scope of each factor begins.
+        out: int64, written; as long as the scopes of the factors together.
+    """
     at = 0
     for factor in factors:
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
@@ -127,7 +147,13 @@ class Heap(NamedTuple):
 
 @inner_kernel
 def raise_priority(heap, factor, amount):
-    """Add to a factor's priority and move it up the heap."""
+    """Add to a factor's priority and move it up the heap.
+
+    Args:
+        heap: the `Heap`, changed in place.
+        factor: index of the factor.
+        amount: what is added, at least 0; `schedules` adds bounds on changes of log messages.
+    """
     factors, position, priority = lent(heap)
     priority[factor] += amount
     at = position[factor]
@@ -145,7 +171,11 @@ def raise_priority(heap, factor, amount):
 
 @inner_kernel
 def clear_first(heap):
-    """Set the priority of the first factor to 0, move it down the heap and return it."""
+    """Set the priority of the first factor to 0, move it down the heap and return it.
+
+    Args:
+        heap: the `Heap`, changed in place.
+    """
     factors, position, priority = lent(heap)
     factor = factors[0]
     priority[factor] = 0.0

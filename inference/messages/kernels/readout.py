@@ -62,6 +62,15 @@ def read_out(cardinalities, graph, messages):
     """Return the marginals and the Bethe log Z, which is -inf if a variable has no state left.
 
     The equation above has no entropy, so that none has to be taken of a zero.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        graph: the `Reduced` graph.
+        messages: its `Messages`, natural logarithms with the largest 0, of weight 1.
+
+    Returns:
+        marginals: float64 (n_states,), probabilities, one variable after another.
+        log_z: natural logarithm of Bethe's partition function.
     """
     graph, messages = lent((graph, messages))
     marginals, log_z = read_marginals(graph, messages)

@@ -174,6 +174,14 @@ def fresh_message(target, cardinalities, graph, messages, work):
 
     This is equation 6, in ordinary numbers while they suffice.
 
+    Args:
+        target: the slot.
+        cardinalities: int64 (n_variables,), numbers of states.
+        graph: the `Reduced` graph.
+        messages: its `Messages`, natural logarithms with the largest 0; only read.
+        work: the `MessageWorkspace`; `fresh` from `slot_starts[target]` on, and scratch, are
+            written.
+
     Returns:
         whether the message leaves a state possible.
     """

@@ -3,6 +3,7 @@
 Given the states of its separator, the variables eliminated in a cluster depend on nothing above it.
 So a pass from the roots to the leaves draws from the joint distribution, or reads the maximum off
 (Dawid 1992, "Applications of a general propagation algorithm for probabilistic expert systems").
+The list of all walks over a cluster tree is in `inference/exact/kernels/__init__.py`.
 """
 
 from __future__ import annotations

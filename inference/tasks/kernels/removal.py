@@ -5,7 +5,8 @@ they are recomputed from kept clusters and messages, so that nothing is divided 
 zeros are removed exactly. The rest is read through the part's borders. It is the propagation of
 Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation", of the model without
 the factors; fast retraction (Cowell & Dawid 1992, "Fast retraction of evidence in a probabilistic
-expert system") is its case of one piece of evidence a variable.
+expert system") is its case of one piece of evidence a variable. The list of all walks over a
+cluster tree, with what each saves, is in `inference/exact/kernels/__init__.py`.
 """
 
 from __future__ import annotations
