@@ -35,6 +35,7 @@ from inference.tasks.pairs import pairwise_joints
 from inference.tasks.removals import without_variables
 from inference.warm_up import warm_up
 from tests.endurance import Row
+from tests.endurance.marginals import deterministic, noisy_or
 from tests.inference.answers import given
 
 GRAPHS: Mapping[str, Callable[[], FactorGraph]] = {
@@ -42,19 +43,23 @@ GRAPHS: Mapping[str, Callable[[], FactorGraph]] = {
     "chain of 500, 8 states": lambda: chain(500, coupling=1.0, field=1.0, cardinality=8, seed=0),
     "grid of 5 by 5, 4 states": lambda: grid(5, 5, coupling=1.0, field=1.0, cardinality=4, seed=0),
     "grid of 10 by 10": lambda: grid(10, 10, coupling=1.0, field=1.0, seed=0),
+    "26 claims, 130 passages": lambda: fr2(26, 5, density=0.05, seed=0),
+    "noisy-or of 22 causes": lambda: noisy_or(0, 5.0),
+    "deterministic, 26 variables": lambda: deterministic(0, 5.0),
 }
 """The graphs whose times the walks are chosen by."""
 
 LARGE: Mapping[str, Callable[[], FactorGraph]] = {
     "grid of 18 by 18": lambda: grid(18, 18, coupling=1.0, field=1.0, seed=0),
+    "26 claims, 130 dense passages": lambda: fr2(26, 5, density=0.15, seed=0),
 }
-"""A graph whose tables threads share."""
+"""Graphs whose tables threads share; only walks that write all marginals are timed."""
 
 _MOST_TARGETS = 31
-"""Variables that counts and pairs are asked of: the claims of a response."""
+"""Maximum number of variables of which counts and pairs are computed."""
 
-_VARIABLES_OF_RESPONSE = 124
-"""Claims and passages of the response."""
+_CLAIMS_OF = {124: 31, 156: 26}
+"""Number of claims, which come before the passages, by the number of variables of a response."""
 
 
 class Model(NamedTuple):
@@ -86,7 +91,7 @@ def walks(seconds: float = 0.3, large: bool = True) -> Iterator[Row]:
 
     Args:
         seconds: processor time for which each side of a row is repeated; the fastest run counts.
-        large: whether tables that threads share are measured too, in ten seconds.
+        large: whether tables that threads share are measured too.
     """
     warm_up(Exact())
     for name, make in GRAPHS.items():
@@ -95,18 +100,24 @@ def walks(seconds: float = 0.3, large: bool = True) -> Iterator[Row]:
             yield {"graph": name, "walk": walk, **_compared(apart, general, seconds)}
     for name, make in LARGE.items() if large else ():
         model = model_of(make())
-        sides = _in_one_thread(model), _in_chunks(model)
-        yield {"graph": name, "walk": "chunks, one thread", **_compared(*sides, seconds)}
+        for walk, (apart, general) in _marginals(model).items():
+            yield {"graph": name, "walk": walk, **_compared(apart, general, seconds)}
 
 
 Side = Callable[[], NDArray[np.float64]]
 
 
-def _pairs_of(model: Model) -> dict[str, tuple[Side, Side]]:
-    """Return both sides of the rows of a graph by the name of the walk."""
-    pairs = {
+def _marginals(model: Model) -> dict[str, tuple[Side, Side]]:
+    """Return both sides of the rows of all marginals, by the name of the walk."""
+    return {
         "scaled sums": (_in_one_thread(model), _in_log_space(model)),
         "chunks, one thread": (_in_one_thread(model), _in_chunks(model)),
+    }
+
+
+def _pairs_of(model: Model) -> dict[str, tuple[Side, Side]]:
+    """Return both sides of the rows of a graph by the name of the walk."""
+    pairs = _marginals(model) | {
         "division": (_in_log_space(model), _without_division(model)),
         "assignments": (_one_draw(model), _in_one_thread(model)),
         "rows: pairs": (_pairs(model), _pairs_by_evidence(model)),
@@ -211,38 +222,41 @@ def _one_draw(model: Model) -> Side:
     return run
 
 
-def _targets(model: Model) -> list[int]:
-    return list(range(min(_MOST_TARGETS, model.graph.n_variables)))
+def _targets(graph: FactorGraph) -> list[int]:
+    n = graph.n_variables
+    return list(range(_CLAIMS_OF.get(n, min(_MOST_TARGETS, n))))
 
 
 def _pairs(model: Model) -> Side:
-    wanted = _targets(model)
+    wanted = _targets(model.graph)
     return lambda: pairwise_joints(model.graph, wanted).ravel()
 
 
 def _pairs_by_evidence(model: Model) -> Side:
     """Return joint distributions of pairs from a run for each state of each target."""
-    graph, wanted = model.graph, _targets(model)
+    graph, wanted = model.graph, _targets(model.graph)
     counts = graph.cardinalities
     starts = np.cumsum(counts) - counts
     most = int(counts[wanted].max())
+    # Evidence of an impossible state has no posterior, and its joint probabilities are 0.
+    possible = [
+        (i, state)
+        for i, variable in enumerate(wanted)
+        for state in range(counts[variable])
+        if model.marginals[starts[variable] + state] > 0.0
+    ]
 
     def run() -> NDArray[np.float64]:
-        tables = []
-        for variable in wanted:
-            for state in range(counts[variable]):
-                tables.append(_observed(graph, variable, state))
+        tables = [_observed(graph, wanted[i], state) for i, state in possible]
         joints = np.zeros((len(wanted), len(wanted), most, most))
-        answers = iter(infer_settings(graph, np.array(tables), Exact()))
-        for i, variable in enumerate(wanted):
-            for state in range(counts[variable]):
-                posterior = next(answers)
-                share = np.exp(given(posterior) - model.log_z)
-                for j, other in enumerate(wanted):
-                    flat = posterior.marginals.flat
-                    joints[i, j, state, : counts[other]] = (
-                        share * flat[starts[other] : starts[other] + counts[other]]
-                    )
+        answers = infer_settings(graph, np.array(tables), Exact())
+        for (i, state), posterior in zip(possible, answers, strict=True):
+            share = np.exp(given(posterior) - model.log_z)
+            for j, other in enumerate(wanted):
+                flat = posterior.marginals.flat
+                joints[i, j, state, : counts[other]] = (
+                    share * flat[starts[other] : starts[other] + counts[other]]
+                )
         return joints.ravel()
 
     return run
@@ -265,7 +279,7 @@ def _observed(graph: FactorGraph, variable: int, state: int) -> NDArray[np.float
 def _removed(model: Model) -> list[int]:
     """Return the variables to remove: the passages of a response, or all."""
     n = model.graph.n_variables
-    return list(range(_MOST_TARGETS if n == _VARIABLES_OF_RESPONSE else 0, n))
+    return list(range(_CLAIMS_OF.get(n, 0), n))
 
 
 def _removals(model: Model) -> Side:
@@ -288,13 +302,13 @@ def _removals_by_runs(model: Model) -> Side:
 
 
 def _counts(model: Model) -> Side:
-    wanted = _targets(model)
+    wanted = _targets(model.graph)
     return lambda: count_distribution(model.graph, wanted).probabilities
 
 
 def _by_running_sums(graph: FactorGraph) -> FactorGraph:
     """Return the graph with a variable for the sum of the first 1, 2, ... targets."""
-    wanted = list(range(min(_MOST_TARGETS, graph.n_variables)))
+    wanted = _targets(graph)
     cardinalities = graph.cardinalities.tolist()
     factors = list(graph.factors())
     before = wanted[0]

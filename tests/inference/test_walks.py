@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from factormodels import FactorGraph
 from factormodels.synthetic import chain, fr2, grid
 from tests.endurance import entered, walks
 
@@ -12,6 +13,9 @@ def test_each_walk_gives_what_the_general_walk_gives(monkeypatch: pytest.MonkeyP
     graphs = {
         "response": lambda: fr2(4, 2, density=0.3, seed=1),
         "chain": lambda: chain(6, coupling=1.0, field=1.0, cardinality=3, seed=1),
+        "zeros": lambda: FactorGraph.from_factors(
+            [2, 3, 2], [([0], [1, 0]), ([0, 1], [[1, 2, 0], [0, 1, 1]]), ([1, 2], [[3, 0]] * 3)]
+        ),
     }
     monkeypatch.setattr(walks, "GRAPHS", graphs)
     # Answers are compared within.
@@ -25,6 +29,7 @@ def test_each_walk_gives_what_the_general_walk_gives(monkeypatch: pytest.MonkeyP
         "removal",
     }
     assert {row["walk"] for row in rows if row["graph"] == "chain"} == both
+    assert {row["walk"] for row in rows if row["graph"] == "zeros"} == both
     assert {row["walk"] for row in rows if row["graph"] == "response"} == both | {"rows: counts"}
 
 

@@ -14,18 +14,24 @@ The walks over a cluster tree, all of them runs of one `TreeProgram`:
         assignments.py            draws, and the states of a maximum, from the roots down
 
 What the general walk takes in place of each, as a multiple of its processor time, for a response of
-31 claims and 93 passages, a chain of 500 variables of 8 states, grids of 5 by 5 of 4 states, and of
-10 by 10 (`python -m tests.endurance walks`):
+31 claims and 93 passages (a; density .02), a chain of 500 variables of 8 states (b), grids of 5 by
+5 of 4 states (c) and of 10 by 10 (d), a response of 26 claims and 130 passages (e; density .05), a
+noisy-or network of 22 causes and 30 findings (f), and a deterministic network of 26 variables, of
+whose entries three tenths are zero (g) (`python -m tests.endurance walks`):
 
-    propagation.py                3.3   4.9   8.6   12    the walk in log space
-    ../parallel.py, one thread    0.5   0.9   0.8   0.9   one call: small graphs are not shared
-    log_messages.py               0.8   0.7   0.6   0.7   division, which a zero message forbids
-    removal.py                    5.4   8.7   0.2   0.07  a run without each variable's factors
-    rows.py, pairs                16    6.0   1.0   0.3   a run for each state of each target
-    rows.py, counts               13    -     -     1.2   a run with a variable for each partial sum
-    assignments.py                2.5   14    20    31    a walk for each draw
+                          a     b     c     d     e     f     g
+    propagation.py        3.3   4.9   8.6   12    13    11    5.4   the walk in log space
+    ../parallel.py        0.5   0.9   0.8   0.9   1.0   0.9   0.9   one thread; one call instead
+    log_messages.py       0.8   0.7   0.6   0.7   0.7   0.7   0.6   division, but no zero messages
+    removal.py            5.4   8.7   0.2   0.07  0.2   0.06  0.15  a run without its factors
+    rows.py, pairs        16    6.0   1.0   0.3   0.2   1.1   5.4   a run for each state
+    rows.py, counts       13    -     -     1.2   4.4   3.0   -     a variable for each partial sum
+    assignments.py        2.5   14    20    31    159   32    22    a walk for each draw
 
-So each walk stays for the graphs of claims, whose clusters are many and small. On grids, a run for
-each question beats rows and removals. The stack of subtrees.py holds 1.7 to 84 times fewer numbers
-than all rows.
+At density .15, where the largest table of 26 claims and 130 passages has 2^24 entries, the first
+two rows are 10 and 0.8.
+
+So each walk stays for sparse graphs of claims, whose clusters are many and small. With larger
+clusters, a run for each question beats removals (c to g) and pairs (d, e). The stack of subtrees.py
+holds 1.7 to 84 times fewer numbers than all rows.
 """
