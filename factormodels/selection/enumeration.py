@@ -1,4 +1,13 @@
-"""Best set of a small connected component of conflicts, by exact enumeration."""
+"""Best set of a small connected component of conflicts, by exact enumeration.
+
+For a component of 5, 10, 20 or 40 subclaims, `solve` takes .03, .06, .34 or 9 ms of processor time
+with it, and 11, 7, 13 or 44 ms with HiGHS alone, which solves three times or more for the rule of
+ties; both choose the same sets. The first use of HiGHS in a process takes .24 s more, since it
+imports scipy.optimize, which `solve` leaves out where all components are enumerated.
+
+The times are medians over eight random components, whose conflicts are a random tree and a fifth of
+the other pairs, with uniform weights.
+"""
 
 from __future__ import annotations
 

@@ -101,6 +101,17 @@ def test_loading_the_solver_takes_nothing_of_its_time(monkeypatch: pytest.Monkey
     assert (solution.status, len(solution.chosen)) == ("optimal", 16)
 
 
+def test_the_solver_is_loaded_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr("factormodels.selection.program.import_module", loaded.append)
+    path = ((0, 1), (1, 2), (2, 3))
+    assert solve(Program((1.0, 2.0, 1.0, 2.0), path)).chosen == (1, 3)
+    assert solve(Program((1.0, 2.0, 1.0, 2.0), path, (True,) * 4, 0.8)).chosen == (1, 3)
+    assert not loaded
+    assert solve(Program((1.0, 2.0, 1.0, 2.0), path, (True, False) * 2, 1.0)).chosen == (0, 2)
+    assert loaded == ["scipy.optimize"]
+
+
 def test_problems_too_large_to_enumerate_go_to_the_solver() -> None:
     # Sixty subclaims with conflicts at random: more subsets than the enumeration keeps.
     generator = random.Random(2)
