@@ -41,7 +41,7 @@ class JoinGraphPropagation(Backend):
     On 49 networks of the UAI 2014 competition with reference marginals and 2 s each, 44 cannot be
     solved exactly by tables of that size. On 32 of these, the mean error of its marginals (i-bound
     6) is smaller than the mean error of `lbp`. On 12 it is the smallest among `lbp`, `trw`, `wmb`,
-    `wmb_is` and `ais` (docs/how-to/wide-graphs.md).
+    `wmb_is` and `ais` (docs/results/wide-graphs.md).
 
     Attributes:
         i_bound: most variables of a message; narrowed where `memory_limit` asks for it.
