@@ -27,14 +27,14 @@ class AnalysisContext:
 
     Attributes:
         study: name of the study.
-        seed: seed of whatever is drawn.
+        seed: seed of all random draws.
         folder: where relative paths start.
-        where: what errors call the configuration.
-        track: shows progress.
-        data: what the manifest says of the data that were loaded, by name.
-        sources: sources of `experiments.analyses.user_data` whose own data were loaded, not
-            substitutes.
-        given: file of the responses that the user names for this run alone.
+        where: name of the configuration in error messages.
+        track: function that shows progress.
+        data: entries of the manifest for the loaded data, by name.
+        sources: sources of `experiments.analyses.user_data` whose own data, rather than
+            substitutes, were loaded.
+        given: file of responses that the user names for this run only.
     """
 
     study: str

@@ -17,10 +17,10 @@ class JudgedResponse:
     """The claims of one response.
 
     Attributes:
-        id: of the response.
-        claims: texts.
-        verdicts: one of each claim, a key of `calibration.claims.agreement.LABEL_TYPES`.
-        group: the benchmark that it belongs to.
+        id: id of the response.
+        claims: texts of the claims.
+        verdicts: verdict on each claim, a key of `calibration.claims.agreement.LABEL_TYPES`.
+        group: the benchmark that the response belongs to.
     """
 
     id: str
@@ -36,7 +36,7 @@ class JudgedResponse:
 def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
     """The judged claims of fact graphs; a claim without a verdict is left out.
 
-    The verdict is the annotation of the atom where it is one, otherwise its label.
+    The verdict is the annotation of the atom if that is a verdict, otherwise the atom's label.
     """
     responses = []
     for graph in graphs:
@@ -60,8 +60,8 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
 def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
     """The pipeline's verdict and the person's on the claims where FaStfact-Bench records both.
 
-    The pipeline's verdict comes from its verifier, or from its pre-verification if it searched
-    nothing.
+    The pipeline's verdict comes from its verifier, or from its pre-verification if it ran no
+    search.
     """
     verdict_pairs = []
     for graph in graphs:

@@ -23,7 +23,7 @@ OTHER_DATA = "other data"
 """Text in place of a number from data other than the paper's."""
 
 _MISSING = "-"
-"""Text in place of a number that the results do not have."""
+"""Text in place of a number that is not in the results."""
 
 STEM = "published"
 """The files of the comparison are published.csv, published.md and published.tex."""
@@ -41,14 +41,14 @@ def printed(stem: str, **reading: Any) -> pd.DataFrame:
 
 @cache
 def published_numbers() -> pd.DataFrame:
-    """The printed numbers, one a row, texts all; of `published.csv` in `papers`.
+    """The printed numbers of `published.csv` in `papers`, one per row, all as text.
 
-    `of` is the analysis or command whose results have our number: of its table `table` the row
-    that `row` tells ("column=value & column=value"), its column `column`, shown with `digits`
-    decimals. `source` says what it is, `printed` what the paper has, `needs` of which data and
-    models, `data` which source of `experiments.analyses.user_data` holds those data ("other": what
-    we have is never of them, empty: whatever the results are of), `why` why ours differs, and
-    `command` how ours is made.
+    `of` is the analysis or command whose results contain our number: in its table `table`, in the
+    row that `row` selects ("column=value & column=value"), in the column `column`, shown with
+    `digits` decimals. `source` describes the number, `printed` is the paper's value, `needs` names
+    the data and models that it requires, `data` is the source of `experiments.analyses.user_data`
+    that holds those data ("other": our number is never from them; empty: any data will do), `why`
+    is the reason why ours differs, and `command` is the command that computes ours.
     """
     return printed(STEM, dtype=str, keep_default_na=False)
 
@@ -60,12 +60,13 @@ def compare_published(
 ) -> Table:
     """Compare the papers' printed numbers with the same numbers of results.
 
-    A number that the results do not have is shown as "-", and one of other data than the paper's
-    as "other data".
+    A number that is not in the results is shown as "-", and a number from data other than the
+    paper's as "other data".
 
     Args:
-        of: whose numbers, of the column `of` of `published_numbers`.
-        results: tables by name; or a folder, or a CSV file, each table named as its file is.
+        of: a value of the column `of` of `published_numbers`.
+        results: tables by name; or a folder or a CSV file, whose tables have the names of their
+        files.
         sources: sources of the results' data; None: the sources that the numbers need.
 
     Raises:
@@ -100,7 +101,7 @@ def compare_published(
 
 
 _REASONS = {OTHER_DATA: "embedded data replace the paper's", _MISSING: "the results lack it"}
-"""Reasons for what stands in place of our number."""
+"""Reasons for each text that replaces our number."""
 
 
 def _why(number: Mapping[Any, Any], ours: str) -> str:
@@ -111,7 +112,7 @@ def _why(number: Mapping[Any, Any], ours: str) -> str:
 
 
 _TABLED = ("factscore", "biographies-wikipedia")
-"""The embedded biographies, and the printed tables that are of the same responses."""
+"""The embedded biographies, and the printed tables of the same responses."""
 
 _FACTREASONER = (
     *("supported", "contradicted", "undecided", "precision", "f1", "f1_at_k"),
@@ -124,7 +125,7 @@ def factreasoner_tables(means: pd.DataFrame, variants: Collection[str]) -> Table
     """FactReasoner's tables 3 and 6 to 19 for the datasets of a study, beside its results.
 
     A printed row is compared with the cell of the same dataset, relation model and variant. The
-    embedded biographies have other passages and another relation model than the paper's.
+    embedded biographies have different passages and a different relation model from the paper's.
 
     Args:
         means: means over responses by cell, of `experiments.study.report.scores.response_means`.
@@ -176,7 +177,7 @@ def _means_text(cell: Mapping[Any, Any]) -> str:
 
 
 def _is_of(number: Mapping[Any, Any], sources: Collection[str] | None) -> bool:
-    """Return True if results and a printed number are of the same data."""
+    """Return True if the results and a printed number come from the same data."""
     if number["data"] in ("", "other"):
         return not number["data"]
     return sources is None or number["data"] in sources
@@ -205,6 +206,6 @@ def _ours(number: Mapping[Any, Any], tables: Mapping[str, pd.DataFrame]) -> str:
             "give results of one run"
         )
     cell = frame[number["column"]].iloc[0] if len(frame) else ""
-    # A cell of a file is a text, and may be empty.
+    # A cell of a file is text, and may be empty.
     value = math.nan if cell == "" else float(cell)
     return _MISSING if math.isnan(value) else f"{value:.{number['digits']}f}"

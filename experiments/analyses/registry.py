@@ -1,4 +1,4 @@
-"""The analyses by name, imported when they are asked for."""
+"""The analyses by name, imported on demand."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Analysis:
     """An analysis.
 
     Attributes:
-        name: what studies call it.
-        summary: what it does, one sentence.
+        name: its name in studies.
+        summary: one sentence on its purpose.
         settings: the class of its settings.
         run: (settings, context) -> artifacts.
     """
@@ -34,7 +34,7 @@ class Analysis:
 
 @cache
 def _modules() -> dict[str, str]:
-    """The full names of the modules by name of the analysis, which is spelled with hyphens."""
+    """The full names of the modules by the name of the analysis, which is spelled with hyphens."""
     return {
         module.name.replace("_", "-"): f"{__package__}.papers.{module.name}"
         for module in pkgutil.iter_modules([str(Path(__file__).parent / "papers")])

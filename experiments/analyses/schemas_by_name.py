@@ -114,7 +114,7 @@ def manifest_schema() -> Schema:
         "$id": "urn:factormodels:manifest:2",
         **json_schema,
         "title": "Manifest of a run",
-        # A run writes these keys, although a reader accepts their absence.
+        # A run always writes these keys, although a reader accepts their absence.
         "required": [
             key for key in json_schema["properties"] if key not in (*OF_UNITS, *OF_ANALYSES)
         ],
@@ -131,7 +131,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
         "manifest": manifest_schema,
     }
 )
-"""Names of the formats, and what makes the schema of each."""
+"""Names of the formats, and the function that makes the schema of each."""
 
 
 def _definition(schema_or_reference: Schema, definitions: Schema) -> Schema:
@@ -140,7 +140,7 @@ def _definition(schema_or_reference: Schema, definitions: Schema) -> Schema:
 
 
 def _with_texts(definitions: Schema, kinds: Iterable[type[Keyed]]) -> None:
-    """Allow a text instead of the mapping of every settings class with a short form."""
+    """Allow a string instead of the mapping for every settings class with a short form."""
     waiting, seen = [*kinds], set[type[Keyed]]()
     while waiting:
         kind = waiting.pop()

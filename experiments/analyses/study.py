@@ -1,4 +1,4 @@
-"""A study that asks for an analysis: its file checked, its artifacts written with a manifest."""
+"""A study that requests an analysis: check its file, and write its artifacts with a manifest."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class AnalysisStudy(Keyed):
 
 @dataclasses.dataclass(frozen=True)
 class LoadedAnalysis:
-    """A study that asks for an analysis, checked.
+    """A checked study that requests an analysis.
 
     Attributes:
         study: the study.
         analysis: its analysis.
-        settings: the analysis's settings, of its own type.
+        settings: the settings, of the analysis's own type.
         folder: where relative paths start.
-        where: what errors call the configuration.
+        where: name of the configuration in error messages.
     """
 
     study: AnalysisStudy
@@ -63,7 +63,8 @@ class LoadedAnalysis:
     where: str
 
     def plain(self) -> dict[str, Any]:
-        """The study as plain data, every default written out, files without folders."""
+        """The study as plain data, with every default written out and files without their
+        folders."""
         plain: dict[str, Any] = self.study.model_dump(mode="json")
         plain["settings"] = self.settings.model_dump(mode="json")
         return {key: without_folders(value) for key, value in plain.items()}
@@ -77,7 +78,7 @@ def load_analysis(raw: RawStudy) -> LoadedAnalysis:
     """Validate plain data and return the study.
 
     Raises:
-        InputError: for a key or value that it cannot have.
+        InputError: for a key or value that is not allowed.
     """
     study, chosen, settings = raw.checked(_parts)
     return LoadedAnalysis(study, chosen, settings, raw.folder, raw.where)
@@ -94,16 +95,16 @@ def run_analysis(
     track: Tracker = untracked,
     data: Path | None = None,
 ) -> tuple[Artifacts, tuple[Path, ...]]:
-    """Run an analysis and write its tables, its figures and a manifest, all of them or none.
+    """Run an analysis and write its tables, its figures and a manifest: all of them or none.
 
     Args:
         loaded: the study.
         folder: an existing folder; files of another run's manifest in it are removed.
-        track: shows progress.
+        track: function that shows progress.
         data: file of responses to use instead of the analysis's own; None: its own.
 
     Returns:
-        The tables and figures, and their files, the manifest last.
+        The tables and figures, and their files, with the manifest last.
 
     Raises:
         InputError: for bad data, or a folder that cannot be written.

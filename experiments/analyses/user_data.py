@@ -23,31 +23,32 @@ from factormodels.io.yaml import parse_yaml
 from factormodels.nouns import counted, is_or_are
 
 DATA_FILE = "factormodels-data.yaml"
-"""The file that says where data are, looked for in the current folder."""
+"""The file with the locations of data, expected in the current folder."""
 
 VARIABLE = "FACTORMODELS_DATA"
-"""The environment variable that names another file in its place."""
+"""The environment variable that names another file to use instead."""
 
 SOURCES: Mapping[str, str] = MappingProxyType(
     {
         # FActScore's labeled/ChatGPT.jsonl: github.com/shmsw25/FActScore.
         "factscore-labelled": "factscore",
-        # Labeled responses with texts, such as the same file: the embedded biographies have none.
+        # Labeled responses with texts, such as the same file; the embedded biographies have no
+        # texts.
         "core-responses": "demonstration",
         # Passages and claims with texts whose relation people know, such as FACTOR's.
         "related-pairs": "demonstration",
-        # By name of a model, its responses with their claims, labeled or not.
+        # The responses of each model, by its name, with their claims, labeled or not.
         "generations": "demonstration",
         # FaStfact-Bench with its labels, or Factcheck-Bench's own file.
         "fastfact-bench": "factcheck-bench",
-        # Claims with labels and a model's judgments, by name of the model.
+        # Claims with labels and the judgments of each model, by its name.
         "self-judged": "selfcheck",
     }
 )
 """Names in a user's file, with the embedded dataset used in their place."""
 
 SAME_DATA = ("factscore-labelled",)
-"""Sources of which an embedded dataset holds the same responses and labels."""
+"""Sources whose responses and labels are the same as in an embedded dataset."""
 
 SourceName = Annotated[str, known(lambda: SOURCES, "dataset")]
 """The name of one of them, in the settings of an analysis."""
@@ -64,16 +65,16 @@ class UserData:
     """Contents of the user's file.
 
     Attributes:
-        where: what errors call the file; empty if there is none.
-        paths: by name of `SOURCES` and of the model, of which one for all has none, the file of
-            the data or the name of an embedded dataset.
+        where: name of the file in error messages; empty if there is none.
+        paths: the file of the data or the name of an embedded dataset, by the name in `SOURCES` and
+            the name of the model, which is empty for a source that serves all models.
     """
 
     where: str = ""
     paths: Mapping[str, Mapping[str, Place]] = field(default_factory=dict)
 
     def places(self, name: str) -> Mapping[str, Place]:
-        """The files of a source by name of model."""
+        """The files of a source by the name of the model."""
         return self.paths.get(name, {})
 
 
@@ -84,7 +85,7 @@ def user_data() -> UserData:
     `factormodels-data.yaml` in the current folder, if it exists.
 
     Raises:
-        InputError: if the file cannot be read, or names no source or path that there is.
+        InputError: if the file cannot be read, or names a source or path that does not exist.
     """
     named = os.environ.get(VARIABLE, "")
     file = Path(named or DATA_FILE)
@@ -109,7 +110,7 @@ def user_data() -> UserData:
 
 
 def load(name: str, context: AnalysisContext) -> tuple[tuple[FactGraph, ...], str]:
-    """Load the user's responses, or embedded ones in their place, with remarks on them.
+    """Load the user's responses, or embedded responses in their place, with remarks on them.
 
     Args:
         name: a name of `SOURCES`.
@@ -123,7 +124,7 @@ def load(name: str, context: AnalysisContext) -> tuple[tuple[FactGraph, ...], st
 
 
 def load_by_model(name: str, context: AnalysisContext) -> tuple[list[StudyData], str]:
-    """Like `load`, the responses of each model apart; what is known of one alone is called by it.
+    """Load the responses like `load`, separately by model; each is named after its model, if any.
 
     Args:
         name: a name of `SOURCES`.
@@ -139,7 +140,7 @@ def load_by_model(name: str, context: AnalysisContext) -> tuple[list[StudyData],
 
 
 def user_responses(name: str) -> tuple[tuple[FactGraph, ...], str]:
-    """Return the user's responses, or embedded ones in their place, and a remark.
+    """Return the user's responses, or embedded responses in their place, and a remark.
 
     Args:
         name: a name of `SOURCES`.
@@ -155,12 +156,12 @@ def user_responses(name: str) -> tuple[tuple[FactGraph, ...], str]:
 def with_a_true_claim(
     graphs: Sequence[FactGraph], name: str, remark: str
 ) -> tuple[list[FactGraph], str]:
-    """Return the responses that repetition can pad, and the remark with how many are left out.
+    """Return the responses that repetition can pad, and the remark with the number of the others.
 
     Args:
         graphs: labeled responses.
-        name: what errors call them.
-        remark: what is to know of them.
+        name: their name in error messages.
+        remark: the remark on them.
 
     Raises:
         InputError: if no claim is labeled true.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST_PRINTED = 100_000
-"""Rows of a table that LaTeX and Markdown set; a longer one is data."""
+"""Maximum rows of a table that is written as LaTeX and Markdown; a longer table is only data."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class PaperFigure:
         figure: the figure.
         data: the numbers behind it, one row per point, line or bar.
         title: what it shows, kept in the files.
-        says_nothing: why it is not worth a page, such as that all labels are the same; empty: it
-            is worth one.
+        says_nothing: reason why the figure is not worth showing, such as that all labels are the
+            same; empty if it is worth showing.
     """
 
     figure: Figure
@@ -63,7 +63,7 @@ class PaperFigure:
 
     @property
     def caption(self) -> str:
-        """The title, and the sentences on sample sizes, bands and bars that the figure has."""
+        """The title, and the figure's sentences on sample sizes, bands and bars."""
         notes: str = getattr(self.figure, "caption", "")
         if not (notes and self.title):
             return notes or self.title
@@ -72,7 +72,8 @@ class PaperFigure:
     def renamed(
         self, named: Callable[[str], str], caption_with: Callable[[str], str]
     ) -> PaperFigure:
-        """Return the figure with other names, by what puts them into labels and into sentences."""
+        """Return the figure with other names, given functions that replace them in labels and in
+        sentences."""
         from calibration.figures.shown_figure import ShownFigure
 
         if isinstance(self.figure, ShownFigure):
@@ -81,7 +82,7 @@ class PaperFigure:
 
     @property
     def absence(self) -> str:
-        """Why it is not written; empty if it is."""
+        """Reason why the figure is not written; empty if it is written."""
         from calibration.figures.points import has_points
 
         if self.says_nothing or has_points(self.figure):
@@ -95,8 +96,8 @@ class Artifacts:
 
     Attributes:
         tables: tables by the stem of their files.
-        figures: figures by the stem of theirs, none of a table's.
-        remarks: sentences that a reader of the results must know, such as whose the data are.
+        figures: figures by the stem of their files, which differs from the stems of all tables.
+        remarks: sentences that a reader of the results must know, such as the source of the data.
     """
 
     tables: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
@@ -104,7 +105,8 @@ class Artifacts:
     remarks: tuple[str, ...] = ()
 
     def with_points(self) -> Artifacts:
-        """Return the same without figures that show nothing, and a remark on each of these."""
+        """Return the artifacts without figures that show nothing, and with a remark on each of
+        these."""
         absences = {stem: figure.absence for stem, figure in self.figures.items()}
         figures = {stem: self.figures[stem] for stem, why in absences.items() if not why}
         remarks = tuple(
@@ -129,7 +131,7 @@ def write_artifact(
         shown: the table, or the figure.
         folder: an existing folder.
         stem: the name of the files without suffix.
-        origin: where it comes from; comments and the metadata of a figure carry it.
+        origin: where it comes from, as recorded in comments and in the metadata of a figure.
         venue: where it is printed.
 
     Returns:
@@ -195,12 +197,12 @@ def write_artifacts(
 def write_parquet(path: Path, frame: pd.DataFrame, metadata: Mapping[str, str]) -> None:
     """Write a frame without its index as Parquet, whole or not at all.
 
-    A column that holds values of several types, such as numbers and texts, is written as texts.
+    A column with values of several types, such as numbers and texts, is written as texts.
 
     Args:
         path: the file.
         frame: the table.
-        metadata: what the file says of itself, beside the frame's own.
+        metadata: metadata of the file, in addition to the frame's own.
 
     Raises:
         InputError, OSError: as `atomic_path` does.

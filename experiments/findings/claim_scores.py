@@ -1,4 +1,4 @@
-"""Scores of posteriors of labeled claims, and their differences, as rows of tables take them."""
+"""Scores of posteriors of labeled claims, and their differences, as rows of tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LabeledAtoms:
     Attributes:
         labels: float64 (n,), 1 for true, 0 for false.
         responses: response id of each, (n,).
-        kept: which of all atoms they are, bool (all,).
+        kept: bool (n_all,), whether each of all atoms is one of them.
     """
 
     labels: Floats
@@ -39,17 +39,17 @@ class LabeledAtoms:
 
 
 N_BOOTSTRAP = 500
-"""Replicates of scores that are refitted in each."""
+"""Number of replicates for scores that are refitted in each replicate."""
 
 LEAST = 1e-6
-"""Log losses are of probabilities from here to one less this."""
+"""Log losses are computed from probabilities clipped to between this and 1 minus this."""
 
 
 def labeled_atoms(graphs: Sequence[FactGraph], where: str) -> LabeledAtoms:
     """The labeled atoms of responses.
 
     Raises:
-        InputError: if there is none; `where` says of what.
+        InputError: if there is none; the message contains `where`.
     """
     atoms = [(graph.id, atom.label) for graph in graphs for atom in graph.atoms]
     kept = np.array([label is not None for _, label in atoms], dtype=np.bool_)
@@ -68,10 +68,10 @@ def scores_with_intervals(
     folds: Integers | None = None,
     least: float = LEAST,
 ) -> dict[str, float]:
-    """Scores of `calibration.scores.REGISTRY`, each with its one interval over responses.
+    """Scores of `calibration.scores.REGISTRY`, each with an interval over responses.
 
-    In the log loss a certain and wrong claim costs as much as one that is a millionth off, so that
-    one claim cannot make it infinite.
+    In the log loss, a claim that is certain and wrong costs as much as one with a probability a
+    millionth away from certainty, so that a single claim cannot make the loss infinite.
 
     Args:
         p: posterior of each labeled atom, (n,).
@@ -79,10 +79,11 @@ def scores_with_intervals(
         names: names of the scores.
         seed: seed of the bootstrap.
         folds: fold of each atom, (n,), if `p` is cross-fitted: AUROC is within folds.
-        least: log losses are of probabilities from here to one less this; 0: of `p` as it is.
+        least: log losses are computed from probabilities clipped to between this and 1 minus this;
+            0: `p` is not clipped.
 
     Returns:
-        NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
+        NAME, NAME_lower and NAME_upper of each score, without the prefix "calibration_".
     """
     from calibration.intervals import IntervalSettings
     from calibration.scoring import score
@@ -130,7 +131,7 @@ RANKED = ("brier", "log_loss", "auroc")
 def score_rows(
     predictions: Mapping[str, Floats], atoms: LabeledAtoms, folds: Integers, seed: int
 ) -> list[dict[str, Any]]:
-    """Scores of cross-fitted methods with intervals over responses, a row for each.
+    """Scores of cross-fitted methods with intervals over responses, a row for each method.
 
     `slope` is the calibration slope, if a method's probabilities differ by more than 0.05; `mean`
     is their mean.
@@ -159,11 +160,13 @@ def difference_rows(
     folds: Integers,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Differences between the scores of every method and of some others, paired over responses.
+    """Differences between the scores of each method and of some reference methods, paired over
+    responses.
 
     Args:
         predictions: probability of each labeled atom by method, (n,).
-        less: methods that every other is compared with; those without predictions are left out.
+        less: reference methods, with which all others are compared; methods without predictions are
+        left out.
         atoms: the labeled atoms.
         folds: fold of each, (n,): AUROC is within folds.
         seed: seed of the bootstrap.

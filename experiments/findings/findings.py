@@ -145,7 +145,7 @@ class Findings(Previewed):
         as variant, model, setting or dataset.
 
         Raises:
-            InputError: if the findings are about no claims.
+            InputError: if the findings are not about claims.
         """
         if CLAIMS not in (*self.tables, *self.frames):
             raise InputError(
@@ -156,7 +156,7 @@ class Findings(Previewed):
 
     @property
     def folder(self) -> Path:
-        """The folder in which it is kept already.
+        """The folder that already holds the result.
 
         Raises:
             InputError: if there is none.
@@ -177,8 +177,8 @@ class Findings(Previewed):
         """Findings with the readers' names, and with the requested columns of numbers.
 
         Args:
-            names: what readers call models, data and so on, wherever a table, a figure or a
-                sentence names them; data behind tables and figures keep the names that they have.
+            names: names for the reader of models, data and so on, used wherever a table, a figure
+                or a sentence names them; the data behind tables and figures keep their names.
             chosen: columns of numbers that tables show, by name or title, in this order.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Means and differences with intervals over graphs or responses, as rows of tables take them."""
+"""Means and differences with intervals over graphs or responses, as rows of tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Value = tuple[float, float, float]
-"""A number and the ends of its interval; nan if there is none."""
+"""A number and the ends of its interval; NaN if there is none."""
 
 N_BOOTSTRAP = 2000
 LEVEL = 0.95
@@ -44,17 +44,17 @@ def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
 
     Args:
         totals: sum of the values of each graph or response, (n,).
-        sizes: how many values that is, (n,).
+        sizes: number of values of each, (n,).
         seed: seed of the bootstrap over clusters.
     """
     return _estimated(_ratio(totals, sizes), seed)
 
 
 def mean_loss_of_clusters(losses: ArrayLike, grouping: Grouping) -> Value:
-    """The mean of losses of 0 or more, with its 95 % interval over responses, as of the log loss.
+    """The mean of nonnegative losses, such as the log loss, with its 95 % interval over responses.
 
     Args:
-        losses: of each claim or pair, (n,).
+        losses: loss of each claim or pair, (n,).
         grouping: their responses.
     """
     losses = np.asarray(losses, dtype=np.float64)
@@ -70,8 +70,8 @@ def means_of_clusters(
     Args:
         frame: one row per graph or response and combination.
         by: the keys.
-        sums: columns of totals and of sizes by the name of the mean, as `mean_of_clusters` takes
-            them; a missing total is left out.
+        sums: columns of totals and of sizes by the name of the mean, as for `mean_of_clusters`; a
+            missing total is left out.
         seed: seed of the bootstrap over clusters.
     """
     rows = []
@@ -90,7 +90,7 @@ def difference_of_clusters(
     """Mean of the first minus mean of the second, over the same resampled clusters.
 
     Args:
-        first: totals and sizes of the clusters, as `mean_of_clusters` takes them.
+        first: totals and sizes of the clusters, as for `mean_of_clusters`.
         second: the same for the other side, in the same order of clusters.
         seed: seed of the bootstrap over clusters.
     """
@@ -100,17 +100,17 @@ def difference_of_clusters(
 def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
     """Kendall's tau-b of two measures of the same responses, with its bootstrap interval.
 
-    Responses are redrawn; two draws of one response are tied in both measures. nan where one of
-    the measures does not vary. Source: Kendall 1945, Biometrika 33.
+    Responses are resampled; two draws of the same response are tied in both measures. The result is
+    NaN if one of the measures does not vary. Source: Kendall 1945, Biometrika 33.
 
     Args:
         first: one measure of each response, (n,).
         second: the other, (n,).
         seed: seed of the bootstrap over responses.
     """
-    # tau-b = sum of products of signs over pairs / geometric mean of the untied pairs of either
-    # measure. All three sums are quadratic forms w' M w in the numbers of draws w of responses, so
-    # that a replicate needs no new matrix of signs.
+    # tau-b = sum of products of signs over pairs / geometric mean of the numbers of untied pairs in
+    # each measure. All three sums are quadratic forms w' M w in the numbers of draws w of
+    # responses, so that a replicate needs no new matrix of signs.
     signs = [_signs(np.asarray(each, dtype=np.float64)) for each in (first, second)]
     products = signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1])
     n = len(signs[0])
@@ -128,11 +128,11 @@ def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
 
 
 def tiny(value: float, sign: str = "") -> str:
-    """A number of any size with two digits; rounding errors as 0.
+    """A number of any magnitude with two digits; rounding errors are shown as 0.
 
     Args:
         value: the number.
-        sign: "+" if its sign is always shown.
+        sign: "+" to always show its sign.
     """
     if math.isnan(value):
         return ABSENT

@@ -1,17 +1,18 @@
 r"""Tables and figures as LaTeX floats: ``\input{scores.tex}`` with `PACKAGES` in the preamble.
 
-A table is a plain ``tabular`` with the rules of booktabs, to be edited by hand. It takes the first
-layout that fits: a column of the page, all columns (``table*``), smaller letters, several tables
-with some of the columns each. A table of few models and many scores has a row per score where that
-saves columns of the page or a second table. Long texts are wrapped, and a table longer than a page
-is continued in further tables. The widths are those of Computer Modern, which few fonts of papers
-exceed.
+A table is a plain ``tabular`` with the rules of booktabs, which can be edited by hand. It has the
+first layout that fits: one column of the page, all columns (``table*``), smaller letters, or
+several tables with some of the columns each. A table of few models and many scores has a row per
+score where that saves columns of the page or a second table. Long texts are wrapped, and a table
+longer than a page is continued in further tables. The widths are those of Computer Modern, and few
+fonts used in papers are wider.
 
-`pandas.io.formats.style.Styler` writes one tabular and knows no width of a page. The 45 tables of
-docs/results in the class ``article``, each compiled by pdflatex: with Styler (rules of booktabs,
-escaped) 42 exceed the width of the text, 9 the height of the page, and 5 hold a character that
-stops LaTeX; none does any of these here. Styler has no notes, no table in parts, and for intervals
-and marks of significance no columns of their own, whose numbers would then be aligned.
+`pandas.io.formats.style.Styler` writes a single tabular without regard to the width of a page. The
+45 tables of docs/results were each compiled by pdflatex in the class ``article``: with Styler
+(rules of booktabs, escaped), 42 exceed the width of the text, 9 exceed the height of the page, and
+5 contain a character that stops LaTeX; with this module, none does. Styler has no notes, does not
+split tables, and has no separate columns for intervals and marks of significance, which are needed
+to align the numbers.
 """
 
 from __future__ import annotations
@@ -31,29 +32,30 @@ from experiments.findings.text import ABSENT
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 
 PACKAGES = (r"\usepackage{array, booktabs, graphicx}",)
-"""Lines that the preamble of a document with these tables and figures needs."""
+"""Preamble lines that a document with these tables and figures needs."""
 
 _SEPARATION = 4.0
 """``\\tabcolsep``, half of the space between two columns, in points."""
 
 _NARROWEST = 20
-"""Characters to a line below which no text is wrapped."""
+"""Number of characters per line below which no text is wrapped."""
 
 _LONGEST_WORD = 30
-"""Characters beyond which a word may be broken for its column."""
+"""Number of characters beyond which a word may be broken to fit its column."""
 
 _PAGE_SHARE = 0.85
-"""Share of the height of a page that a float may take."""
+"""Share of the height of a page that a float may occupy."""
 
 _CAPTION = 4
 """Lines that the caption of a figure takes, with the space around it."""
 
 _MOST_WAITING = 12
-"""Floats after which ``\\clearpage`` prints the waiting ones, since LaTeX holds few."""
+"""Number of floats after which ``\\clearpage`` prints the pending ones, since LaTeX holds only a
+few."""
 
 
 _IN_COLUMN = 9.0
-"""Points of the smallest letters for which a table stays in its column: the size of captions."""
+"""Smallest letters, in points, with which a table stays in one column: the size of captions."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,9 @@ class _Letters:
     """Letters of a size.
 
     Attributes:
-        size: its command, without the backslash.
+        size: the LaTeX command, without the backslash.
         points: their size.
-        line: distance of two lines, in points.
+        line: distance between two lines, in points.
         small: size of the letters of ``\\scriptsize``, for intervals.
     """
 
@@ -93,8 +95,8 @@ class _Layout:
     """Layout in which a table fits.
 
     Attributes:
-        wide: whether it goes over all columns of the page.
-        width: its room, in points.
+        wide: whether it spans all columns of the page.
+        width: its available width, in points.
         letters: the letters.
         parts: the columns of each table, by position, with the widths in points of those whose
             texts are wrapped; None: not wrapped.
@@ -159,7 +161,7 @@ def latex_figure(
         height: its height, in points; a table taller than a page with a caption is shrunk.
         comments: plain texts for the head of the file.
         venue: where it is printed.
-        wide: whether it goes over all columns.
+        wide: whether it spans all columns.
     """
     kind = "figure*" if wide else "figure"
     most = _PAGE_SHARE * venue.height - _CAPTION * _LETTERS[venue.size][0].line
@@ -199,7 +201,7 @@ def _float(
             rf"\end{{{layout.environment}}}",
         ]
     else:
-        # A long caption or note of a slide is broken between its lines, which no float is.
+        # On a slide, a long caption or note may be broken between lines; a float cannot be broken.
         lines = [rf"{{\noindent {caption}\par\nobreak\smallskip", *lines, r"\par}"]
     return Latex("\n".join(lines) + "\n")
 
@@ -208,7 +210,7 @@ def _float(
 
 
 def _arranged(table: Table, shown: list[Block], venue: Venue) -> tuple[Table, list[Block], _Layout]:
-    """Return a table with its cells and layout, its rows as columns where that takes less room."""
+    """Return a table with its cells and layout, transposed if that takes less room."""
     layout = _layout(table, shown, venue)
     transposed = _transposed(table, shown)
     if transposed is not None:
@@ -219,7 +221,7 @@ def _arranged(table: Table, shown: list[Block], venue: Venue) -> tuple[Table, li
 
 
 def _transposed(table: Table, shown: Sequence[Block]) -> tuple[Table, list[Block]] | None:
-    """Return a table whose columns are the rows of another; None unless these are few numbers.
+    """Return a transposed table; None unless it consists of a few numbers.
 
     Its rows have the titles of the columns, and its columns the names in the first column.
     """
@@ -238,7 +240,7 @@ def _transposed(table: Table, shown: Sequence[Block]) -> tuple[Table, list[Block
 def _layout(table: Table, shown: Sequence[Block], venue: Venue) -> _Layout:
     """Return the first layout that fits: column, page, smaller letters, several tables.
 
-    A table that a column holds in smaller letters, nothing wrapped, does not take the page.
+    A table that fits one column in smaller letters, without wrapping, does not span the page.
     """
     letters, room = _LETTERS[venue.size], (venue.column, venue.page)
     for candidate in letters:
@@ -265,7 +267,7 @@ def _widths(table: Table, shown: Sequence[Block], letters: _Letters) -> list[flo
         max(
             [
                 _points(column.title, letters.points),
-                # Its own heading may have capitals, and commands, which take no room.
+                # A separate LaTeX heading may have capitals, and commands, which take no room.
                 _points(re.sub(r"\\[A-Za-z]+|[${}]", "", column.latex), letters.points),
                 _number_width([row[at] for row in rows], letters),
             ]
@@ -275,7 +277,7 @@ def _widths(table: Table, shown: Sequence[Block], letters: _Letters) -> list[flo
 
 
 def _number_width(cells: Sequence[Cell], letters: _Letters) -> float:
-    """Return the width of the widest text, and beside it of the widest marks and interval."""
+    """Return the width of the widest text, and separately that of the widest marks and interval."""
     size = letters.points
     texts = (_points(_minus(cell.text), size) * (_BOLD if cell.bold else 1) for cell in cells)
     marks = (
@@ -291,7 +293,7 @@ def _wrapped(
 ) -> dict[int, float | None] | None:
     """Return the widths of columns whose texts are wrapped to fit; None if nothing fits.
 
-    Columns of texts share the room that the numbers leave, the narrow ones no more than they need.
+    Columns of texts share the room left by the numbers; narrow columns take no more than they need.
     """
     caps: dict[int, float | None] = dict.fromkeys(range(len(widths)))
     if _total(widths) <= width:
@@ -306,11 +308,11 @@ def _wrapped(
 
 
 def _shares(widths: Mapping[int, float], room: float) -> dict[int, float]:
-    """Return equal widths for the widest columns, so that all of them take no more than a room.
+    """Return equal widths for the widest columns, so that all columns together fit a room.
 
     Args:
-        widths: what each takes without wrapped texts, by position.
-        room: what they may take together.
+        widths: width of each column without wrapped texts, by position.
+        room: maximum total width.
 
     Returns:
         Widths of the wrapped columns; the others take what they need.
@@ -322,7 +324,7 @@ def _shares(widths: Mapping[int, float], room: float) -> dict[int, float]:
 
 
 def _narrowest(shown: Sequence[Block], positions: Iterable[int], letters: _Letters) -> float:
-    """Return the width below which texts are not wrapped: of some characters, or of a word."""
+    """Return the width below which texts are not wrapped: that of some characters, or of a word."""
     wrapped = list(positions)
     words = {
         word
@@ -341,14 +343,14 @@ def _narrowest(shown: Sequence[Block], positions: Iterable[int], letters: _Lette
 def _split(
     table: Table, shown: Sequence[Block], widths: Sequence[float], width: float, letters: _Letters
 ) -> tuple[Mapping[int, float | None], ...]:
-    """Return the columns of several tables, each with the names of the rows."""
+    """Return the columns of each of several tables, all of which repeat the names of the rows."""
     caps = {
         at: width / 3 if column_width > width / 3 and table.columns[at].digits is None else None
         for at, column_width in enumerate(widths)
     }
     taken = [caps[at] or column_width for at, column_width in enumerate(widths)]
     texts = [at for at, column in enumerate(table.columns) if not is_right(column)]
-    # The texts at the left name a row, as far as they leave room for the widest other column.
+    # The texts at the left name a row, provided that they leave room for the widest other column.
     names = [at for number, at in enumerate(texts) if at == number] or [0]
     while True:
         widest = max(
@@ -378,13 +380,13 @@ def _total(widths: Sequence[float]) -> float:
 
 
 def _room(table: Table, layout: _Layout, venue: Venue) -> float:
-    """Return how many lines of a table a page holds beside its caption and notes."""
+    """Return the number of table lines that fit on a page beside the caption and notes."""
     normal, _, small = _LETTERS[venue.size]
     taken = sum(
         letters.line * math.ceil(_points(text, letters.points) / layout.width)
         for text, letters in ((table.caption, normal), (table.notes, small))
     )
-    # A long caption or note leaves half of a page for the rows all the same.
+    # Even with a long caption or note, half of a page is left for the rows.
     height = max(_PAGE_SHARE * venue.height - taken, venue.height / 2)
     return (height if venue.floats else venue.height) / (1.05 * layout.letters.line) - 3
 
@@ -394,12 +396,12 @@ def _cut(
 ) -> Iterator[list[Block]]:
     """Yield the blocks of each table into which a long table is split.
 
-    A block that a page holds is not split after a table that fills half of a page.
+    A block that fits on a page is not split if the table before it fills half of a page.
 
     Args:
         shown: its blocks.
         columns: positions of the columns that are shown, with their widths.
-        room: how many lines a page holds.
+        room: number of lines that fit on a page.
         layout: the layout.
     """
     part: list[Block] = []
@@ -457,7 +459,7 @@ _WIDTHS = {
 """Widths of characters of Computer Modern Roman in ems (cmr10.tfm, cmsy10.tfm)."""
 
 _OTHER = 0.84
-"""Width of other characters that LaTeX sets by itself, in ems."""
+"""Width of other characters that LaTeX can set without a package, in ems."""
 
 _SIZES, _WIDER = (7.0, 8.0, 9.0, 10.0), (1.165, 1.063, 1.029, 1.0)
 """Sizes of letters in points, and widths relative to the size (cmr7, cmr8, cmr9, cmr10)."""
@@ -508,7 +510,7 @@ def _tabular(
     specification = "".join(
         _alignment(column, cap, more) for (column, cap), more in zip(columns, behind, strict=True)
     )
-    # A slide breaks between boxes, and counts of a centered one the height but not the depth.
+    # A slide breaks between boxes, and counts the height of a centered box but not its depth.
     yield rf"\begin{{tabular}}{'' if venue.floats else '[b]'}{{{specification}}}"
     yield r"\toprule"
     yield _row([_heading(column, more) for (column, _), more in zip(columns, behind, strict=True)])
@@ -551,7 +553,7 @@ def _alignment(column: Column, cap: float | None, behind: _Behind) -> str:
 
 def _row(cells: Sequence[Latex]) -> Latex:
     row = " & ".join(cells)
-    # LaTeX would read either as an option of the line or rule before.
+    # LaTeX would read either as an option of the preceding line or rule.
     return Latex(("{}" if row.startswith(("[", "*")) else "") + row + r" \\")
 
 
@@ -564,7 +566,7 @@ def _heading(column: Column, behind: _Behind) -> Latex:
 def _cells(
     cell: Cell, column: Column, cap: float | None, behind: _Behind, letters: _Letters
 ) -> Iterator[Latex]:
-    """Yield a number or text and, if columns follow it, its marks and interval."""
+    """Yield a number or text and, if it has columns for them, its marks and interval."""
     is_text = column.digits is None
     text = _breakable(cell.text, cap, letters) if is_text else _signed(cell.text)
     yield Latex(rf"\textbf{{{text}}}") if cell.bold else text

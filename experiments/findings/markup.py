@@ -1,7 +1,7 @@
 """A table as text: CSV, Markdown, and LaTeX with the rules of booktabs.
 
-Its makers turn numbers into the texts of cells; how a line, a rule or an escaped sign is written
-stands here, once for every table.
+Callers turn numbers into the texts of cells; this module alone defines how a line, a rule or an
+escaped character is written.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Latex = NewType("Latex", str)
-"""A text that is LaTeX already: of plain texts `escape_latex` and `latex_comments` alone make one,
-so that the type checker finds where a plain text is taken for LaTeX."""
+"""A text that is already LaTeX. Only `escape_latex` and `latex_comments` make one from plain text,
+so that the type checker finds plain texts that are used as LaTeX."""
 
 Rows = Iterable[Sequence[str]]
-"""Rows of a table, each the texts of its cells from left to right."""
+"""Rows of a table; each row consists of the texts of its cells from left to right."""
 
 _ROWS_AT_A_TIME = 100_000
-"""Rows of a file of CSV that are a text in memory."""
+"""Number of rows of a CSV file that are in memory as text at a time."""
 
 
 def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
@@ -43,7 +43,8 @@ def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
 
 
 def write_csv(path: Path, table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> None:
-    """Write what `csv_text` returns, whole or not at all, holding a part of the text at a time.
+    """Write the result of `csv_text`, whole or not at all, with one part of the text in memory at a
+    time.
 
     Raises:
         InputError, OSError: as `atomic_path` does.
@@ -67,7 +68,7 @@ def _csv_parts(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> Iterator[st
 
 
 def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Frame that `csv_text` wrote, with the types that pandas finds; empty if the file is.
+    """Frame that `csv_text` wrote, with the types that pandas infers; empty if the file is empty.
 
     Raises:
         InputError: if the file cannot be read, or is not a table.
@@ -76,7 +77,7 @@ def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
 
     try:
         frame = pd.read_csv(io.StringIO(read_text(path), newline=""))
-    # An analysis that found nothing writes an empty table.
+    # An analysis without results writes an empty table.
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     except ValueError as error:
@@ -108,7 +109,7 @@ def csv_records(path: str | os.PathLike[str]) -> list[dict[str, str]]:
 
 
 class _Lines(io.StringIO):
-    """Takes the lines of CSV, which end in both characters so that a cell with either is quoted."""
+    """Collector of CSV lines, which end in both characters so that a cell with either is quoted."""
 
     def write(self, line: str) -> int:
         return super().write(line.removesuffix("\r\n") + "\n")
@@ -122,7 +123,7 @@ def _mapped(frame: pd.DataFrame, cell: Callable[[Any], Any]) -> pd.DataFrame:
             return column.cat.rename_categories(cell)
         if pd.api.types.is_numeric_dtype(column.dtype):
             return column
-        # Of the same type as before: integers beside None would become floating-point numbers.
+        # Keep the type: integers beside None would become floating-point numbers.
         return pd.Series([*map(cell, column)], column.index, column.dtype, column.name)
 
     columns = [mapped_column(column) for _, column in frame.items()]
@@ -144,7 +145,7 @@ def markdown_table(titles: Sequence[str], right: Sequence[bool], rows: Rows) -> 
     Args:
         titles: headings of the columns.
         right: for every column whether it is aligned to the right.
-        rows: the rows; like the titles they are Markdown already (`escape_markdown`).
+        rows: the rows; like the titles, they are already Markdown (`escape_markdown`).
     """
     rule = ["---:" if aligned else "---" for aligned in right]
     lines = (f"| {' | '.join(cells)} |" for cells in (titles, rule, *rows))
@@ -152,15 +153,15 @@ def markdown_table(titles: Sequence[str], right: Sequence[bool], rows: Rows) -> 
 
 
 def latex_comments(texts: Iterable[str]) -> Latex:
-    """Plain texts as lines that LaTeX passes over: none of them leaves its comment."""
+    """Plain texts as LaTeX comments, which no text can end."""
     return Latex("".join(f"% {line}\n" for text in texts for line in text.splitlines()))
 
 
 def escape_latex(text: str) -> Latex:
-    """Text as LaTeX prints it: no character of it is a command or ends a paragraph.
+    """Text escaped for LaTeX: no character acts as a command or ends a paragraph.
 
-    pdfTeX knows few letters and signs beyond those of Latin scripts: of others it shows the
-    numbers, and engines that take every letter show themselves.
+    pdfTeX supports few letters and signs beyond those of Latin scripts: it shows the code numbers
+    of others, while engines that support every letter show the letters themselves.
     """
     line = " ".join(printable(text).split())
     return Latex("".join(map(_latex_sign, line)))
@@ -171,12 +172,12 @@ def _latex_sign(character: str) -> str:
         return _LATEX[character]
     if character.isascii() or character in _KNOWN_TO_PDFTEX:
         return character
-    # The primitive is one of XeTeX and LuaTeX alone.
+    # Only XeTeX and LuaTeX have this primitive.
     return rf"{{\ifdefined\Uchar {character}\else [U+{ord(character):04X}]\fi}}"
 
 
 def escape_markdown(text: str) -> str:
-    r"""Text as Markdown that shows it, in a cell or a paragraph: no sign of it is markup or HTML.
+    r"""Text escaped for Markdown, in a cell or a paragraph: no character acts as markup or HTML.
 
     The result is one line, with each run of white space as one space. Characters that are not
     markup in their context stay: an underscore within a word, the brackets of an interval,
@@ -200,7 +201,7 @@ _KNOWN_TO_PDFTEX = frozenset(
     "śŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŴŵŶŷŸŹźŻżŽžƒǄǅǆǇǈǉǊǋǌǍǎǏǐǑǒǓǔǢǣǦǧǨǩǰǴǵȘșȚț‐‑‒―‖‘’“”†‡•…‰‱※‽"
     "⁄⁎€™"
 )
-"""Characters that document classes set without a further package; found by setting each."""
+"""Characters that document classes set without a further package, as determined by setting each."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",

@@ -3,8 +3,8 @@
 from experiments.findings.notebook import fast, write_results
 draws = 500 if fast() else 10_000
 
-Two environment variables are read, when they are asked for: FACTORMODELS_FAST=1 asks for less
-thorough numbers in less time, FACTORMODELS_RESULTS names the folder of results.
+Two environment variables are read on demand: FACTORMODELS_FAST=1 requests less precise numbers in
+less time, and FACTORMODELS_RESULTS names the folder of results.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def results_folder(notebook: str) -> Path:
 def write_results(notebook: str, artifacts: Artifacts) -> tuple[str, ...]:
     """Write a notebook's tables and figures into its folder of results; return the files' names.
 
-    Each carries the notebook's name, whether it ran in the fast mode, and the hash of both and of
-    its script.
+    Each file records the notebook's name, whether it ran in the fast mode, and the hash of both and
+    of its script.
 
     Args:
         notebook: its name without suffix; it runs in the folder of its script.
@@ -66,7 +66,7 @@ def write_results(notebook: str, artifacts: Artifacts) -> tuple[str, ...]:
             f"{script}: there is no such file in {Path.cwd()}; run a notebook in its own folder, "
             "beside its script"
         )
-    # Inputs of the numbers: an edited script makes other artifacts.
+    # The script is an input too: an edited script makes other artifacts.
     asked = {"notebook": notebook, "script": script.read_text(encoding="utf-8"), "fast": fast()}
     origin = Origin(f"{notebook} (fast mode)" if fast() else notebook, plain_hash(asked))
     folder = results_folder(notebook)
@@ -77,12 +77,12 @@ def write_results(notebook: str, artifacts: Artifacts) -> tuple[str, ...]:
 def answer_question(answer: Callable[..., Artifacts], script: str) -> None:
     """Run a script that answers one question, with its parameters as options of a command line.
 
-    Tables and figures go to the folder of --out, `results/questions/NAME` if it is not given. The
+    Tables and figures are written to the folder of --out, by default `results/questions/NAME`. The
     process ends with exit code 2 and one sentence if an option or the data cannot be used.
 
     Args:
         answer: makes the tables and figures; its keyword parameters are the options.
-        script: path of the script, whose text is part of what the files say of their origin.
+        script: path of the script, whose text is part of the origin that the files record.
     """
     path = Path(script)
     app = cyclopts.App(name=path.name, help_format="plaintext", version_flags=())

@@ -113,12 +113,12 @@ def environment(more: Traversable | None = None) -> Environment:
         keep_trailing_newline=True,
     )
     scripts = {"script": source("report.js"), "list_script": source("responses.js")}
-    # The policy below allows exactly these scripts, by their hashes.
+    # The policy below allows only these scripts, by their hashes.
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts.values())
     templates.globals |= {
         **scripts,
         "style": source("report.css"),
-        # Whatever a claim's text may hold: no other script runs, and nothing is fetched or sent.
+        # Whatever a claim's text contains, no other script runs, and nothing is fetched or sent.
         "policy": f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'",
     }
@@ -141,12 +141,12 @@ def page(
     Args:
         templates: the templates.
         template: name of the template.
-        command: the command that makes it.
-        shown: what it shows.
+        command: the command that makes the page.
+        shown: the findings.
         listed: the responses that it lists.
     """
     text = templates.get_template(template).render(command=command, listed=listed, **shown)
-    # A lone surrogate in a claim is not a character: it is shown as one that cannot be.
+    # A lone surrogate in a claim is not a character, so a replacement is shown.
     return text.encode("utf-8", "replace")
 
 
@@ -155,7 +155,7 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
 
     Args:
         figure: the figure.
-        prefix: what its ids begin with; differs between the figures of a page.
+        prefix: prefix of its ids, which differs between the figures of a page.
         title: description for readers who cannot see it.
     """
     from html import escape
@@ -165,25 +165,25 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
     from calibration.figures.style import laid_out, paper_style
 
     for label in figure.findobj(Text):
-        # A page is set in letters without serifs, a paper with them.
+        # A page uses sans-serif letters, a paper serif ones.
         label.set(fontfamily="DejaVu Sans")
     buffer = io.StringIO()
     with paper_style(), laid_out(figure):
         figure.savefig(buffer, format="svg", transparent=True, metadata=_NOTHING)
     text = buffer.getvalue()
     text = text[text.index("<svg ") :]
-    # matplotlib's metadata and style sheet go: a style within an inline SVG applies to the whole
-    # page.
+    # Remove matplotlib's metadata and style sheet: a style within an inline SVG applies to the
+    # whole page.
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"\s*<style .*?</style>", "", text, flags=re.DOTALL)
-    # Ids are unique within a page only; each figure's own would clash.
+    # Ids must be unique within a page, and those of several figures would clash.
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = re.sub(r"url\(#", f"url(#{prefix}-", text)
     text = re.sub(r'href="#', f'href="#{prefix}-', text)
     # Text and lines take the page's colors, light or dark.
     text = re.sub(r"(fill|stroke): ?(#000000|black)", r"\1: currentColor", text)
     text = re.sub(r"(fill|stroke): ?#ffffff", r"\1: var(--surface)", text)
-    # The smallest letters, of 7 points, have 11 pixels at least: narrow windows scroll.
+    # The smallest letters, of 7 points, take at least 11 pixels: narrow windows scroll.
     least = round(figure.get_figwidth() * 72 * 11 / 7)
     head = (
         f'<svg class="plot" style="min-width: {least}px" role="img" aria-label="{escape(title)}" '

@@ -1,7 +1,7 @@
-"""A paper from the tables and figures of studies: as PDF, and as LaTeX to go on from.
+"""A paper from the tables and figures of studies: as PDF, and as LaTeX for further editing.
 
 The PDF is set by Typst, which comes as a library with its own fonts, so that no LaTeX is needed;
-the LaTeX takes in the very files of the tables and figures, and needs the packages it names.
+the LaTeX inputs the same files of tables and figures, and needs the packages that it names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from factormodels.io.source.files import atomic_path, write_text
 PDF, LATEX = "paper.pdf", "paper.tex"
 
 TALLEST = "10cm"
-"""Height beyond which a figure or a table is made smaller, so that a page holds more than it."""
+"""Height beyond which a figure or a table is made smaller, so that a page has room for more."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PaperSection:
     """A section of a paper: its text, then its tables, then its figures.
 
     Attributes:
-        title: its title; empty: none.
+        title: its title; empty for none.
         paragraphs: paragraphs of plain text.
         tables: the tables by the stem of their files, in order.
         figures: what each figure shows, by the stem of its files, in order.
@@ -55,7 +55,7 @@ class Paper:
         authors: who wrote it, in order.
         abstract: a paragraph of plain text.
         sections: its sections, in order.
-        pages: how many pages it may take.
+        pages: maximum number of pages.
     """
 
     title: str
@@ -68,12 +68,13 @@ class Paper:
 def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> tuple[Path, Path]:
     """Write a paper as paper.pdf, on pages of A4, and as paper.tex; return their paths.
 
-    The tables show the value, interval, bold and stars of every column. The foot of every page
-    names the study and its hash. Equal papers make equal files.
+    The tables show the value, interval, bold and stars of every column. The footer of every page
+    names the study and its hash. Equal papers give equal files.
 
     Args:
         paper: the paper.
-        folder: where STEM.tex of every table and STEM.pdf of every figure lie, and the paper goes.
+        folder: the folder that holds STEM.tex of every table and STEM.pdf of every figure, and to
+        which the paper is written.
         origin: where they come from.
 
     Raises:
@@ -82,7 +83,7 @@ def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) ->
         MissingDependencyError: if typst is not installed.
     """
     path = Path(folder)
-    # The LaTeX takes in all of these files, the PDF only the figures.
+    # The LaTeX inputs all of these files, the PDF only the figures.
     for section in paper.sections:
         for name in (*(f"{s}.tex" for s in section.tables), *(f"{s}.pdf" for s in section.figures)):
             if not (path / name).is_file():
@@ -90,7 +91,7 @@ def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) ->
                     f"{path / name}: the paper includes this file, which is not there; write the "
                     "tables and the figures first"
                 )
-    # The time of day would make every file another one.
+    # With the time of day, every file would be different.
     content = _set(paper, path, origin, format="pdf", timestamp=0)
     with atomic_path(path / PDF) as temporary:
         temporary.write_bytes(content)
@@ -99,9 +100,9 @@ def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) ->
 
 
 def latex_document(paper: Paper, origin: Origin) -> str:
-    r"""Whole LaTeX document that takes in the files of the tables and of the figure.
+    r"""Whole LaTeX document that inputs the files of the tables and of the figures.
 
-    It is compiled where these lie, by pdflatex or what understands the same.
+    Compile it in the folder of these files, with pdflatex or a compatible engine.
     """
     authors = ", ".join(map(escape_latex, paper.authors))
     lines = [
@@ -151,7 +152,7 @@ def _origin_line(origin: Origin) -> str:
 
 
 def page_image(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> bytes:
-    """A paper of one page that `write_paper` writes as PNG; the same errors are raised."""
+    """A one-page paper as a PNG image; errors are those of `write_paper`."""
     return _set(paper, Path(folder), origin, format="png", ppi=_PREVIEW_PPI)
 
 
@@ -163,10 +164,10 @@ def _set(paper: Paper, folder: Path, origin: Origin, **output: Any) -> bytes:
     typst = optional_module("typst", "notebooks")
     template = resources.files(__package__).joinpath("paper.typ").read_bytes()
     inputs = {"paper": json.dumps(_plain(paper, origin))}
-    # Only the fonts that Typst brings, so that a page is the same on every machine.
+    # Use only the fonts that come with Typst, so that a page is the same on every machine.
     asked = {"root": str(folder), "ignore_system_fonts": True, "sys_inputs": inputs}
     try:
-        # A compiler that has compiled cannot be asked any more, so there are two of them.
+        # A compiler cannot be queried after it has compiled, so there are two.
         pages = json.loads(typst.Compiler(template, **asked).query("<pages>", "value", one=True))
         content = (
             typst.Compiler(template, **asked).compile(**output) if pages <= paper.pages else b""

@@ -1,6 +1,6 @@
-"""Responses on a page: claims, who judged them, and the evidence that decides.
+"""Responses on a page: claims, their judges, and the evidence that decides.
 
-The page contains them as JSON, which its script renders. Texts are never markup there.
+The page contains them as JSON, which its script renders. Texts are never interpreted as markup.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Effect(NamedTuple):
     """Effect of removing a passage on a claim.
 
     Attributes:
-        without: the posterior without it; None where that is not known.
-        change: what the posterior loses; None where that is not known.
-        error: standard error of the change, of estimates; 0 where it is exact.
+        without: the posterior without the passage; None if unknown.
+        change: decrease of the posterior; None if unknown.
+        error: standard error of an estimated change; 0 if the change is exact.
     """
 
     without: float | None = None
@@ -34,11 +34,11 @@ class Evidence:
     """A relation that joins a passage to a claim.
 
     Attributes:
-        passage: place of the passage in the response.
-        relation: what the relation is.
+        passage: position of the passage in the response.
+        relation: kind of the relation.
         probability: its probability.
-        sentence: the sentence of the passage that decides; empty of a passage without a text.
-        effects: for every view what the passage does; None where the view has no such relation.
+        sentence: the sentence of the passage that decides; empty for a passage without text.
+        effects: effect of the passage in every view; None if the view has no such relation.
     """
 
     passage: int
@@ -54,12 +54,13 @@ class ListedClaim:
 
     Attributes:
         atom: the claim.
-        p: for every answer the posterior of being true; None where it has none.
-        evidence: what speaks for and against it.
-        ranges: for every answer what missing answers leave open of the posterior, if they do.
-        words: for every answer the assessor's own word for its verdict; empty of all others.
+        p: P(true) by every answer; None if an answer has none.
+        evidence: evidence for and against it.
+        ranges: for every answer, the range that missing answers leave open for the posterior, if
+        any.
+        words: for every answer, the assessor's own word for its verdict; empty for other answers.
         kept_by: the selections that keep it.
-        same_as: id of the claim that is judged in its place; empty of all others.
+        same_as: id of the claim that is judged in its place; empty if there is none.
     """
 
     atom: Atom
@@ -77,7 +78,7 @@ class Ended(NamedTuple):
     Attributes:
         status: one of the statuses of inference, judged, failed, absent (its library is not
             installed), or not asked.
-        error: why it failed.
+        error: reason of a failure.
     """
 
     status: str
@@ -88,10 +89,10 @@ class GraphShown(NamedTuple):
     """The graph of a response, to be drawn.
 
     Attributes:
-        views: numbers of the views that have it.
-        passages: the nodes of passages from the top, each the place of its passage.
-        relations: (source, target, kind, probability); a claim is its place, and the node of a
-            passage is -1 less its number.
+        views: numbers of the views that have this graph.
+        passages: positions of the passages of the nodes, from the top.
+        relations: (source, target, kind, probability); a claim is given by its position, and the
+            node of a passage by -1 minus its number.
     """
 
     views: tuple[int, ...]
@@ -104,19 +105,19 @@ class ListedResponse:
     """A response as a page lists it.
 
     Attributes:
-        id: the id that its owner gave it.
-        dataset: where it is from, if there are several datasets.
-        topic: what it is about.
+        id: its id in the data.
+        dataset: its dataset, if there are several.
+        topic: its topic.
         query: the question.
-        pieces: its text, each piece with the places of the claims that it makes.
+        pieces: its text in pieces, each with the positions of the claims that it makes.
         claims: its claims.
         passages: its passages.
-        n_relations: for every view the number of relations of each passage; None: not known.
-        ended: for every answer how it ended.
-        failures: (stage and reason, what it concerns).
-        unknown: (numbers of views, why nothing is known of their relations).
-        notes: what is to be said of it.
-        graphs: what is drawn.
+        n_relations: for every view, the number of relations of each passage; None if unknown.
+        ended: outcome of every answer.
+        failures: pairs of (stage and reason, subject).
+        unknown: pairs of (numbers of views, reason why their relations are unknown).
+        notes: remarks on the response.
+        graphs: the graphs to draw.
     """
 
     id: str
@@ -139,8 +140,8 @@ class ListedJudge:
     """Judge of claims: a cell of a study, a variant of an assessment, or an assessor.
 
     Attributes:
-        title: what it is called.
-        view: number of the view that it judges by; None of an assessor, which has no graph.
+        title: its title.
+        view: number of the view that it uses; None for an assessor, which has no graph.
     """
 
     title: str
@@ -151,10 +152,11 @@ class ListedFailure(NamedTuple):
     """Missing results with one reason.
 
     Attributes:
-        stage: where it is missing.
-        reason: why.
-        lacking: how many answers.
-        responses: (id, place in the list) of the responses that lack them; None: not listed.
+        stage: stage at which they are missing.
+        reason: the reason.
+        lacking: number of missing answers.
+        responses: (id, position in the list) of the responses that lack them; the position is None
+            if the response is not listed.
     """
 
     stage: str
@@ -168,20 +170,20 @@ class ListedResponses:
     """Responses that a page lists.
 
     Attributes:
-        answers: who judged the claims; the first is looked at first.
+        answers: the judges of the claims; the first is shown first.
         views: titles of the views.
         responses: the responses, in the order of their source.
-        n_responses: how many there are at the source, which may be more.
-        failures: what is missing, in the order of the stages.
+        n_responses: number of responses at the source, which may be larger.
+        failures: missing results, in the order of the stages.
         selections: names of selections of claims.
         replaces: names of the tables that the list replaces.
-        more: what shows the responses that are not listed.
-        n_judges: how many answers there are at the source, which may be more; 0: these.
+        more: how to see the responses that are not listed.
+        n_judges: number of answers at the source, which may be larger; 0: only those listed.
         compared: whether means are over the claims judged by every answer that judged any claim of
             the response, as in an assessment; otherwise each answer's mean is over the claims that
             it judged.
-        lead: sentences on how the answers came about, for the head of the page.
-        cautions: sentences of that kind that a reader must know before the first number.
+        lead: sentences on the origin of the answers, for the head of the page.
+        cautions: those sentences that a reader must know before the first number.
     """
 
     answers: tuple[ListedJudge, ...]
@@ -204,9 +206,10 @@ class ListedResponses:
 
     @property
     def most_doubtful(self) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-        """For readers without scripts: id of a response and, by its claims, text and posterior.
+        """For readers without scripts: ids of responses, with the text and posterior of each claim.
 
-        The responses whose claims are least expected to be true, by the first answer.
+        These are the responses with the largest expected share of false claims, by the first
+        answer.
         """
         ranked = sorted(self.responses, key=lambda response: -_doubt(response))
         return tuple(
@@ -219,9 +222,9 @@ class ListedResponses:
         )
 
     def as_json(self) -> str:
-        """The list as JSON that is safe within an element `script`.
+        """The list as JSON that is safe within a `script` element.
 
-        A passage that several responses share stands once.
+        A passage that several responses share is included once.
         """
         passages: dict[tuple[str, str, str, str], int] = {}
 
@@ -253,11 +256,11 @@ class ListedResponses:
 
 
 PLAIN = 20
-"""Responses that are listed for readers without scripts."""
+"""Number of responses that are listed for readers without scripts."""
 
 
 def _doubt(response: ListedResponse) -> float:
-    """The expected share of false claims; an unknown claim counts one half."""
+    """The expected share of false claims; an unknown claim counts as one half."""
     first = [claim.p[0] if claim.p else None for claim in response.claims]
     return sum(0.5 if p is None else 1 - p for p in first) / max(len(first), 1)
 
@@ -268,10 +271,11 @@ def _shown_p(claim: ListedClaim) -> str:
 
 
 _OF_MARKUP = "<>&\u2028\u2029"
-"""Characters that a parser of HTML could read as the end of the data, or of a script as a line."""
+"""Characters that an HTML parser could read as the end of the data, or a script parser as the end
+of a line."""
 
 _PLACES = 10
-"""Decimals of posteriors in the page: it shows three, and a verdict depends on the ninth."""
+"""Decimals of posteriors in the page: three are shown, but a verdict depends on the ninth."""
 
 
 def _response(response: ListedResponse, places: Sequence[int]) -> dict[str, Any]:
@@ -314,7 +318,7 @@ def _claim(claim: ListedClaim, passages: Sequence[Context]) -> dict[str, Any]:
             "text": atom.text,
             "p": [_rounded(value) for value in claim.p],
             "label": atom.label,
-            # The annotator's own word, where it says more than the label does.
+            # The annotator's own word, if it says more than the label.
             "annotation": "" if atom.annotation in (None, word(atom.label)) else atom.annotation,
             "evidence": [
                 {
@@ -345,13 +349,13 @@ def _effect(effect: Effect | None) -> list[float | None] | None:
 
 
 def _passage(title: str, text: str, link: str, note: str) -> dict[str, str]:
-    # No other scheme: a link of a data set could be a script.
+    # No other scheme: a link in a dataset could be a script.
     safe = link if link.startswith(("http://", "https://")) else ""
     return _filled({"title": title, "text": text, "link": safe, "note": note})
 
 
 def _filled(facts: dict[str, Any]) -> dict[str, Any]:
-    """Drop empty values, which the script reads like missing keys."""
+    """Drop empty values, which the script treats like missing keys."""
     return {key: value for key, value in facts.items() if value not in ("", (), [], None)}
 
 

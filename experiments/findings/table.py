@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 IN_WORDS = "_text"
-"""Suffix of a column that has numbers in words."""
+"""Suffix of a column with numbers in words."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class Column:
         name: its column in the frame.
         title: its heading.
         latex: its heading in LaTeX; `title`, escaped, if empty.
-        digits: decimals of its numbers, aligned at the point; None: it holds texts, or what `show`
-            makes of its values.
+        digits: decimals of its numbers, aligned at the point; None for texts, or values converted
+            by `show`.
         show: function that turns a value into text if `digits` is None.
-        lower: the frame's column of the lower ends of intervals, shown behind the numbers.
+        lower: the frame's column of the lower ends of intervals, shown after the numbers.
         upper: column of the upper ends.
-        bold: the frame's column that says whether a number is in bold: of the best where its
-            difference is significant, and of nothing else.
-        stars: the frame's column of marks of significance, shown behind the numbers.
+        bold: the frame's column that determines whether a number is in bold: only the best, and
+            only if its difference is significant.
+        stars: the frame's column of marks of significance, shown after the numbers.
         right: whether texts are aligned to the right, like numbers.
-        prose: whether texts are sentences to read, which are wrapped in a pipe too.
+        prose: whether texts are sentences, which are wrapped even if output goes to a pipe.
         note: note below a table that shows the column; equal notes of several columns appear once.
     """
 
@@ -72,7 +72,7 @@ class Column:
         if self.digits is not None:
             return number(value, self.digits)
         absent = value is None or (isinstance(value, float) and math.isnan(value))
-        # Another `show` knows by itself what to say of an absent value.
+        # A custom `show` handles absent values itself.
         return ABSENT if absent and self.show is str else self.show(value)
 
 
@@ -102,15 +102,16 @@ _WRITTEN = re.compile(r"([\w-]+)(?::(\d)(±|\[\])?|(>))?(?: (.+))?")
 def columns_as(header: str, **shows: Callable[[Any], str]) -> tuple[Column, ...]:
     """The columns of a header, written as in "response | claims:0 | brier:4± Brier score".
 
-    A column is written as its name in the frame, its format, and its title if that differs; "" is
-    no title, and |Δp| in a title is a formula. Without a format the column holds texts. The formats
+    A column is written as its name in the frame, its format, and its title if that differs; ""
+    means no title, and |Δp| in a title is a formula. Without a format the column holds texts. The
+    formats
     are: a colon and digits for numbers with that many decimals; ± after the digits for intervals
     too, with ends in NAME_lower and NAME_upper; [] for intervals with ends in lower and upper; >
     for texts aligned to the right, like numbers.
 
     Args:
-        header: the columns, between bars.
-        shows: how values become texts, by name of the column.
+        header: the columns, separated by bars.
+        shows: functions that turn values into texts, by name of the column.
     """
     return tuple(_as_written(each.strip(), shows) for each in header.split(" | "))
 
@@ -150,7 +151,7 @@ ENDS = ("", "_lower", "_upper")
 
 
 def named(name: str, value: Iterable[Any]) -> dict[str, Any]:
-    """A number and the ends of its interval as a row has them: NAME, NAME_lower, NAME_upper."""
+    """A number and the ends of its interval as entries of a row: NAME, NAME_lower, NAME_upper."""
     return dict(zip((f"{name}{end}" for end in ENDS), value, strict=True))
 
 
@@ -169,9 +170,9 @@ class Table:
         caption: what the table shows, one sentence or more.
         group: column whose values head blocks of rows; if empty, there are no blocks.
         note: note below the table: the meaning of intervals, bold and stars.
-        beside: columns that files contain beside the numbers and `numbers` leaves out, since
-            another table has a row for each.
-        n_printed: about how many of its rows a terminal prints.
+        beside: columns that files contain in addition to the numbers, and that `numbers` leaves
+            out, since another table has a row for each.
+        n_printed: approximate number of its rows that a terminal prints.
     """
 
     data: Data
@@ -198,7 +199,8 @@ class Table:
 
     @cached_property
     def notes(self) -> str:
-        """Notes below it: of its columns, of itself, and why numbers are above their intervals."""
+        """Notes below the table: those of its columns, its own, and why numbers are above their
+        intervals."""
         notes = [*dict.fromkeys(column.note for column in self.columns), self.note]
         shown = [column for column in self.columns if column.interval]
         names = [name for each in shown for name in (each.name, each.lower, each.upper)]
@@ -210,7 +212,7 @@ class Table:
         return " ".join(filter(None, (*notes, ABOVE_INTERVAL)))
 
     def records(self, names: Iterable[str] | None = None) -> list[dict[Hashable, Any]]:
-        """The rows, of the columns that are named or of all; pandas is asked of a frame alone."""
+        """The rows, with the named columns or all; pandas is used only for a frame."""
         data: Any = self.data
         if hasattr(data, "to_dict"):
             frame = data if names is None else data[list(names)]
@@ -221,7 +223,7 @@ class Table:
 
 
 def with_note(table: Table, sentence: str) -> Table:
-    """The table with a sentence at the end of its note."""
+    """The table with a sentence added to its note."""
     return replace(table, note=" ".join(filter(None, (table.note, sentence))))
 
 
@@ -270,9 +272,9 @@ def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str]
 
     Args:
         names: replacement of each name.
-        prose: whether texts are sentences, in which "a" before a word is the article unless a
-            sentence begins with it, and in which quoted names are of columns and cells of the
-            user's file, which keep them.
+        prose: whether texts are sentences. In sentences, "a" before a word is the article, unless a
+            sentence begins with it; and quoted names, which are those of columns and cells in the
+            user's file, are kept.
     """
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     quoted = r"(?<!\w)'[^'\n]*'(?!\w)|" if prose else ""
@@ -288,7 +290,7 @@ def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str]
         if keeps(match):
             return match[0]
         name = names[match[0]]
-        # A sentence that ends with a name that ends with a point has one point.
+        # A sentence that ends with a name ending in a period has only one period.
         ends = prose and name.endswith(".") and match.string.startswith(".", match.end())
         return name.removesuffix(".") if ends else name
 
@@ -315,12 +317,12 @@ def _named(column: Column, named: Callable[[str], str], value: Any) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """Cell of a table as shown.
+    """A cell of a table as shown.
 
     Attributes:
         text: the number or text.
-        stars: marks of significance behind it.
-        interval: its interval, in brackets; empty where there is none.
+        stars: marks of significance after it.
+        interval: its interval, in brackets; empty if there is none.
         bold: whether it is in bold.
     """
 
@@ -394,7 +396,7 @@ def _above(column: Column, row: dict[Hashable, Any]) -> bool:
 
 
 def _interval(column: Column, row: dict[Hashable, Any]) -> str:
-    """An interval as text; empty where there is none."""
+    """An interval as text; empty if there is none."""
     lower, upper = row[column.lower], row[column.upper]
     if any(end is None or math.isnan(end) for end in (lower, upper)):
         return ""

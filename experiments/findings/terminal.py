@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from experiments.findings.findings import Findings
 
 _PROSE = 72
-"""Characters of a line of a column of sentences."""
+"""Number of characters per line in a column of sentences."""
 
 _FOLDED = 16
-"""The width that a text is given at least before a table is parted."""
+"""Minimum width to which a text is folded; a table that still does not fit is split."""
 
 
 def show_findings(console: Console, findings: Findings) -> None:
@@ -40,9 +40,10 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
     """Print a table, its caption above and its note below.
 
     Args:
-        console: where to.
+        console: the console.
         table: the table.
-        most: about how many rows to print, whole blocks if it has any; None prints all.
+        most: approximate number of rows to print, in whole blocks if there are any; None prints
+            all.
     """
     from rich import box
     from rich.table import Table as TerminalTable
@@ -52,7 +53,7 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
     room = len(table) if most is None else most
     printed = table
     if most is not None and not table.group and len(table) > most:
-        # Only the first of millions of rows become texts.
+        # Of millions of rows, only the first become texts.
         printed, left_out = replace(table, data=table.data[:most]), len(table) - most
     for title, every in blocks(printed):
         # A table of one block is cut within it, another between blocks.
@@ -100,7 +101,8 @@ def _say(console: Console, text: str, *, bold: bool = False) -> None:
 
 
 def _side_by_side(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[list[int]]:
-    """Places of the columns that fit beside each other, the first texts of rows in every part."""
+    """Positions of the columns that fit side by side; every part repeats the first texts of
+    rows."""
     needed = []
     for index, column in enumerate(table.columns):
         heading = Text(printable(column.title)).cell_len

@@ -13,7 +13,7 @@ ABSENT = "--"
 
 
 def some_of(names: Sequence[object], most: int = 3) -> str:
-    """The first of some names, with commas between, and "..." where there are more."""
+    """The first of some names, separated by commas, and "..." if there are more."""
     return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
 
 
@@ -31,7 +31,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return ABSENT
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    return f"{value:z.{digits}f}"  # z: what rounds to nothing has no sign
+    return f"{value:z.{digits}f}"  # z: no sign for numbers that round to zero
 
 
 def small(value: float | None) -> str:
@@ -42,7 +42,7 @@ def small(value: float | None) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """A p-value with three decimals, or that it is less than 0.001."""
+    """A p-value with three decimals, or "<0.001" if it is smaller."""
     return "<0.001" if value is not None and value < 0.001 else number(value)
 
 
@@ -64,7 +64,7 @@ def with_interval(value: float, lower: float, upper: float) -> str:
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text that is long, for a cell of a table."""
+    """A text, shortened if it is long, for a cell of a table."""
     return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
 
 
@@ -80,7 +80,7 @@ MOST_SECONDS = 1e7
 
 
 def duration(seconds: float | None) -> str:
-    """A duration with a unit that suits it."""
+    """A duration with a suitable unit."""
     if seconds is None or math.isnan(seconds):
         return ABSENT
     if seconds < 1e-3:
@@ -93,9 +93,9 @@ def duration(seconds: float | None) -> str:
 
 
 UNDECIDED = 1e-9
-"""A claim is undecided where |P - 1/2| is at most this: `calibration`'s `DECISION_TOLERANCE`.
+"""A claim is undecided if |P - 1/2| is at most this: `calibration`'s `DECISION_TOLERANCE`.
 
-Not imported from there, since that takes longer than the posterior of a small graph.
+It is not imported from there, since the import takes longer than the posterior of a small graph.
 """
 
 

@@ -1,6 +1,6 @@
-"""Tables as expressions of Typst, which sets the PDF of a paper.
+"""Tables as Typst expressions, for the PDF of a paper.
 
-Typst itself breaks long texts into lines and long tables over pages. Nothing is left out.
+Typst itself breaks long texts into lines and long tables across pages. Nothing is left out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _FAR, _NEAR = "inset: (left: 3pt, right: 0pt, y: 2pt)", "inset: (left: 0pt, righ
 
 
 def typst_table(table: Table) -> str:
-    """The rows and headings of a table, as an expression of Typst's.
+    """The rows and headings of a table, as a Typst expression.
 
-    Numbers with intervals or stars take two columns: they end where these begin.
+    Numbers with intervals or stars take two columns: the number ends where the second column
+    begins.
     """
     double = [column.interval or bool(column.stars) for column in table.columns]
     sides = ["right" if is_right(column) else "left" for column in table.columns]
@@ -51,13 +52,13 @@ def typst_table(table: Table) -> str:
 
 
 def _text(text: str) -> str:
-    """Text escaped for Typst, so that none of it is markup."""
+    """Text escaped for Typst, so that no character acts as markup."""
     line = " ".join(printable(text).split())
     return json.dumps(line, ensure_ascii=False)
 
 
 def _cell(cell: Cell, is_number: bool, double: bool) -> str:
-    """A cell; of a double column two, the second with the stars and the interval."""
+    """A cell, or two for a double column: the second contains the stars and the interval."""
     text = _text(_signed(cell.text) if is_number else cell.text)
     shown = f"[#strong({text})]" if cell.bold else f"[#{text}]"
     if not double:

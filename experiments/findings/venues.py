@@ -25,8 +25,8 @@ class Venue:
         column: width of a column.
         page: width of the text, over all columns; the same where there is one column.
         height: height of the text.
-        size: of the letters of the document, as its class is asked for it: 10 or 11.
-        floats: whether tables and figures go where there is room, with a caption.
+        size: font size of the document, as an option of its class: 10 or 11.
+        floats: whether tables and figures are floats, with a caption.
     """
 
     column: float
@@ -45,7 +45,7 @@ VENUES = {
     "aaai": Venue(239.39, 505.89, 648.0),
     "slides": Venue(307.29, 307.29, 170.0, 11, floats=False),
 }
-"""By name: LaTeX's own article and beamer, and the styles that these venues gave out."""
+"""Venues by name: LaTeX's own article and beamer, and the styles published by the venues."""
 
 DEFAULT_VENUE = "article"
 
@@ -57,7 +57,7 @@ VENUE_MEANING = (
 
 
 def venue_named(name: str) -> Venue:
-    """The venue of a name; or of one or two widths in points, such as 345 or 219x455.
+    """The venue with a given name, or with one or two widths in points, such as 345 or 219x455.
 
     Raises:
         InputError: if it is neither.
@@ -73,13 +73,13 @@ def venue_named(name: str) -> Venue:
     column, page = float(widths[1]), float(widths[2] or widths[1])
     if column > page:
         raise InputError(f"the venue {name!r}: its column is wider than its page; give 219x455")
-    # The larger letters, which the smaller ones of another document do not exceed.
+    # The larger size, since a document with smaller letters then has room to spare.
     return Venue(column, page, size=11)
 
 
 @contextmanager
 def fitted(figure: Figure, venue: Venue) -> Iterator[bool]:
-    """Give a figure the width of its place; yield whether it takes more than a column.
+    """Give a figure the width available to it; yield whether it takes more than a column.
 
     A figure slightly wider than a column is narrowed to it, and one wider than the page to the
     page. Letters keep their size, and the figure's own width is restored afterward.

@@ -37,15 +37,15 @@ class Exploration:
     """Response with the changes made to it.
 
     Attributes:
-        graph: the response as it was given.
+        graph: the original response.
         variant: view of the graph.
         encoding: encoding of relations as factors.
         backend: name of the algorithm.
-        strength: what the log odds of every relation's probability are multiplied by.
-        priors: other priors of atoms and contexts, by id.
-        probabilities: other probabilities of relations, by (source, target).
+        strength: multiplier of the log odds of every relation's probability.
+        priors: changed priors of atoms and contexts, by id.
+        probabilities: changed probabilities of relations, by (source, target).
         left_out: ids of the contexts that are left out.
-        observed: ids of the claims that are taken to be true, or false.
+        observed: observed states, true or false, by id of the claim.
     """
 
     graph: FactGraph
@@ -64,7 +64,7 @@ class Explored:
     """Results of an exploration.
 
     Attributes:
-        view: the fact graph that was asked about.
+        view: the fact graph after the changes.
         posterior: the answer.
         claims: P(true) by id of atom.
     """
@@ -75,7 +75,7 @@ class Explored:
 
 
 def changed_graph(asked: Exploration) -> FactGraph:
-    """The response with every change but the observations, under no variant yet."""
+    """The response with all changes except the observations, before any variant is applied."""
     graph, left_out = asked.graph, asked.left_out
     contexts = tuple(context for context in graph.contexts if context.id not in left_out)
     relations = [
@@ -113,12 +113,12 @@ def _factor_graph(asked: Exploration) -> tuple[FactGraph, FactorGraph]:
 
 
 def conventions_of(asked: Exploration) -> str:
-    """Sentence on the conventions that the posteriors of the page depend on."""
+    """Sentence on the conventions on which the posteriors of the page depend."""
     return note_of(replace(DEFAULT, encoding=asked.encoding), graph_names([asked.variant]))
 
 
 def explored(asked: Exploration) -> Explored:
-    """Posteriors of a response with its changes.
+    """Posteriors of a response with the changes.
 
     Raises:
         FactormodelsError: if the backend cannot answer, or a change is out of range.
@@ -130,9 +130,9 @@ def explored(asked: Exploration) -> Explored:
 
 
 _PATIENCE = 300.0
-"""Seconds in which a page is made (of a large graph, on a slow machine, it takes half a minute) and
-for which one that waits for an answer is kept: by itself NiceGUI gives it up after some six, with
-all that was chosen on it."""
+"""Maximum seconds for making a page (half a minute for a large graph on a slow machine), and for
+keeping a page that waits for an answer: by default, NiceGUI drops it after about six seconds, with
+all of the user's choices."""
 
 _SEEN = 5e-4
 """Smallest reported change of a probability."""
@@ -150,7 +150,7 @@ def moved(before: Explored, now: Explored) -> list[tuple[str, float]]:
 def save(asked: Exploration, folder: Path) -> list[Path]:
     """Write the graph, the figure and the study that reproduce an exploration.
 
-    Observations are in observed.evid, since a study has none; study.yaml says the command.
+    Observations are in observed.evid, since a study has none; study.yaml states the command.
 
     Raises:
         InputError: if the folder cannot be written.
@@ -161,7 +161,7 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
     solved = explored(asked)
     prepare_folder(folder)
     graph, figure, study = (folder / name for name in ("graph.json", "graph.pdf", "study.yaml"))
-    # Strengths are in the probabilities of the relations already.
+    # The probabilities of the relations already include the strength.
     write_fact_graph(changed_graph(asked), graph)
     draw_to(figure, solved.view, solved.posterior)
     paths = [graph, figure, study]
@@ -186,7 +186,7 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
 
 
 MOST_CONTROLS = 100
-"""Claims, passages and relations that a page lets one change, of each."""
+"""Maximum number of claims, of passages, and of relations that can be changed on a page."""
 
 
 def serve(
@@ -201,15 +201,15 @@ def serve(
     """Serve the page until it is interrupted.
 
     Returns:
-        By response what followed at first, and last.
+        The first and the last result, by response.
 
     Args:
-        graphs: the responses that one may choose.
-        port: of 127.0.0.1.
-        out: folder that the page saves in.
-        start: what the page begins with.
+        graphs: the responses to choose from.
+        port: port on 127.0.0.1.
+        out: folder in which the page saves.
+        start: initial state of the page.
         show: whether a browser is opened.
-        show_address: takes the address.
+        show_address: function that receives the address.
 
     Raises:
         MissingDependencyError: if NiceGUI is not installed.
@@ -226,8 +226,8 @@ def serve(
     kept: dict[str, tuple[Explored, Explored]] = {}
     token = secrets.token_urlsafe(16)
     address = f"http://127.0.0.1:{port}/{token}"
-    # A page of another site whose name was pointed at this machine is turned away, and so is what
-    # another site's page asks of the page or its socket, which NiceGUI opens to every origin.
+    # Reject requests under the name of another site that resolves to this machine, and requests of
+    # another site's page to this page or its socket, which NiceGUI opens to every origin.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     app.add_middleware(_own_origin, port=port)
 
@@ -249,13 +249,14 @@ def serve(
 
 
 def _own_origin(served: Any, port: int) -> Any:
-    """An ASGI application that answers no request, and opens no socket, for another site's page."""
+    """An ASGI application that rejects the requests and sockets of another site's page."""
     from starlette.responses import PlainTextResponse
 
     allowed = {f"http://{host}:{port}".encode() for host in ("127.0.0.1", "localhost")}
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
-        # Browsers say where a page came from; who opens this one by its address has no origin.
+        # Browsers send the origin of the requesting page; there is none if the address is opened
+        # directly.
         origins = {value for name, value in scope.get("headers", ()) if name == b"origin"}
         answered = served if origins <= allowed else PlainTextResponse("foreign origin", 403)
         await answered(scope, receive, send)
@@ -275,7 +276,7 @@ class _Page:
         kept: dict[str, tuple[Explored, Explored]],
     ) -> None:
         self.ui, self.graphs, self.asked, self.out, self.kept = ui, graphs, start, out, kept
-        # The graph as it was given is what changes are measured against.
+        # Changes are measured against the original graph.
         self.first: Explored | None = None
         backends = [name for name, entry in entries().items() if not entry.missing]
         with ui.row().classes("w-full items-end"):
@@ -317,7 +318,7 @@ class _Page:
                 self.table = ui.table(columns=_columns(start.graph), rows=[], row_key="id")
                 _with(self.table, dense=True, wrap_cells=True, data_testid="claims")
                 self.table.classes("w-full")
-                # A drawing for each kind of screen, so that letters have the same size on both.
+                # One drawing for each kind of screen, so that letters have the same size on both.
                 wide = _with(ui.element("img"), data_testid="drawing", alt="graph")
                 narrow = _with(ui.element("img"), data_testid="drawing-narrow", alt="graph")
                 self.drawings = {
@@ -469,7 +470,7 @@ class _Page:
 
 
 def _columns(graph: FactGraph) -> list[dict[str, str]]:
-    """Columns of the table of claims; without one for texts that no claim has."""
+    """Columns of the table of claims, without a column for texts if no claim has one."""
     titles = {"id": "claim", "p": "P(true)", "change": "change", "label": "label", "text": "text"}
     return [
         {"name": key, "label": title, "field": key, "align": "left"}
@@ -479,7 +480,7 @@ def _columns(graph: FactGraph) -> list[dict[str, str]]:
 
 
 def _named(name: str, text: str) -> str:
-    """A claim or passage on one line: its id, and its text where known."""
+    """A claim or passage on one line: its id, and its text if known."""
     return f"{name}: {text}" if text else name
 
 
@@ -501,11 +502,11 @@ def _with(element: Any, **attributes: Any) -> Any:
 
 
 _WIDE, _NARROW = 624, 350
-"""Widths of the drawing in pixels: beside what can be changed, and on a phone."""
+"""Widths of the drawing in pixels: beside the controls, and on a phone."""
 
 
 def _picture(result: Explored, width: int) -> str:
-    """The drawing of a graph as the address of a picture, in which a browser runs nothing."""
+    """The drawing of a graph as a data URL of an image, in which a browser runs no script."""
     from calibration.figures.style import paper_style
 
     buffer = io.BytesIO()

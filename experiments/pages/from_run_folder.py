@@ -53,11 +53,11 @@ def read_subject(
 
     Args:
         folder: the folder of the run's results.
-        files: texts NAME=PATH: where the data are that the run read from files.
+        files: texts NAME=PATH: current locations of the data that the run read from files.
         chosen: names of the cells to show by dimension, as `select` takes them.
 
     Raises:
-        InputError: if the folder holds no finished run, or its data are absent or not the same.
+        InputError: if the folder holds no finished run, or its data are missing or have changed.
     """
     manifest = read_manifest(folder)
     where = str(folder / MANIFEST)
@@ -72,7 +72,7 @@ def read_subject(
             f"{folder / REPORT}"
         )
     raw = _with_files(manifest["config"], _by_name(files), folder)
-    # Two readings of the study: this one finds the files where they are now.
+    # The study is read twice: this reading finds the files at their current locations.
     loaded = LoadedStudy(study_of_plain(raw, where), Path(), where)
     all_cells = cells(loaded.study, algorithms(loaded))
     data = load_data(loaded)
@@ -84,10 +84,10 @@ def read_subject(
                 f"{dataset.sha256[:12]}, then {before[:12]}); give the data of the run, or run "
                 "the study again"
             )
-    # The study as it was: where its files are now is no part of it.
+    # The original study, which does not include the current locations of its files.
     study = study_of_plain(manifest["config"], where)
     rows = RowsFile(folder / ROWS)
-    # Priors are only looked up for cells with rows; a run that is not complete lacks some.
+    # Priors are only looked up for cells with rows, which an incomplete run partly lacks.
     keys_with_rows = {located.key for located in rows.cells()}
     asked = prior_requests(
         loaded, [cell for cell in all_cells if tuple(cell.key().values()) in keys_with_rows], data
@@ -114,7 +114,7 @@ def make_report(
         folder: the folder of the run's results.
         target: the file of the page.
         shown: what the page shows.
-        watch: shows how far it is.
+        watch: shows progress.
 
     Returns:
         The page, and how many responses it lists.
@@ -145,7 +145,7 @@ def _by_name(files: Iterable[str]) -> dict[str, str]:
 def _with_files(
     config: Mapping[str, Any], files: Mapping[str, str], folder: Path
 ) -> dict[str, Any]:
-    """The study's plain form, with the paths that its files have now."""
+    """The study's plain form, with the current paths of its files."""
     datasets = []
     read = {}
     for dataset in config["datasets"]:
@@ -170,9 +170,9 @@ def _with_files(
 
 
 def _found_again(path: str, folder: Path) -> str | None:
-    """A file of a run, from the current folder or else from those above the results.
+    """A file of a run, relative to the current folder or else to a folder above the results.
 
-    A manifest names no folder. The hash of the content shows whether it is the file of the run.
+    A manifest names no folder; the hash of the content shows whether this is the file of the run.
     """
     start = folder.resolve()
     places = (Path(), start, *start.parents)
@@ -209,10 +209,9 @@ logger = logging.getLogger(__name__)
 def with_kept_relations(
     data: Sequence[StudyData], folder: Path, manifest: Mapping[str, Any]
 ) -> tuple[StudyData, ...]:
-    """The data of a run with the relations that it found, where these are still there.
+    """The data of a run with the relations that it found, if they still exist.
 
-    Relations that are not those of the manifest, as after a run that was begun anew and died, are
-    left out.
+    Relations that do not match the manifest, as after a restarted run that died, are left out.
 
     Args:
         data: its datasets.
@@ -220,8 +219,8 @@ def with_kept_relations(
         manifest: its manifest.
     """
     answers = TextAnswers.of(_read(folder, TEXTS).items())
-    # The manifest was written with the rows, the store may have changed since: only answers whose
-    # hash is in the manifest belong to these rows.
+    # The manifest was written with the rows, but the store may have changed since: only answers
+    # whose hash is in the manifest belong to these rows.
     hashes = content_hashes(answers)
     judged = {
         (dataset, model, variant)
@@ -245,10 +244,10 @@ def kept_priors(
     folder: Path,
     manifest: Mapping[str, Any],
 ) -> tuple[CrossFittedPriors, ...]:
-    """Priors that a run learned, if still there; none if they do not match their file.
+    """Priors that a run learned, if they still exist; none if they do not match their file.
 
     Args:
-        asked: which priors.
+        asked: the requested priors.
         data: its datasets.
         seed: seed of the folds.
         folder: the folder of its results.
@@ -267,6 +266,6 @@ def _read(folder: Path, kind: str) -> dict[str, Any]:
     try:
         return read_kept(folder, kind)
     except InputError as error:
-        # Kept content is not part of the results: without it the pages show less.
+        # Cached content is not part of the results: without it, the pages show less.
         logger.warning("%s", error)
         return {}

@@ -20,8 +20,8 @@ class Number(NamedTuple):
     """A number of a table.
 
     Attributes:
-        text: as it is shown.
-        sort: what it is sorted by; empty where it is undefined.
+        text: the number as shown.
+        sort: sort key; empty if the number is undefined.
         note: shown in small print below it.
         best: whether it is significantly the best of its column.
     """
@@ -40,14 +40,14 @@ def fixed(value: float | None, digits: int = 3) -> str:
 
 
 def change(value: float | None, digits: int = 3) -> str:
-    """A difference with its sign, which zero has not."""
+    """A difference with its sign; zero has none."""
     shown = fixed(value, digits)
     is_more = value is not None and value > 0 and shown.strip("0.") != ""
     return f"+{shown}" if is_more else shown
 
 
 def interval(lower: float, upper: float, digits: int = 3) -> str:
-    """An interval; empty where it is undefined."""
+    """An interval; empty if it is undefined."""
     if math.isnan(lower) or math.isnan(upper):
         return ""
     # Beside a minus sign a dash would be misread.

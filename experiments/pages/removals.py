@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 VIEW_SECONDS = 5.0
 REPORT_SECONDS = 120.0
-"""Most seconds that exact removals of one view, and all of a report, may be predicted to take."""
+"""Maximum predicted seconds of exact removals for one view, and for a whole report."""
 
 _MEMORY = 2**27
 """Bytes of the tables: fixed, since free memory differs between machines and moments."""
 
 _SECONDS_PER_ENTRY = 1e-8
-"""Seconds per entry of a table, in and out of the logarithm, on a current processor."""
+"""Seconds per table entry, for an exponential and a logarithm, on a current processor."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class ViewRemovals:
     """The removals of contexts from one view of a response.
 
     Attributes:
-        seen: the view, with its relations as they were found; None where these are not known.
-        removals: what they change; None where that was not computed.
-        reason: why either is None.
-        learned: what was learned for the response, in words; empty where nothing was.
+        seen: the view, with its relations as they were found; None if these are unknown.
+        removals: effects of the removals; None if they were not computed.
+        reason: reason why either is None.
+        learned: values learned for the response, in words; empty if there are none.
     """
 
     seen: FactGraph | None
@@ -64,7 +64,7 @@ def removals_of(
     Args:
         graph: the response.
         views: the views.
-        seconds: how many seconds it may take, as predicted.
+        seconds: maximum predicted seconds.
         related: the relations that were found for it.
         fits: priors that were learned, of this response alone.
     """
@@ -79,7 +79,7 @@ def removals_of(
     exact = Exact(memory_limit=_MEMORY, threads=1)
     # Each of these holds this response alone, at position 0.
     by_key = {fit.request.view_key: fit for fit in fits}
-    # Views may differ in name alone, as FR2 and FR3 do without relations between contexts.
+    # Views may differ only in name, as FR2 and FR3 do without relations between contexts.
     done: dict[Hashable, Removals | None] = {}
     result = []
     for view in views:
@@ -128,7 +128,7 @@ def _seen(
     An unknown value is never replaced by the data's.
     """
     model = view.relation_model
-    # Every way out below says why something is missing; a page shows the reason in its place.
+    # Every return below states why something is missing; a page shows the reason in its place.
     if view == NO_VIEW:
         return ViewRemovals(None, None, "assessors judge texts and have no relations"), None
     if model != RECORDED and (model, view.variant) not in related:

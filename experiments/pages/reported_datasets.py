@@ -60,14 +60,14 @@ class Part:
         data: the dataset.
         views: views of the graphs as (title, view); the view of assessors only if there is no
             other.
-        algorithms: what tables call the algorithms, with the seed where there are several.
+        algorithms: names of the algorithms in tables, with the seed if there are several seeds.
         assessors: numbers of the assessors.
-        cells: where each of its cells stands; `answers` may hold fewer.
-        main: the cell that is shown first.
+        cells: position of each of its cells; `answers` may hold fewer.
+        main: position of the cell that is shown first.
         responses: the responses that the page lists.
         answers: by id of the response and cell.
-        selections: what tables call the selections; empty where every atom counts.
-        kept_by: by id of the response, for each atom the selections that keep it.
+        selections: names of the selections in tables; empty if every atom counts.
+        kept_by: the selections that keep each atom, by id of the response.
         remarks: remarks on selections, by id of the response.
     """
 
@@ -111,8 +111,8 @@ def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:
 
     Args:
         subject: the run.
-        shown: which responses it lists, or how many of each dataset, the first ones; as many as
-            the study says if neither.
+        shown: the responses to list, or the number of first responses of each dataset; by default,
+            the number that the study sets.
 
     Raises:
         InputError: for an id that the run does not have.
@@ -124,7 +124,7 @@ def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:
             near = nearest(name, present)
             hint = f"did you mean {near!r}?" if near else "check the id"
             raise InputError(f"the run has no response {name!r}; {hint}")
-    # Rows know a cell by its key alone; the study knows its view and algorithm.
+    # Rows identify a cell by its key only; the study has its view and algorithm.
     by_key: dict[CellKey, StudyCell] = {tuple(cell.key().values()): cell for cell in subject.cells}
     cells_with_rows = [cell for cell in subject.rows.cells() if cell.key in by_key]
     parts = []
@@ -153,15 +153,15 @@ def _part(
     inferred = list(dict.fromkeys(cell.view for _, cell in cells if cell.view != NO_VIEW))
     algorithms = list(dict.fromkeys(_algorithm(cell) for _, cell in cells))
     titles = [title for title, _ in algorithms]
-    # The exact backend is shown first, or the first cell where it was not run.
+    # The exact backend is shown first, or the first cell if it was not run.
     main = next((cell for _, cell in cells if cell.algorithm.name == REFERENCE), cells[0][1])
-    # The one that is shown first comes first, so that no limit leaves it out.
+    # The cell that is shown first is also computed first, so that no limit leaves it out.
     ordered = sorted(cells, key=lambda cell: cell[1] is not main)
     answers: dict[str, dict[Place, Answer]] = {graph.id: {} for graph in responses}
     n_atoms = {graph.id: len(graph.atoms) for graph in responses}
 
     def place_of(cell: StudyCell) -> Place:
-        # Behind the last view, as `Place` says.
+        # After the last view; see `Place`.
         view = len(inferred) if cell.algorithm.assessor else inferred.index(cell.view)
         return view, algorithms.index(_algorithm(cell))
 

@@ -46,12 +46,12 @@ _KINDS = {RELATIONS: "relation model", ASSESSING: "assessor"}
 def study_page(
     subject: RunContents, shown: ReportSettings = AS_PLANNED, watch: Watch | None = None
 ) -> tuple[bytes, int]:
-    """The page of a run, and how many responses it lists; equal runs give equal bytes.
+    """The page of a run, and the number of responses that it lists; equal runs give equal bytes.
 
     Args:
         subject: the run.
-        shown: which responses it lists.
-        watch: shows how far it is.
+        shown: the responses to list.
+        watch: shows progress.
 
     Raises:
         InputError: for an id that the run does not have.
@@ -73,7 +73,7 @@ def write_study_page(subject: RunContents, path: Path, *, watch: Watch | None = 
     Args:
         subject: the run.
         path: the file.
-        watch: shows how far it is.
+        watch: shows progress.
 
     Raises:
         InputError: if the file cannot be written.
@@ -82,7 +82,7 @@ def write_study_page(subject: RunContents, path: Path, *, watch: Watch | None = 
 
 
 def _study(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
-    """Contents of the page beside the list of responses."""
+    """Contents of the page, except for the list of responses."""
     groups = agreeing_cells(subject.rows, subject.summary)
     differences, others = _plots(subject, parts, groups)
     # The selections of a cell share its units.
@@ -125,7 +125,7 @@ def differing(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[dict[str, Any]]:
-    """Yield the summary of every dataset, cells that agree as one row."""
+    """Yield the summary of every dataset, with cells that agree in one row."""
     table = tables.short_table(subject.summary, groups, "", subject.study.measures)
     titles = tuple(column.title for column in table.columns)
     frame = table.frame[_shown(table.frame, table.columns, "block")]
@@ -168,7 +168,7 @@ def _number(column: Column, record: dict[Any, Any]) -> Number:
     value = record[column.name]
     text = column.text(value)
     if isinstance(value, str):
-        # Whatever a label may be, only the columns of the graph say that there is none.
+        # A label may be any text; only in the columns of the graph does it mean that there is none.
         return Number(ABSENT if column.show is shown and value == NO_GRAPH else text, text)
     if value is None or np.isnan(value):
         return Number(ABSENT)
@@ -199,7 +199,8 @@ def _scores(
         rows.append(
             {**{str(key): value for key, value in record.items()}, "name": name, "exact": exact}
         )
-    # A dataset without differences needs only its one row, unless there is no other.
+    # A dataset without differences needs only one row and no plot, unless there is no other
+    # dataset.
     differing = {name: rows for name, rows in by_dataset.items() if len(rows) > 1} or by_dataset
     for dataset, rows in differing.items():
         shown = rows[:MAX_ROWS]
@@ -242,7 +243,7 @@ def _plots(
 
 
 def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
-    # Not corrected where the study asks for no correction.
+    # Not corrected if the study requests no correction.
     p = record["p_value"] if np.isnan(record["corrected"]) else record["corrected"]
     return {
         **{name: record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")},
@@ -262,7 +263,7 @@ def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
 
 
 MAX_ROWS = 30
-"""Answers in one plot of scores."""
+"""Maximum number of answers in a plot of scores."""
 
 _WIDTH = 6.9
 _ROW_INCHES = 0.15
@@ -271,12 +272,12 @@ _BINS = 20
 
 
 def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]) -> Figure:
-    """Scores with their intervals: a row for every answer, a panel per measure.
+    """Draw scores with their intervals: a row for every answer, a panel for every measure.
 
     Args:
-        rows: the answers: name, the label of the row; exact, whether the exact backend gave it,
-            which has its own color; and for each measure the score and the ends of its interval,
-            MEASURE_lower and MEASURE_upper.
+        rows: the answers, with the columns `name`, the label of the row; `exact`, whether the exact
+            backend, which has its own color, gave the answer; and for each measure the score and
+            the ends of its interval, MEASURE_lower and MEASURE_upper.
         measures: the measures to show, with the title of each.
     """
     from textwrap import fill
@@ -313,11 +314,11 @@ def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]
 
 
 def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Figure:
-    """Distribution of posteriors over [0, 1], by human label.
+    """Draw the distribution of posteriors over [0, 1], by human label.
 
     Args:
         p: posteriors (n,).
-        label: labels (n,), 1, 0, or NaN where there is none.
+        label: labels (n,): 1, 0, or NaN if there is none.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -340,7 +341,7 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
             stacked=True,
             label=[f"{name} ({len(values):,})" for name, (values, _) in shown.items()],
             color=[color for _, color in shown.values()],
-            # Without color the hatching tells.
+            # The hatching distinguishes them without color.
             hatch=["////" if name == "labeled false" else "" for name in shown],
             edgecolor="white",
             linewidth=0.4,

@@ -1,4 +1,4 @@
-"""The responses of a study as its page lists them: what each cell says, and the evidence."""
+"""The responses of a study as its page lists them: the answer of each cell, and the evidence."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def listed_of_study(
 
     Args:
         subject: the run.
-        parts: its datasets as they are shown.
-        watch: shows how far it is.
+        parts: its datasets as shown.
+        watch: shows progress.
     """
     judges = _judges(parts)
     views = tuple(dict.fromkeys(title for part in parts for title, _ in part.views))
@@ -88,7 +88,8 @@ def listed_of_study(
 
 
 def _judges(parts: Sequence[Part]) -> dict[str, str]:
-    """The cells of all datasets by title, each with its view; the one that is shown first first."""
+    """The cells of all datasets by title, each with its view, beginning with the one shown
+    first."""
     ordered = [(part, part.main) for part in parts]
     ordered += [(part, cell) for part in parts for cell in part.places]
     return {part.title(cell): part.view(cell) for part, cell in ordered}
@@ -166,7 +167,7 @@ def _borne(
 
 
 def _unknown(removals: Sequence[ViewRemovals | None]) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield why relations of views are not known, with the numbers of the views."""
+    """Yield the reasons why relations of views are unknown, with the numbers of the views."""
     views_by_reason: dict[str, list[int]] = {}
     for view, removal in enumerate(removals):
         if removal is not None and removal.seen is None:
@@ -191,7 +192,7 @@ def _notes(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals | None]
 
 
 def _errors(part: Part, graph: FactGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield every error of a response with the cells that it ended."""
+    """Yield every error of a response with the cells that failed with it."""
     cells_by_error: dict[str, list[str]] = {}
     for cell, answer in sorted(part.answers.get(graph.id, {}).items()):
         if answer.status in UNANSWERED:
@@ -203,7 +204,7 @@ def _errors(part: Part, graph: FactGraph) -> Iterator[tuple[str, tuple[str, ...]
 def _failures(
     subject: RunContents, parts: Sequence[Part], places: Mapping[tuple[str, str], int]
 ) -> Iterator[ListedFailure]:
-    """Yield units of one cell that failed alike, of every response of the run."""
+    """Yield, for each error of a cell, the responses of the run that failed with it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

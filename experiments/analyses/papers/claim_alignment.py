@@ -37,7 +37,7 @@ class Settings(Keyed):
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:
-    """The table of what people found, and of recorded verdicts where there are any."""
+    """The table of human findings, and of recorded verdicts if there are any."""
     if context.given is not None and (counts := read_counts(context.given)) is not None:
         return _of_counts(settings.data, counts, context)
     graphs, remark = load(settings.data, context)
@@ -61,7 +61,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
 
 
 def _of_counts(name: str, counts: GroupedCounts, context: AnalysisContext) -> Artifacts:
-    """The table from sums, which say nothing of F1@K' and of K'."""
+    """The table from sums, from which F1@K' and K' cannot be computed."""
     remark = (
         f"Data of {context.given}: sums without claims, pooled over responses, so K' and F1@K' are "
         "not known."

@@ -133,7 +133,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
 
 
 def curve_figure(points: pd.DataFrame, assessor: str, padding: str) -> Figure:
-    """The curves of one assessor and padding, with the clean responses' level as a line."""
+    """The curves of one assessor and padding, with a line at the level of the clean responses."""
     from calibration.figures.panels import COLUMN, name_lines, nth_look, panels
 
     with panels(1, 1, (COLUMN, 2.5)) as (figure, ((axes,),)):

@@ -99,7 +99,7 @@ def roc_points(forecasts: RelationForecasts) -> pd.DataFrame:
     """Points of a ROC curve: false and true positive rates from the highest threshold down."""
     order = np.argsort(-forecasts.p, kind="stable")
     p, holds = forecasts.p[order], forecasts.y[order].astype(bool)
-    # Pairs of one probability are called together.
+    # Pairs of equal probability cross the threshold together.
     last = np.append(p[1:] != p[:-1], True)
     rates = [np.append(0.0, np.cumsum(of)[last] / max(of.sum(), 1)) for of in (~holds, holds)]
     return data_frame({"false_positive_rate": rates[0], "true_positive_rate": rates[1]})

@@ -55,7 +55,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
             "second": other,
             "pearson": precision[first].corr(precision[other]),
             "responses": len(precision[[first, other]].dropna()),
-            # The paper's models have no names here but their positions.
+            # Here the paper's models have only positions, not names.
             "nli_models": f"{at} and {then}" if _are_nli(first, other) else "",
         }
         for (at, first), (then, other) in itertools.combinations(numbered, 2)
@@ -77,7 +77,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
 
 
 def _are_nli(*names: str) -> bool:
-    """Return True if all are NLI models, which the paper's numbers are of."""
+    """Return True if all are NLI models, as in the paper."""
     return all(name.startswith("nli:") for name in names)
 
 
@@ -95,7 +95,7 @@ def _model(name: str) -> RelationModel:
 
 @dataclasses.dataclass(frozen=True)
 class ContainedWords:
-    """Says that a text entails another if it contains at least a share of its words.
+    """Relation model: a text entails another if it contains at least a share of its words.
 
     Attributes:
         share: the share, above 0 and at most 1.
@@ -116,7 +116,7 @@ class ContainedWords:
         return f"words:{self.share:g}"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """An entailment or neutral for each pair, sure of itself."""
+        """Entailment or neutral for each pair, with probability 1."""
         return [self._judge(pair) for pair in pairs]
 
     def _judge(self, pair: TextPair) -> Judgement:

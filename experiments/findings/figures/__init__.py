@@ -1,6 +1,6 @@
-"""Figures of a long frame: lines over a varied quantity, and estimates one below the other.
+"""Figures of a long frame: lines over a varied quantity, and estimates one below another.
 
-Both find the ends of the intervals of a column NAME in NAME_lower and NAME_upper, if it has any.
+Both take the ends of the intervals of a column NAME from NAME_lower and NAME_upper, if they exist.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from calibration.figures.shown_figure import ShownFigure
 
 MOST_IN_A_ROW = 6
-"""Names in a row of a legend."""
+"""Number of names in a row of a legend."""
 
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
@@ -49,16 +49,17 @@ def line_figure(
 ) -> ShownFigure:
     """Draw values over a varied quantity: panels in rows by value, in columns by `panel`.
 
-    Where there is one column, the values stand side by side.
+    If there is only one column of panels, the values are placed side by side.
 
     Args:
         frame: one row per point.
-        across: the column of the horizontal axis; texts are places side by side.
-        values: what the vertical axes say, by column.
-        by: the column that tells lines apart; empty: there is one.
-        panel: the column that tells panels apart; empty: there is one.
+        across: the column of the horizontal axis; texts become positions side by side.
+        values: labels of the vertical axes, by column.
+        by: the column that distinguishes lines; empty if there is only one line.
+        panel: the column that distinguishes panels; empty if there is only one panel.
         ideals: where a value has a line of reference.
-        floors: by value with a logarithmic axis, its lower edge, at which all below is drawn.
+        floors: lower edge of the axis for each value with a logarithmic axis; smaller numbers are
+            drawn there.
     """
     titles = list(dict.fromkeys(frame[panel])) if panel else [""]
     names = list(dict.fromkeys(frame[by])) if by else [""]
@@ -114,13 +115,13 @@ def estimate_figure(
     *,
     ideals: Mapping[str, float] = NOTHING,
 ) -> ShownFigure:
-    """Estimates with their intervals one below the other, a panel for each value.
+    """Draw estimates with their intervals one below another, in a panel for each value.
 
     Args:
-        frame: one row per estimate, in the order from above.
-        rows: the column with the names of the rows; those of one name share a row.
-        values: what the horizontal axes say, by column.
-        by: the column that tells colors apart; empty: all have one.
+        frame: one row per estimate, in order from the top.
+        rows: the column with the names of the rows; estimates with the same name share a row.
+        values: labels of the horizontal axes, by column.
+        by: the column that determines the color; empty if all have the same color.
         ideals: where a value has a line of reference.
     """
     names = list(dict.fromkeys(frame[rows]))
@@ -159,16 +160,18 @@ def _legend(figure: ShownFigure, axes: Axes) -> None:
 
 
 def _with_ends(frame: pd.DataFrame, value: str) -> Any:
-    """The frame with ends of intervals of a column, absent where it has none."""
+    """The frame with the ends of a column's intervals, which are missing where there is no
+    interval."""
     missing = {f"{value}_{end}" for end in ("lower", "upper")} - {*frame.columns}
     return frame.assign(**dict.fromkeys(missing, np.nan))
 
 
 def pareto(points: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that no other beats in both, from the fastest to the most accurate."""
+    """The points that no other point beats in both respects, from the fastest to the most
+    accurate."""
     best = math.inf
     kept = []
-    # From fast to slow: a slower one earns its place only by a smaller error.
+    # From fast to slow: keep a slower point only if its error is smaller.
     for seconds, error in sorted(points.values()):
         if error < best:
             kept.append((seconds, error))

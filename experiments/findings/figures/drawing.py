@@ -1,4 +1,4 @@
-"""A graph as a figure or a file: drawn by matplotlib, laid out by Graphviz, or Graphviz's text."""
+"""A graph as a figure or a file: drawn by matplotlib, laid out by Graphviz, or as Graphviz text."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def graph_figure(
     neutral: bool = False,
     width: float = PAGE,
 ) -> Figure:
-    """A graph drawn by matplotlib; of a large fact graph its `legible` part.
+    """Draw a graph with matplotlib; of a large fact graph, draw its `legible` part.
 
-    In factor graphs circles are variables, each with its likeliest state, and squares are factors.
+    In factor graphs, circles are variables, each with its most probable state, and squares are
+    factors.
 
     Args:
         graph: the graph.
@@ -56,7 +57,7 @@ def graph_figure(
 
 
 def graph_text(graph: FactGraph | FactorGraph, posterior: Posterior) -> str:
-    """All of a graph as text for Graphviz."""
+    """A whole graph as text for Graphviz."""
     if isinstance(graph, FactGraph):
         return to_dot(graph, _of_claims(graph, posterior))
 
@@ -79,12 +80,13 @@ def draw_to(
     """Write a drawing of a graph, whole or not at all.
 
     Args:
-        path: the file; its suffix says what it is: .pdf, .png, .svg, or .dot for Graphviz's text.
+        path: the file, whose suffix determines the format: .pdf, .png, .svg, or .dot for Graphviz
+        text.
         graph: the graph.
         posterior: of its variables.
         neutral: whether matplotlib draws neutral relations too; Graphviz draws them.
         graphviz: whether Graphviz places the nodes, of the `legible` part of a fact graph.
-        width: of what matplotlib draws, in inches.
+        width: width of matplotlib's drawing, in inches.
 
     Raises:
         InputError: as `graph_figure`; for another suffix, or a file that cannot be written.
@@ -115,7 +117,7 @@ def _by_graphviz(text: str, path: Path, suffix: str) -> None:
             "Graphviz is not installed: there is no program 'dot'; install it from "
             "https://graphviz.org or your system's packages, or leave --graphviz out"
         )
-    # Graphviz writes as it goes; a failure must not leave half a file.
+    # Graphviz writes incrementally, and a failure must not leave half a file.
     with atomic_path(path) as temporary:
         done = subprocess.run(
             [program, f"-T{suffix}", "-o", str(temporary)],
@@ -129,12 +131,12 @@ def _by_graphviz(text: str, path: Path, suffix: str) -> None:
 
 
 MOST_NODES = 150
-"""Variables and factors that a page has room for."""
+"""Maximum number of variables and factors that fit on a page."""
 
 _STEPS = 300
 
 _LEAST_HEIGHT = 4.0
-"""Inches that a drawing of a factor graph is high at least."""
+"""Minimum height of a drawing of a factor graph, in inches."""
 
 
 def draw_factor_graph(graph: FactorGraph, posterior: Posterior, width: float = PAGE) -> Figure:
@@ -213,7 +215,7 @@ def network_dot(graph: FactorGraph, posterior: Posterior) -> str:
 
 
 def _label(graph: FactorGraph, posterior: Posterior, number: int) -> str:
-    """Name, likeliest state and its probability."""
+    """Name, most probable state, and its probability."""
     name = graph.names[number]
     p = posterior.marginals[name]
     state = int(np.argmax(p))
@@ -222,7 +224,7 @@ def _label(graph: FactorGraph, posterior: Posterior, number: int) -> str:
 
 
 def _edges(graph: FactorGraph) -> list[tuple[int, int]]:
-    """(variable, number of variables + factor) of every place of a scope."""
+    """Pairs (variable, number of variables + factor), one for each position in a scope."""
     return [
         (variable, graph.n_variables + factor)
         for factor in range(graph.n_factors)
@@ -231,9 +233,9 @@ def _edges(graph: FactorGraph) -> list[tuple[int, int]]:
 
 
 def _layout(count: int, edges: list[tuple[int, int]]) -> Floats:
-    """Places of nodes that repel each other and are drawn together by edges, (count, 2).
+    """Positions of nodes that repel each other and are pulled together by edges, (count, 2).
 
-    Fruchterman and Reingold 1991, from a circle, so that it comes out the same every time.
+    Fruchterman and Reingold 1991, starting from a circle, so that every run gives the same layout.
     """
     angle = 2 * np.pi * np.arange(count) / count
     places = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -249,6 +251,6 @@ def _layout(count: int, edges: list[tuple[int, int]]) -> Floats:
         np.add.at(push, ends[:, 0], -pull)
         np.add.at(push, ends[:, 1], pull)
         size = np.maximum(np.hypot(push[:, 0], push[:, 1]), 1e-9)[:, np.newaxis]
-        # Ever shorter steps, so that it comes to rest.
+        # Steps become shorter, so that the layout settles.
         places = places + push / size * np.minimum(size, 0.2 * (1 - step / _STEPS))
     return places

@@ -37,8 +37,8 @@ RELATION_DASHES: Mapping[RelationKind, Any] = {
     RelationKind.EXCLUSIVE: (0, (7, 1.5, 1, 1.5, 1, 1.5)),
     RelationKind.CO_NECESSITY: (0, (1.2, 1)),
 }
-"""Line styles of relations as matplotlib takes them, which with the heads of lines keep them apart
-in a print without color."""
+"""Line styles of relations for matplotlib, which together with arrowheads distinguish relations in
+print without color."""
 
 KIND_WORDS: Mapping[RelationKind, str] = {
     **{kind: str(kind) for kind in RelationKind},
@@ -63,15 +63,16 @@ def in_words(relation: Relation) -> str:
 
 
 MOST_ROWS = 120
-"""Claims, and passages, that a drawing has: three times what fits on a page."""
+"""Maximum number of claims, and of passages, in a drawing: three times as many as fit on a page."""
 
 MOST_RELATIONS = 1000
 
 _TWO_HEADS = SYMMETRIC - {RelationKind.CONTRADICTION, RelationKind.NEUTRAL}
-"""Kinds whose lines have two heads. A contradiction, which is symmetric too, goes from evidence."""
+"""Kinds whose lines have two heads. A contradiction, although symmetric, starts at the evidence."""
 
 LETTERS_SIZE = 8.25
-"""Size of all letters, in points: 11 pixels on a screen that shows the drawing at its size."""
+"""Size of all letters, in points: 11 pixels on a screen that shows the drawing at its actual
+size."""
 
 _LINE = 0.138
 """Height of a line of these letters, in inches."""
@@ -80,30 +81,30 @@ _LETTER = 0.054
 """Width of a letter, in inches."""
 
 _MOST_LETTERS, _LEAST_LETTERS = 94, 12
-"""Letters of a text that are shown at any width, and the fewest letters of a line."""
+"""Number of letters of a text that are shown at any width, and the minimum letters of a line."""
 
 _BAR_ROOM = 0.19
 """Height of a row below its text, in inches: the bar and the space around it."""
 
 _EVIDENCE, _CLAIMS = 0.37, 0.63
-"""Positions of the points of evidence and claims, as shares of the width."""
+"""Horizontal positions of the points of evidence and claims, as shares of the width."""
 
 _APART = 0.07
 """Inches between a point and its text."""
 
 _NUMBER = 0.3
-"""Inches at the right for the number behind a bar."""
+"""Inches at the right for the number after a bar."""
 
 _LEGEND_COLUMNS = 5
 
 
 @dataclass(frozen=True)
 class _Size:
-    """Room of a drawing, in inches; the axes count in widths and rows.
+    """Size of a drawing, in inches; the units of the axes are widths and rows.
 
     Attributes:
-        width: of the drawing.
-        text: height of the highest text.
+        width: width of the drawing.
+        text: height of the tallest text.
     """
 
     width: float
@@ -115,11 +116,11 @@ class _Size:
         return self.text + _BAR_ROOM
 
     def across(self, inches: float) -> float:
-        """Return a horizontal distance in widths."""
+        """Convert a horizontal distance to widths."""
         return inches / self.width
 
     def up(self, inches: float) -> float:
-        """Return a vertical distance in rows."""
+        """Convert a vertical distance to rows."""
         return inches / self.row
 
 
@@ -135,19 +136,19 @@ def draw_fact_graph(
 
     If a graph is too large, the part that `legible` chooses is drawn, and a sentence below names
     the rest. The color and dashes of a line show the kind of relation, its thickness the
-    probability. A relation within a column is an arc beside it. The bar of a claim is its
-    posterior, the tick at its end the human label, if there is one.
+    probability. A relation within a column is an arc beside it. The bar of a claim shows its
+    posterior, and the tick at its end the human label, if there is one.
 
     Args:
         graph: the fact graph.
         posteriors: P(true) by id of atom, in [0, 1]; without them bars show the priors.
         neutral: whether neutral relations are drawn too.
         title: text above, or None.
-        width: of the figure, in inches; narrow ones break texts into more lines.
+        width: width of the figure, in inches; narrow figures break texts into more lines.
 
     Returns:
-        A matplotlib Figure, by default as wide as a page of two columns. At whatever width it is
-        drawn its letters have 8.25 points.
+        A matplotlib Figure, by default as wide as a page of two columns. Its letters have 8.25
+        points at any width.
 
     Raises:
         InputError: if the graph has no atoms, or a posterior is missing or outside [0, 1].
@@ -182,11 +183,11 @@ def _draw(
     """Draw a graph at the width of a figure, and set its height.
 
     Args:
-        figure: the figure, which is empty.
+        figure: an empty figure.
         graph: the graph.
         shown: what the bar of each claim shows.
-        bar: what the legend says of bars.
-        texts: texts above and below; empty: nothing.
+        bar: description of the bars in the legend.
+        texts: texts above and below; empty for none.
         neutral: whether neutral relations are drawn too.
     """
     width = figure.get_figwidth()
@@ -207,7 +208,7 @@ def _draw(
         **_places([context.id for context in contexts], _EVIDENCE, rows),
     }
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    # The point of a node stands at the middle of its text, at the top of its row.
+    # The point of a node is at the middle of its text, at the top of its row.
     above_point = size.up(size.text / 2)
     axes.set(xlim=(0.0, 1.0), ylim=(above_point - 1.0, above_point + rows - 1.0))
     axes.set_axis_off()
@@ -241,9 +242,9 @@ _EDGE = 0.06
 def legible(graph: FactGraph) -> tuple[FactGraph, str]:
     """Return the part of a graph to draw, and a sentence on the rest; empty if all is drawn.
 
-    The part has the first `MOST_ROWS` claims, as many passages with the most decided relations to
-    them, and the `MOST_RELATIONS` most decided relations between these, neutral ones last. All keep
-    their order.
+    The part has the first `MOST_ROWS` claims, at most as many passages, namely those with the most
+    decided relations to these claims, and the `MOST_RELATIONS` most decided relations between them,
+    neutral ones last. All keep their order.
     """
     atoms = graph.atoms[:MOST_ROWS]
     places = {atom.id for atom in atoms}
@@ -335,7 +336,7 @@ def _probability(atom: Atom, posteriors: Mapping[str, float] | None) -> float:
 
 
 def untangled(graph: FactGraph) -> list[Context]:
-    """The contexts in the order of the atoms that they bear on, so that few lines cross."""
+    """The contexts, in the order of the atoms that they are related to, so that few lines cross."""
     rows = {atom.id: row for row, atom in enumerate(graph.atoms)}
     near: dict[str, list[int]] = {context.id: [] for context in graph.contexts}
     for relation in graph.relations:
@@ -345,7 +346,7 @@ def untangled(graph: FactGraph) -> list[Context]:
         ):
             if end in near and other in rows and relation.kind is not RelationKind.NEUTRAL:
                 near[end].append(rows[other])
-    # Contexts that bear on no atom go to the bottom.
+    # Contexts without a related atom go to the bottom.
     last = float(len(rows))
     # By the mean row of its atoms (the barycenter heuristic for layered drawings); stable for ties.
     return sorted(
@@ -404,7 +405,7 @@ def _draw_bar(
     size: _Size,
     text: float,
 ) -> None:
-    """Draw the bar of a claim below its text, whose height is `text` inches, and its label."""
+    """Draw the bar of a claim and its label below its text, whose height is `text` inches."""
     x, y = corner
     left = x + size.across(_APART)
     width = 1.0 - size.across(_NUMBER) - left
@@ -435,7 +436,7 @@ def _draw_text(axes: Axes, corner: tuple[float, float], text: str, side: str, si
 def _legend(
     figure: ShownFigure, kinds: Sequence[RelationKind], bar: str, has_labels: bool
 ) -> Legend:
-    """Make the legend at the lower edge, with human labels if there are some, and return it."""
+    """Make the legend at the lower edge, with human labels if there are any, and return it."""
     from matplotlib.lines import Line2D
 
     handles = [

@@ -1,4 +1,5 @@
-"""Quantities of claims by relative position: what tables call them, their table and figure."""
+"""Quantities of claims by relative position: their names in tables, their table and their
+figure."""
 
 from __future__ import annotations
 
@@ -75,9 +76,10 @@ def mean_by_fifth(
 ) -> pd.DataFrame:
     """The means of values by fifth, a row for each, and the change from the first to the last.
 
-    A position is the sentence by the number of sentences; one on an edge belongs to the fifth below
-    it. Every sentence counts the same, as in Self-Known's figure 1. The columns are `of`, and of
-    each of `FIFTHS` and `CHANGE` the mean and the ends of its interval.
+    A position is the number of the sentence divided by the number of sentences; a position on an
+    edge belongs to the fifth below it. Every sentence has the same weight, as in Self-Known's
+    figure 1. The columns are `of` and, for each of `FIFTHS` and `CHANGE`, the mean and the ends of
+    its interval.
 
     Args:
         graphs: the responses.
@@ -119,7 +121,7 @@ def decline_figure(frame: pd.DataFrame) -> Figure:
     """Means by fifth, a panel for each encoding, with the share of true claims in every panel.
 
     Args:
-        frame: the means; what is of an encoding is called "VIEW, ENCODING".
+        frame: the means; those of an encoding have names of the form "VIEW, ENCODING".
     """
     records = frame.to_dict("records")
     parts = [str(row["of"]).partition(", ") for row in records]
@@ -151,7 +153,7 @@ def balance_rows(
         records: the claims of a model.
         n_bins: number of bins of relative position; the last row is over all.
         intervals: how intervals are made.
-        setting: how the model was asked.
+        setting: the way in which the model was asked.
     """
     known = self_knowledge(records, setting, n_positions=n_bins, intervals=intervals)
     tested = in_sample_balance(records, setting, n_positions=n_bins).rows()

@@ -26,9 +26,9 @@ def reliability_figure(
 
     Args:
         curves: the curves by model.
-        bins: the bins by model; none where claims have weights.
+        bins: the bins by model; none if claims have weights.
         title: what the figure shows, for its caption.
-        panels: by model, a text that models of one panel share.
+        panels: a text for each model, which is the same for all models of a panel.
     """
     from calibration.figures import corp_diagram
 
@@ -37,7 +37,7 @@ def reliability_figure(
 
 
 def _says_nothing(curves: Mapping[str, CorpCurve]) -> str:
-    """Return why no line can rise: the frequency is 0 or 1 at every probability."""
+    """Return the reason why no line can rise: the frequency is 0 or 1 at every probability."""
     frequencies = {float(each) for curve in curves.values() for each in curve.recalibrated}
     if len(frequencies) > 1 or not frequencies <= {0.0, 1.0}:
         return ""
@@ -45,7 +45,7 @@ def _says_nothing(curves: Mapping[str, CorpCurve]) -> str:
 
 
 def _numbers(curves: Mapping[str, CorpCurve], bins: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
-    """A row for each end of a step of a line, and for each bin, whose edges are given too."""
+    """A row for each end of a step of a line, and a row for each bin, with its edges."""
     rows = []
     for model, curve in curves.items():
         for p, recalibrated in zip(curve.p, curve.recalibrated, strict=True):

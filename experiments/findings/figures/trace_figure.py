@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from calibration.figures.shown_figure import ShownFigure
 
 _NARROWEST = 1e-3
-"""Nats beside the answer that are drawn on a linear axis at least; farther out it is
+"""Minimum distance from the answer, in nats, up to which the axis is linear; beyond it, the axis is
 logarithmic."""
 
 _SHORTEST = 1e-4
-"""Seconds; what ends sooner is drawn there."""
+"""Smallest number of seconds shown; runs that end sooner are drawn there."""
 
 
 def distances(marginals: pd.DataFrame, answer: np.ndarray) -> pd.Series:
@@ -49,11 +49,11 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
             grid[1].plot([seconds[at]], [value], linestyle="none", **look)
         for axes in grid:
             axes.set_xlabel("Processor seconds")
-            # Ticks of a logarithmic axis that is shorter than a decade cover one another.
+            # Tick labels of a logarithmic axis that is shorter than a decade overlap.
             if seconds.max() >= 10.0 * seconds.min():
                 axes.set_xscale("log")
-                # One number between powers of ten, and none where these are two or more: others
-                # meet in a narrow column.
+                # One number between powers of ten, and none if there are two or more powers: more
+                # numbers would overlap in a narrow column.
                 axes.xaxis.set_minor_locator(LogLocator(subs=(3.0,)))
                 axes.xaxis.set_major_formatter(LogFormatter())
                 axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.6, 1.6)))
@@ -80,7 +80,7 @@ def _draw_log_z(
     families: list[str],
     colors: dict[str, str],
 ) -> None:
-    """Draw the best bracket as a band, and what each run found, as distances from the center."""
+    """Draw the best bracket as a band, and the result of each run, as distances from the center."""
     center, width = _center(trace)
     ends = trace[["best_lower", "best_upper"]].replace([-np.inf, np.inf], np.nan) - center
     until = [*seconds, 1.2 * seconds.iloc[-1]]
@@ -114,7 +114,7 @@ def _draw_log_z(
     axes.yaxis.set_minor_locator(NullLocator())
     axes.axhline(0.0, color="0.6", linewidth=0.6, zorder=0)
     if reach == 0:
-        # One answer, and a narrow bracket, stand in the middle.
+        # A single answer, or a narrow bracket, is drawn in the middle.
         axes.set_ylim(-1.3 * linear, 1.3 * linear)
     axes.set_ylabel(f"log Z − {center:.6g} (nats)".replace("− -", "+ "))
 
@@ -124,7 +124,8 @@ def _signed(value: float, _: object) -> str:
 
 
 def _center(trace: pd.DataFrame) -> tuple[float, float]:
-    """The middle of the last bracket, or the last number there is, and half of the bracket."""
+    """The middle of the last bracket, or else the last number, and half the width of the
+    bracket."""
     lower, upper = trace["best_lower"].iloc[-1], trace["best_upper"].iloc[-1]
     if np.isfinite(lower) and np.isfinite(upper):
         return float(0.5 * (lower + upper)), float(0.5 * max(upper - lower, 0.0))
