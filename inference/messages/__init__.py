@@ -1,1 +1,1 @@
-"""Belief propagation: loopy and tree-reweighted, what both share, and their kernels."""
+"""Belief propagation: loopy and tree-reweighted, their common parts, and their kernels."""

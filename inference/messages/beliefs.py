@@ -1,4 +1,4 @@
-"""Beliefs of factors at a fixed point of belief propagation: the gradient of Bethe's log Z."""
+"""Beliefs of factors at a fixed point of belief propagation: the gradient of the Bethe log Z."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, BeliefFunction, FactorBeliefs
 
 _MOST_LOG_ODDS = 300.0
-"""The square of an odds ratio stays finite; beyond, a factor forbids what it makes unlikely."""
+"""Maximum absolute log odds ratio whose odds ratio has a finite square; beyond it, a factor forbids
+the states that it makes unlikely."""
 
 
 def fixed_point_beliefs(backend: Backend, graph: FactorGraph) -> BeliefFunction | None:
     """Return the beliefs of factors as a function of the log tables of a graph without evidence.
 
-    They are read off the marginals of variables, which for a pair of binary variables are enough.
-    At a fixed point they are the derivative of Bethe's log Z by the log tables (Yedidia, Freeman &
-    Weiss 2005, "Constructing free-energy approximations and generalized belief propagation").
+    They are computed from the marginals of variables, which suffice for pairs of binary variables.
+    At a fixed point they are the derivative of the Bethe log Z with respect to the log tables
+    (Yedidia, Freeman & Weiss 2005, "Constructing free-energy approximations and generalized belief
+    propagation").
 
     Args:
         backend: an algorithm whose answers are fixed points of sum-product belief propagation.
-        graph: the graph, whose own log tables play no part.
+        graph: the graph, whose own log tables are ignored.
 
     Returns:
-        None if a variable has not two states, or a factor joins more than two variables.
+        The function; None if a variable does not have two states, or a factor joins more than two
+        variables.
     """
     arities = np.diff(graph.scope_starts)
     if (graph.cardinalities != 2).any() or (arities > 2).any():
@@ -61,14 +64,15 @@ def pair_beliefs(
 ) -> NDArray[np.float64]:
     """Return the joint beliefs of pairs of binary variables from their marginals, (m, 2, 2).
 
-    At a fixed point of belief propagation the belief of a factor is its table with each row and
-    each column multiplied by a message, and sums to the marginals: the one such table has the odds
-    ratio of the factor (Plackett 1965, "A class of bivariate distributions", equation 3).
+    At a fixed point of belief propagation, the belief of a factor is its table with each row and
+    each column multiplied by a message, and its margins are the marginals: it is the only table
+    with these margins and the odds ratio of the factor (Plackett 1965, "A class of bivariate
+    distributions", equation 3).
 
     Args:
         first: (m,) probability that the first variable of each pair is true.
-        second: (m,) the same of the second.
-        log_tables: (m, 2, 2) the factors' natural logarithms.
+        second: (m,) the same for the second variable.
+        log_tables: (m, 2, 2) natural logarithms of the factors.
     """
     zero = np.isneginf(log_tables)
     finite = np.where(zero, 0.0, log_tables)
@@ -78,13 +82,13 @@ def pair_beliefs(
     total = 1.0 + (first + second) * (odds - 1.0)
     root = np.sqrt(np.maximum(total**2 - 4.0 * odds * (odds - 1.0) * first * second, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Of the two forms of the root, each is used where nothing cancels.
+        # The root has two forms; each is used where nothing cancels.
         both = np.where(
             total > 0.0,
             2.0 * odds * first * second / (total + root),
             (total - root) / (2.0 * (odds - 1.0)),
         )
-    # An odds ratio of 0 or infinity: the margins leave one table with this zero.
+    # With an odds ratio of 0 or infinity, only one table with this zero has these margins.
     both = np.select(
         [zero[:, 1, 1], zero[:, 1, 0], zero[:, 0, 1], zero[:, 0, 0]],
         [np.zeros_like(both), first, second, first + second - 1.0],
@@ -107,7 +111,8 @@ def _united(
         pairs: (m, 2) variables of each factor.
     """
     reversed_ = pairs[:, 0] > pairs[:, 1]
-    # By one number each, since NumPy makes a `TypeError` of an interrupt amid comparing rows.
+    # Encode each pair as one number, since NumPy turns an interrupt during a comparison of rows
+    # into a `TypeError`.
     low, high = np.sort(pairs, axis=1).astype(np.int64).T
     base = int(high.max(initial=0)) + 1
     different, which = np.unique(low * base + high, return_inverse=True)

@@ -13,25 +13,25 @@ from inference.messages.kernels.reduction import Reduced
 from inference.messages.reduction import reduced
 
 _ROUNDING = 1e-12
-"""A log odds ratio below this, relative to the table's entries, is that of independence."""
+"""A log odds ratio below this, relative to the table's entries, counts as independence."""
 
 
 @dataclass(frozen=True)
 class Frustration:
     """Signs of a graph's pairs and of its cycles.
 
-    A pair is negative if its two variables rather differ than agree (its log odds ratio is below
-    0), a cycle is frustrated if an odd number of its pairs is negative. A graph is balanced if no
-    cycle is frustrated, which holds if and only if no cycle of one basis is (Harary 1953); flipping
-    the states of some variables then makes every pair positive, so whatever holds for attractive
-    models holds for it. In particular the Bethe log Z of every fixed point of belief propagation
-    is at most log Z (Ruozzi 2012).
+    A pair is negative if its two variables are more likely to differ than to agree (its log odds
+    ratio is below 0). A cycle is frustrated if an odd number of its pairs are negative. A graph is
+    balanced if no cycle is frustrated, which is true if and only if no cycle of one basis is
+    frustrated (Harary 1953). Flipping the states of some variables then makes every pair positive,
+    so that all results for attractive models apply to it. In particular the Bethe log Z of every
+    fixed point of belief propagation is at most log Z (Ruozzi 2012).
 
     Attributes:
-        positive, negative: number of pairs of each sign; independent pairs have none.
+        positive, negative: number of pairs of each sign; independent pairs have no sign.
         cycles: size of the fundamental cycle basis of a breadth-first spanning forest.
-        frustrated: how many cycles of that basis are frustrated. The number depends on the
-            forest, and so on the order of the variables; whether it is 0 does not.
+        frustrated: number of frustrated cycles in that basis. The number depends on the forest, and
+            so on the order of the variables; whether it is 0 does not.
     """
 
     positive: int
@@ -95,7 +95,7 @@ def _signs(model: Reduced) -> NDArray[np.int64]:
     """Return 1 per factor of two binary variables that attract, -1 if they repel, else 0."""
     tables = model.log_values.reshape(-1, 4)
     scales = np.abs(np.where(np.isneginf(tables), 0.0, tables)).max(axis=1, initial=1.0)
-    # At most one of the sums is -inf: two zeros in a row would rule out a state.
+    # At most one of the sums is -inf, since two zeros in a row would exclude a state.
     ratios = (tables[:, 0] + tables[:, 3]) - (tables[:, 1] + tables[:, 2])
     return np.where(np.abs(ratios) > _ROUNDING * scales, np.sign(ratios), 0.0).astype(np.int64)
 
@@ -119,7 +119,7 @@ def _cycles(model: Reduced, signs: NDArray[np.int64]) -> tuple[int, int]:
             continue
         sides[root] = 1
         queue = [root]
-        # It grows while it is walked.
+        # The list grows during the loop.
         for v in queue:
             for u, sign in around[v]:
                 if not sides[u]:

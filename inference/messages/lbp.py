@@ -39,9 +39,9 @@ SCHEDULE_CODES = {
 class LoopyBeliefPropagation(Backend):
     """Sum-product belief propagation on any factor graph, with the Bethe log Z.
 
-    On a forest, marginals and log Z are exact. Elsewhere they are estimates, and a run that does
-    not settle says so in its status. Factors whose scopes are nested are multiplied first, and
-    impossible states struck out; pairs of binary variables take a faster path of the same result.
+    On a forest, marginals and log Z are exact. Elsewhere they are estimates, and the status shows
+    whether the run converged. Factors with nested scopes are multiplied first, and impossible
+    states are removed; pairs of binary variables take a faster path with the same result.
 
     Attributes:
         schedule: "sweep" (breadth-first and back in turn; a forest takes one pass each way),
@@ -132,7 +132,7 @@ class LoopyBeliefPropagation(Backend):
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
         """Return the posteriors of many graphs, or the errors, from one compiled loop.
 
-        Diagnostics are made for one graph at a time.
+        Diagnostics are computed for one graph at a time.
         """
         if self.diagnostics:
             return super().solve_batch(graphs, threads)
@@ -162,7 +162,7 @@ class LoopyBeliefPropagation(Backend):
         threads: int,
         end: Callable[[int, int], int] | None = None,
     ) -> list[Result]:
-        """Results of `count` graphs, of which `stack` returns a range."""
+        """Return the results of `count` graphs, of which `stack` returns a range."""
         results: list[Any] = [None] * count
 
         def run(first: int, last: int) -> None:
@@ -172,7 +172,7 @@ class LoopyBeliefPropagation(Backend):
         return results
 
     def _part(self, stacked: Stacked) -> list[Result]:
-        # Loaded when used: the kernels of batches are those of `exact` too.
+        # Loaded on demand: the kernels of batches include those of `exact`.
         from inference.messages.kernels.batch import Answers, pass_messages_for_each
 
         start = time.perf_counter()

@@ -12,8 +12,9 @@ from inference.messages.kernels.reduction import Reduced, reduce_graph
 def reduced(graph: FactorGraph) -> Reduced:
     """Return the equivalent graph without constants, unary factors and nested scopes.
 
-    Its log partition function and marginals are those of `graph`, whose evidence is absorbed
-    already; belief propagation is at least as good on it, since repeated scopes are no cycles.
+    Its log partition function and marginals are those of `graph`, whose evidence is already
+    absorbed. Belief propagation is at least as accurate on it, since repeated scopes no longer form
+    cycles.
 
     Raises:
         ZeroPartitionError: if zeros leave some variable without a state, or a constant is one.
@@ -25,7 +26,7 @@ def reduced(graph: FactorGraph) -> Reduced:
         graph.table_starts,
         graph.log_values,
     )
-    # A constant of zero leaves no variable a state, but there may be no variable.
+    # A constant of zero leaves no state to any variable, but there may be no variables.
     if not result.possible or result.constant == -np.inf:
         raise zero_partition()
     return result

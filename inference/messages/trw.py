@@ -24,17 +24,18 @@ from inference.stop import Stop
 
 _FIRST_SHARE = 0.3
 _LEAST_SHARE = 0.01
-"""Shares of an added forest: the first and the last that are tried."""
+"""First and last tried share of an added forest."""
 
 _ITERATIONS_PER_UPDATE = 100
-"""Where time is limited, messages follow the probabilities, and do not settle in between."""
+"""Iterations per update of the probabilities if time is limited: messages do not converge in
+between."""
 
 _CERTIFICATES = 1.5
-"""How much longer than at first a later certificate of the bound may take."""
+"""Maximum ratio of the time of a later certificate of the bound to the time of the first."""
 
 
 _SECONDS_PER_ENTRY = 4e-7
-"""Order of magnitude of the time that a forest's certificate takes per entry of the tables."""
+"""Order of magnitude of the seconds that a forest's certificate takes per table entry."""
 
 _FIRST_CERTIFICATE = 0.4
 """Share of the time that the first certificate may take."""
@@ -48,8 +49,8 @@ class TreeReweighted(Backend):
     spanning forests, log Z is at most the weighted mean of the forests' log Z. Messages seek the
     best such split; the bound is largest beliefs' at first and falls as they converge. Here the
     forests are held explicitly: seeded ones, equally weighted, until they cover every factor; so
-    the probabilities of the factors are valid, and the bound is computed from the forests' own
-    log Z. It is certified wherever the run stops.
+    the probabilities of the factors are valid, and the bound is computed from the forests' own log
+    Z. It is certified wherever the run stops.
 
     Then the probabilities are improved. The bound is convex in them, and its derivative with
     respect to the probability of a factor is minus the total correlation of the factor's belief
@@ -95,7 +96,7 @@ class TreeReweighted(Backend):
         model = reduced(graph)
         forests = Forests.drawn(model, self._affordable(model, stop), self.seed)
         if np.isfinite(stop.remaining):
-            # What one iteration and the forests take is known only after it.
+            # The time of an iteration and of the forests is known only afterwards.
             begun = stop.elapsed
             best = self._run(graph, model, forests, np.zeros(0), stop, 1)
             spare = _CERTIFICATES * (stop.elapsed - begun)
@@ -152,7 +153,8 @@ class TreeReweighted(Backend):
     def _next(
         self, graph: FactorGraph, model: Reduced, best: _Run, share: float, stop: Stop
     ) -> _Run:
-        """Return the run with a share for the forest that lowers the bound most; 0 for none."""
+        """Return the next run, after adding the forest that lowers the bound most if its share is
+        not 0."""
         forests = best.forests
         if share > 0.0:
             forests = forests.with_one(heaviest_forest(model, best.correlations), share)
@@ -207,9 +209,9 @@ class Forests:
     def drawn(cls, graph: Reduced, least: int, seed: int) -> Forests:
         """Return forests of equal probability that admit no further factor.
 
-        Factors that are in fewer of the earlier forests come first, in random order otherwise.
-        There are at least `least` forests, and as many as it takes for every factor to be in one;
-        a graph without cycles is its only forest.
+        Factors in fewer of the earlier forests come first, and ties are in random order. There are
+        at least `least` forests, and enough for every factor to be in one; a graph without cycles
+        is its own only forest.
         """
         random = np.full(1, seed, dtype=np.uint64)
         order = np.arange(len(graph.scope_starts) - 1)
@@ -226,7 +228,7 @@ class Forests:
         return cls(starts, np.concatenate(forests), np.full(len(forests), 1.0 / len(forests)))
 
     def with_one(self, forest: NDArray[np.int64], share: float) -> Forests:
-        """Return these forests and one more of a given probability, the others scaled down."""
+        """Return these forests, scaled down, and one more with a given probability."""
         return Forests(
             np.append(self.starts, self.starts[-1] + len(forest)),
             np.concatenate([self.members, forest]),
@@ -235,12 +237,12 @@ class Forests:
 
 
 def heaviest_forest(graph: Reduced, gains: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return factors, ascending, that close no cycle, taken greedily by their gains."""
+    """Return factors that close no cycle, chosen greedily by gain, in ascending order."""
     return _forest(graph, np.argsort(-gains, kind="stable"))
 
 
 def _forest(graph: Reduced, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return factors, ascending, that close no cycle, taken in order."""
+    """Return factors that close no cycle, chosen in the given order, in ascending order."""
     scopes = frozen(graph.scope_starts, np.int64), frozen(graph.scope_variables, np.int64)
     return np.flatnonzero(spanning_forest(len(graph.fixed), *scopes, order))
 

@@ -1,8 +1,9 @@
-"""A lower bound on log Z that survives zeros: sums over what some clamped variables leave.
+"""A lower bound on log Z for tables with zeros: a sum over assignments of some clamped variables.
 
-log Z is at least the logarithm of the sum, over some assignments of a few variables, of what exact
-elimination makes of the rest. The few are those without which every table fits; their assignments
-are sought from some of positive potential on, best first.
+log Z is at least the logarithm of a sum, over some assignments of a few variables, of the partition
+functions of the rest, which exact elimination computes. The few variables are those without which
+every table fits. Their assignments are found by a best-first search that begins with assignments of
+positive potential.
 
 Source: cutset conditioning with bounded tables, Bidyuk & Dechter 2007, "Cutset sampling for
 Bayesian networks"; the sum over part of the assignments as a bound, Bidyuk, Dechter & Rollon 2010,
@@ -30,7 +31,8 @@ from inference.stop import Stop
 
 _ORDER_STEPS = 1e8
 CLAMPED_AT_MOST = 150
-"""Clamping more variables gives bounds that a product distribution beats by far."""
+"""Maximum number of clamped variables; with more, a product distribution gives far better
+bounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +41,11 @@ class ClampedBound:
 
     Attributes:
         log_z: the bound.
-        marginals: float64, of the variables, one after another, given that one of these
-            assignments holds.
-        clamped: how many variables were clamped.
-        assignments: how many of their assignments were summed over.
-        late_share: share of the sum that the later half of them has; what is left out is little if
-            that is little.
+        marginals: float64, marginals of the variables, one after another, given these assignments.
+        clamped: number of clamped variables.
+        assignments: number of their assignments in the sum.
+        late_share: share of the sum due to the later half of them; if it is small, the omitted
+            assignments contribute little.
     """
 
     log_z: float
@@ -66,16 +67,17 @@ def clamped_bound(
 
     Args:
         graph: the factor graph.
-        table_limit: most entries of a table.
-        assignments: most assignments of the clamped variables to sum over; one is always tried.
+        table_limit: maximum entries of a table.
+        assignments: maximum assignments of the clamped variables to sum over; at least one is
+        tried.
         seed: seed of the first assignment and of the order in which others are tried.
-        stop: the search ends when it is over.
+        stop: the time limit of the search.
         starts: assignments of positive potential to begin with, in different modes, since the
-            search hardly leaves one; empty: one is sought.
+            search rarely leaves a mode; if empty, one is searched for.
 
     Raises:
         ZeroPartitionError: if no assignment has positive potential.
-        InferenceError: if none was found, or very many variables would have to be clamped.
+        InferenceError: if none was found, or too many variables would have to be clamped.
     """
     support = possible_states(graph)
     inner = support.graph
@@ -100,7 +102,7 @@ def clamped_bound(
         marginals=support.expand(mean),
         clamped=len(chosen),
         assignments=number,
-        # A single one tells nothing of the others, unless there are none.
+        # A single assignment gives no information on the others, unless there are none.
         late_share=-float(np.expm1(totals[(number - 1) // 2] - log_total))
         if number > 1
         else float(len(chosen) > 0),
@@ -108,12 +110,13 @@ def clamped_bound(
 
 
 def clamped_variables(graph: FactorGraph, table_limit: float, stop: Stop) -> NDArray[np.int64]:
-    """Return variables without which a greedy order makes no larger table, int64, ascending.
+    """Return variables without which a greedy order makes no table that is too large, int64,
+    ascending.
 
-    They are taken from where tables are too large, those in most of them first.
+    They are chosen from the tables that are too large; variables in most of these come first.
 
     Raises:
-        InferenceError: if there are more than `CLAMPED_AT_MOST`, or the time is over before.
+        InferenceError: if there are more than `CLAMPED_AT_MOST`, or the time runs out.
     """
     counts = graph.cardinalities.copy()
     while True:
@@ -139,7 +142,7 @@ def clamped_variables(graph: FactorGraph, table_limit: float, stop: Stop) -> NDA
         score[counts == 1] = 0.0
         at_once = max(1, int(excess.max() / 8.0))
         counts = counts.copy()
-        # Of equals, the variable of fewest states: clamping it loses least.
+        # Ties go to the variable with the fewest states: clamping it loses least.
         worst = np.lexsort((graph.cardinalities, -score))[:at_once]
         counts[worst[score[worst] > 0.0]] = 1
     return np.flatnonzero((counts == 1) & (graph.cardinalities > 1))
@@ -177,7 +180,8 @@ def _best_first(
     evaluate: Callable[[NDArray[np.int64]], tuple[float, NDArray[np.float64]] | None],
     turns: np.random.Generator,
 ) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """Yield what different assignments give, the starts first, then neighbors of the best known."""
+    """Yield results of different assignments: first the starts, then neighbors of the best so
+    far."""
     seen: set[bytes] = set()
     number = count()
     waiting: list[tuple[float, int, Iterator[NDArray[np.int64]]]] = []
@@ -207,7 +211,7 @@ def _neighbors(
     states: NDArray[np.int64],
     turns: np.random.Generator,
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the assignments that differ in one variable, in random order of the variables."""
+    """Yield the assignments that differ in one variable, with the variables in random order."""
     for index in turns.permutation(len(chosen)):
         for state in range(graph.cardinalities[chosen[index]]):
             if state != states[index]:

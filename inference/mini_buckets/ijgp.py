@@ -1,4 +1,5 @@
-"""Iterative join-graph propagation: from belief propagation to exact elimination by one number."""
+"""Iterative join-graph propagation: one parameter leads from belief propagation to exact
+elimination."""
 
 from __future__ import annotations
 
@@ -26,17 +27,17 @@ _ORDER_SHARE = 0.1
 """Share of a limit of time that the search for an elimination order may take."""
 
 _LEAST_PASSES = 30
-"""The i-bound is narrowed until a limit of time is enough for so many passes."""
+"""The i-bound is reduced until a time limit suffices for this number of passes."""
 
 
 @dataclass(frozen=True)
 class JoinGraphPropagation(Backend):
     """Belief propagation between mini-buckets of at most `i_bound` + 1 variables.
 
-    Factors within a mini-bucket are treated exactly, and what is between them as belief
-    propagation does. At i-bound 1 its fixed points in a graph of different pairs are those of
-    `lbp`; at the induced width it is exact, as it is wherever no bucket is split. Log Z is the
-    estimate of clusters less separators, of the kind of Bethe's.
+    Factors within a mini-bucket are treated exactly, and messages between mini-buckets are those of
+    belief propagation. At i-bound 1, its fixed points in a graph of distinct pairs are those of
+    `lbp`; at the induced width it is exact, as it is whenever no bucket is split. Log Z is an
+    estimate of the Bethe kind, clusters minus separators.
 
     On 49 networks of the UAI 2014 competition with reference marginals and 2 s each, 44 cannot be
     solved exactly by tables of that size. On 32 of these, the mean error of its marginals (i-bound
@@ -86,7 +87,7 @@ class JoinGraphPropagation(Backend):
                 "even clusters of two variables would take more than 'ijgp' may use; raise "
                 "memory_limit or use backend 'lbp'"
             )
-        # What has been sent is read in half a pass.
+        # Reading the messages takes half a pass.
         reading = min(pass_cost(graph, order, i_bound)[1], 0.5 * stop.remaining)
         with stop.within(stop.remaining - reading if stop.remaining < np.inf else np.inf) as flag:
             propagation = Propagation(
@@ -101,7 +102,7 @@ class JoinGraphPropagation(Backend):
         converged = residual <= self.tolerance
         kind: LogZKind = LogZKind.BETHE
         status = Status.CONVERGED if converged else Status.NOT_CONVERGED
-        # Without a split, one pass over a tree of clusters and back is exact if nothing damps it.
+        # Without a split, one undamped pass over a tree of clusters and back is exact.
         if splits == 0 and (converged or (len(trace) and not self.damping)):
             kind, status = LogZKind.EXACT, Status.EXACT
         elif splits < 0:

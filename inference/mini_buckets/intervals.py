@@ -16,7 +16,7 @@ from inference.backend import zero_partition
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval that contains a probability for certain.
+    """An interval that is certain to contain a probability.
 
     Attributes:
         lower, upper: its ends, in [0, 1].
@@ -27,7 +27,7 @@ class Interval:
 
     @property
     def width(self) -> float:
-        """The length of the interval: 0 where the probability is known, 1 where nothing is."""
+        """The length of the interval: 0 if the probability is known, 1 if nothing is known."""
         return self.upper - self.lower
 
 
@@ -48,9 +48,10 @@ def certified_intervals(
 
     Args:
         graph: the factor graph, with or without evidence.
-        variables: names; all unobserved variables that have the state, if omitted.
+        variables: names; by default, all unobserved variables that have the state.
         state: the state in question.
-        i_bound, iterations: of the mini-buckets; more of either tightens the intervals.
+        i_bound, iterations: settings of the mini-buckets; larger values of either tighten the
+            intervals.
 
     Raises:
         InputError: for an unknown variable or one without that state.
@@ -64,7 +65,7 @@ def certified_intervals(
             )
             if observed < 0 and count > state
         ]
-    # The kernels are loaded here: importing this module stays light.
+    # The kernels are loaded here, so that importing this module takes little time.
     from inference.mini_buckets.wmb import WeightedMiniBuckets
 
     upper = WeightedMiniBuckets(i_bound=i_bound, iterations=iterations, bound="upper", gap=False)

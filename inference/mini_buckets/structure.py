@@ -12,16 +12,16 @@ from inference.memory import allowance
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP, partition
 
 LARGEST_I_BOUND = 26
-"""Tables of 2**27 entries take 1 GiB each; a larger bound would be exact elimination's task."""
+"""Tables of 2**27 entries take 1 GiB each; a larger bound would be a task for exact elimination."""
 
 _SEARCH_STEPS = 1e9
 """Steps of the search for an elimination order: about a second."""
 
 SECONDS_PER_ENTRY = 8e-8
-"""Order of magnitude of one pass over one table entry: exponentials and a few inputs."""
+"""Order of magnitude of the seconds of a pass per table entry: exponentials and a few inputs."""
 
 _BLOCK = 1024.0
-"""Entries of a table whose offsets are kept, for each of its inputs."""
+"""Maximum entries of a table for which offsets are stored, for each of its inputs."""
 
 
 def elimination(
@@ -46,24 +46,24 @@ def narrowed(
 ) -> int:
     """Return the largest i-bound, at most the given one, that fits memory and time.
 
-    0: not even those of i-bound 1 fit the memory.
+    The result is 0 if not even i-bound 1 fits the memory.
 
     Args:
         graph: a graph without evidence.
         order: an elimination order.
-        i_bound: the largest that is wanted.
-        memory_limit: bytes; None: what `exact` would take.
-        seconds: for all passes; exceeded at i-bound 1 if need be.
+        i_bound: the largest requested i-bound.
+        memory_limit: bytes; None: as for `exact`.
+        seconds: time for all passes; exceeded at i-bound 1 if necessary.
     """
     allowed = allowance(memory_limit).bytes
-    # Without a limit of time the largest is the answer, but for graphs that are rare.
+    # Without a time limit, the largest i-bound fits except for rare graphs.
     if seconds == np.inf and pass_cost(graph, order, i_bound)[0] <= allowed:
         return i_bound
     least, fastest = pass_cost(graph, order, 1)
     if least > allowed:
         return 0
     if fastest > seconds:
-        # Larger ones take longer, and to plan them all takes longer than a pass.
+        # Larger i-bounds take longer, and planning them all takes longer than a pass.
         return 1
     for wanted in range(i_bound, 1, -1):
         size, takes = pass_cost(graph, order, wanted)
@@ -91,12 +91,12 @@ def planned(
 
     Args:
         order: an elimination order.
-        i_bound, table_limit, heuristic, stop: as `partition` takes them.
+        i_bound, table_limit, heuristic, stop: as for `partition`.
 
     Returns:
-        entries: table entries that one pass walks.
-        bytes: of all that it keeps.
-        splits: how many buckets are split.
+        entries: table entries that one pass visits.
+        bytes: memory of all arrays that it keeps.
+        splits: number of split buckets.
     """
     mini = partition(
         graph.cardinalities, graph.scope_starts, graph.scope_variables, order, i_bound,
@@ -111,7 +111,7 @@ def planned(
     counts = np.diff(mini.bucket_starts)
     buckets = np.repeat(np.arange(len(order)), counts)
     messages = float((sizes / states[buckets]).sum())
-    # A shift among all mini-buckets of a bucket, and one with each neighbor, are inputs besides.
+    # Further inputs are a shift among all mini-buckets of a bucket, and one with each neighbor.
     offsets = float(((inputs + 3.0) * np.minimum(sizes, _BLOCK)).sum())
     neighbors = (buckets[1:] == buckets[:-1]) & (counts[buckets[1:]] > 2)
     shifts = 2.0 * float(np.minimum(sizes[1:], sizes[:-1])[neighbors].sum())

@@ -37,10 +37,10 @@ Partition = Literal["overlap", "first_fit"]
 _SIGNS = {"upper": 1, "lower": -1}
 _HEURISTICS = {"overlap": partition.LARGEST_OVERLAP, "first_fit": partition.FIRST_FIT}
 _LEAST_TABLE_LIMIT = 2**16
-"""Where variables have more than two states, i_bound + 1 of them may fill so many entries."""
+"""Minimum of the default `table_limit`, for variables with more than two states."""
 
 _COPIES_OF_A_FACTOR = 3
-"""The values, the table of the mini-bucket that holds it, and scratch as large."""
+"""Its values, the table of its mini-bucket, and scratch memory of the same size."""
 
 _INSTEAD = "use backend 'lbp' for an estimate or 'cavi' for a lower bound, or observe variables"
 
@@ -49,11 +49,11 @@ _INSTEAD = "use backend 'lbp' for an estimate or 'cavi' for a lower bound, or ob
 class WeightedMiniBuckets(Backend):
     """Weighted mini-buckets with cost shifting and weight updates (Liu & Ihler 2011).
 
-    Buckets of more than `i_bound` + 1 variables are split; Hoelder's inequality makes a bound of
-    the parts. Passes go on to tighten it: mini-buckets shift cost to one another until their
-    moments match, and weights follow the entropies. Every pass gives a valid bound, and the best
-    is kept. A lower bound of this kind is minus infinity where a split bucket has zeros: there
-    some variables are clamped instead, and the rest is eliminated exactly
+    Buckets of more than `i_bound` + 1 variables are split; Hoelder's inequality turns the parts
+    into a bound. Further passes tighten it: mini-buckets shift cost to one another until their
+    moments match, and weights follow the entropies. Every pass gives a valid bound, and the best is
+    kept. A lower bound of this kind is minus infinity if a split bucket has zeros: then some
+    variables are clamped instead, and the rest is eliminated exactly
     (`inference.mini_buckets.clamping`). Without a split bucket the answer is exact. The marginals
     are the bound's gradient: estimates, not bounds; see `inference.mini_buckets.intervals` for
     certified ones.
@@ -197,7 +197,7 @@ class WeightedMiniBuckets(Backend):
         return _Layout(order, width, round(limit), entries, size, splits)
 
     def _tightened(self, graph: FactorGraph, layout: _Layout, side: Side, stop: Stop) -> _Side:
-        """Return the bound from one side; a lower one that zeros make useless is by clamping."""
+        """Return the bound from one side, by clamping if zeros make a lower bound useless."""
         tightening = Tightening(
             self.i_bound,
             float(layout.table_limit),
@@ -220,10 +220,11 @@ class WeightedMiniBuckets(Backend):
                 log_z, marginals = bound.log_z, bound.marginals
             except ZeroPartitionError:
                 raise
-            except InferenceError:  # No assignment was found, which says nothing of Z.
+            except InferenceError:  # No assignment was found, which gives no information on Z.
                 method = "none"
         if not len(marginals) or not np.isfinite(marginals).all():
-            # Without a pass, or with a lower bound of zero, there is no gradient to read them from.
+            # Without a pass, or with a lower bound of zero, there is no gradient and so no
+            # marginals.
             marginals = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
         return _Side(float(log_z), marginals, trace, int(splits), bool(settled), method)
 
