@@ -14,15 +14,15 @@ Marginals are chosen by estimates of their errors:
 - Bounds that nearly meet bound the error of the distribution that gave the lower one: for mean
   field by Pinsker's inequality, for a sum over some assignments by the omitted mass.
 - Without either, a rule decides: two algorithms that err in different ways and yet agree are likely
-  to be right. Compared are a sum over some assignments, if it is the best lower bound; message
-  passing on clusters, if its log Z lies within the bounds, and plain message passing beside it; and
-  mini-buckets with the largest tables, the gradient of their upper bound. Of the two that are
-  nearest to each other the first of this list is chosen, but mini-buckets before message passing if
-  the bounds are near each other or the messages have not converged. If no two are near,
-  mini-buckets are chosen; but the sum if its later half added little, while the last growth of the
-  tables moved the mini-buckets. The stated error grows with the distance. The rule and its errors
-  were derived from half of 480 graphs with exact marginals, and checked on the other half
-  (`python -m tests.endurance marginals`).
+  to be right. The rule compares a sum over some assignments, if it is the best lower bound; message
+  passing on clusters, if its log Z lies within the bounds, and plain message passing besides; and
+  mini-buckets with the largest tables, as the gradient of their upper bound. Of the two that are
+  nearest to each other, the first in this list is chosen, except that mini-buckets precede message
+  passing if the bounds are near each other or the messages have not converged. If no two are near,
+  mini-buckets are chosen, unless the later half of the sum added little while the last growth of
+  the tables moved the mini-buckets; then the sum is chosen. The stated error grows with the
+  distance. The rule and its errors were derived from half of 480 graphs with exact marginals, and
+  checked on the other half (`python -m tests.endurance marginals`).
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ class _Best:
         return self._by_rule(candidates)
 
     def _by_rule(self, candidates: dict[str, Posterior]) -> _Choice:
-        """Return marginals whose error no bound and no sampler tells; see the module."""
+        """Return marginals whose error neither a bound nor a sampler determines; see the module."""
         families = dict(self._families(candidates))
         agreeing = self._agreeing(families)
         if agreeing is not None:

@@ -127,7 +127,7 @@ class Auto(Backend):
         """
         prepared, stop = PREPARATION.seconds, Stop(self.seconds)
         for posterior in self._solve_each(graph, stop, record):
-            # An exact answer, and what is said of it, is that of a batch and of every machine.
+            # An exact answer and its `stats` are the same in a batch and on every machine.
             if posterior.stats["time_limited"]:
                 spent = {"preparation_seconds": PREPARATION.seconds - prepared}
                 posterior = replace(posterior, stats={**posterior.stats, **spent})

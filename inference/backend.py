@@ -122,7 +122,7 @@ class Backend(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "solve" in vars(cls):
-            # It is another algorithm, for which the optional methods of its base class are wrong.
+            # A different algorithm, for which the optional methods of its base class are wrong.
             for optional in _OPTIONAL:
                 if optional not in vars(cls):
                     setattr(cls, optional, vars(Backend)[optional])

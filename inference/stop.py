@@ -14,7 +14,7 @@ from inference.backend import InferenceError
 from inference.kernels.preparation import PREPARATION
 
 NEVER: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
-"""Flag of what nothing stops."""
+"""Flag for runs that nothing stops."""
 
 _LEAST_WAIT = 1e-3
 """Seconds between two checks of a paused clock."""

@@ -2,8 +2,8 @@
 
 The number of threads is a property of the walk of `inference.exact.kernels.propagation`: its
 kernels `ascend` and `descend` take ranges of a table, and `ascend_all` and `descend_all` runs of
-small clusters. What is added here is the order of the ranges, and the sum of what they give. Graphs
-whose tables are all small are one call of `propagate`, since passing from one kernel to the next in
+small clusters. This module adds the order of the ranges, and the sum of their results. Graphs whose
+tables are all small are one call of `propagate`, since passing from one kernel to the next in
 Python would take as long as the walk of a response.
 """
 

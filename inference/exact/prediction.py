@@ -35,8 +35,8 @@ STEPS_PER_SECOND = 1e9
 """Counted steps of the search for an elimination order per second."""
 
 SECONDS_PER_OPERATION = 3e-10
-"""Reference seconds of a multiplication or addition, where it is not known which kernel does it. It
-is .08 to .8 ns in the networks that the constants below are fitted to."""
+"""Reference seconds of a multiplication or addition, if the kernel that does it is unknown. It is
+.08 to .8 ns in the networks that the constants below are fitted to."""
 
 FEWEST_OPERATIONS = 4e6
 """Operations, about a millisecond, from which on a program's steps are counted by kind."""

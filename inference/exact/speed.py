@@ -34,14 +34,14 @@ logger = logging.getLogger(__name__)
 
 _FEWEST_RUNS = 5
 _SECONDS = 0.1
-"""Minimum runs and seconds of a measurement, of which the fastest run counts: others shared the
-processor."""
+"""Minimum runs and seconds of a measurement. Only the fastest run counts, since others may have
+shared the processor."""
 
 _RELEVANT = 0.02
 """Minimum share of the work for which the speed of a kind is measured."""
 
 _SLOWEST, _FASTEST = 50.0, 0.05
-"""Range of credible factors; one outside is the fault of the measurement."""
+"""Range of credible factors; a factor outside it is a measurement error."""
 
 _FRESH_ENTRIES = 2**22
 
@@ -143,7 +143,7 @@ def _measured(kind: str) -> float:
 
 @dataclass(frozen=True)
 class _Example:
-    """Work of mostly one kind: what does it, and its reference seconds."""
+    """Work of mostly one kind: the function that does it, and its reference seconds."""
 
     run: Callable[[], object]
     work: Work
@@ -206,7 +206,7 @@ def _digest() -> str:
 
 
 def _processor() -> str:
-    """Return the name of the processor, as precisely as the system tells it."""
+    """Return the name of the processor, as precisely as the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -226,13 +226,14 @@ def _read(path: Path | None) -> dict[str, float]:
             for kind in Work._fields
             if kind in factors and _FASTEST <= float(factors[kind]) <= _SLOWEST
         }
-    # Whatever damage leads to, they are measured again.
+    # Whatever error the damage causes, the factors are measured again.
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
 def _not_kept(path: Path | None, factors: dict[str, float]) -> str:
-    """Keep the factors in a file; return why they are not kept, for the end of a clause."""
+    """Keep the factors in a file; return the reason if they are not kept, for the end of a
+    clause."""
     if path is None:
         return ", not kept: machine code is not kept on disk either"
     try:

@@ -1,8 +1,8 @@
 """Ways of solution of `exact` for graphs of one structure, with their costs and reasons.
 
 `Plan` eliminates, `Conditioned` sums over a cover, `Clamped` over a few variables, and `Restricted`
-over the possible states; `Refused` tries the last two for each graph. `Planner.way` chooses. Who
-uses a `Way` asks it, and does not look which of the five it is.
+over the possible states; `Refused` tries the last two for each graph. `Planner.way` chooses.
+Callers use the methods of `Way` and never check which of the five it is.
 """
 
 from __future__ import annotations

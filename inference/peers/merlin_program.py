@@ -1,7 +1,8 @@
-"""merlin's weighted mini-buckets, by its program on the path, as a reference by other hands.
+"""merlin's weighted mini-buckets, run by its program on the path, as an independent reference.
 
-merlin multiplies potentials as they are, and writes no marginals where their product leaves the
-range of doubles. So it is given an equivalent graph of numbers near 1 (`peers.balanced`).
+merlin multiplies potentials without scaling, and writes no marginals if their product leaves the
+range of doubles. It therefore receives an equivalent graph with potentials near 1
+(`peers.balanced`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ PROGRAM = "merlin"
 """Its name on the path."""
 
 _PRINTED = 0.5e-6
-"""Half of the last printed digit."""
+"""Half a unit of the last printed digit."""
 
 _NETWORK, _EVIDENCE, _ANSWER = "network.uai", "network.evid", "answer"
 
@@ -84,7 +85,7 @@ class Merlin(Backend):
             marginals=support.marginals(np.concatenate(vectors)),
             log_z=support.log_constant + value + _PRINTED,
             log_z_kind=LogZKind.UPPER,
-            # It says nothing of how far its messages were from a fixed point.
+            # merlin does not report how far its messages were from a fixed point.
             status=Status.NOT_CONVERGED,
             stats={"i_bound": self.i_bound, "iterations": self.iterations},
         )
@@ -116,7 +117,7 @@ class Merlin(Backend):
                     f"merlin took more than {self.seconds:g} seconds; raise `seconds` or lower "
                     "`i_bound`"
                 ) from None
-            # Versions differ in what they append to the name of the file.
+            # Versions append different suffixes to the name of the file.
             files = [path for path in folder.iterdir() if path.name.startswith(_ANSWER)]
             if done.returncode or len(files) != 1:
                 lines = (done.stdout + done.stderr).strip().splitlines()
@@ -126,7 +127,7 @@ class Merlin(Backend):
                 )
             text = files[0].read_text(encoding="utf-8")
         try:
-            # Some of its objects end in a comma, which JSON does not allow.
+            # Some objects in its output end in a comma, which JSON does not allow.
             return decode(re.sub(r",(\s*[}\]])", r"\1", text), "merlin's answer")
         except InputError as error:
             raise InferenceError(f"{error}") from None

@@ -1,1 +1,2 @@
-"""Sampling: block Gibbs, chains and their diagnostics, and the kernels."""
+"""Sampling: block Gibbs, annealing and importance sampling, their diagnostics, and their
+kernels."""

@@ -25,25 +25,25 @@ from inference.stop import Stop
 from inference.thread_team import map_in_threads, thread_count
 
 _LAST_STEPS = 8
-"""Steps to the end of a schedule that would have too many."""
+"""Number of steps to the end of a schedule that would otherwise have too many."""
 
 _MOST_STEPS = 100_000
 
 _PILOTS = 8
-"""Particles that choose the powers where time is limited."""
+"""Number of particles that choose the powers if time is limited."""
 
 _PLANS = ((math.inf, 16), (4, 4))
-"""Groups at most and particles at least of each, in the order in which they are tried in a time."""
+"""Maximum groups and minimum particles of each, in the order in which they are tried for a time."""
 
 _EFFECTIVE = 5.0
-"""Effective particles a group, from which the spread of groups tells the error: groups of fewer
-may agree because all of them miss the same."""
+"""Effective particles per group from which on the spread of groups measures the error: smaller
+groups may agree because all of them miss the same states."""
 
 _JUDGE_SHARE = 0.2
-"""Of the time that is left, what draws from mini-buckets may take."""
+"""Share of the remaining time that draws from mini-buckets may take."""
 
 _SHARE_OF_TIME = 0.8
-"""Of the time that is left, what groups are planned to take: paces vary."""
+"""Share of the remaining time for which groups are planned, since their speed varies."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +51,23 @@ class AnnealedImportance(JudgedSampler):
     """Particles carried from equal potentials to those of the graph.
 
     All tables are raised to a power that grows from 0 to 1 as the particles move by Gibbs sampling
-    of blocks; zeros of a forest hold from the start, the cost of others grows to infinity. A first
-    population chooses the powers so that each step keeps a share of its effective number; they are
-    then fixed for independent groups of particles, whose estimates of Z are unbiased. Their mean
-    is the estimate, and their spread its error. A graph that is a forest is answered exactly.
+    of blocks; zeros of a forest apply from the start, and the cost of others grows to infinity. A
+    first population chooses the powers so that each step keeps a share of its effective number;
+    they are then fixed for independent groups of particles, whose estimates of Z are unbiased.
+    Their mean is the estimate, and their spread its error. The answer for a forest is exact.
 
     The run is converged if the groups' estimates of Z agree (an effective number of more than
     half of them), the weights of all particles have an effective number of `min_effective`, and
-    draws from mini-buckets, which know nothing of the particles, leave no doubt
-    (`inference.sampling.judge`); `why_not_converged` says what else. The reported standard errors
-    include mass that both may have missed; `log_z_spread` is the spread of the groups alone. If
-    groups disagree, or have fewer than five effective particles each, their spread is uninformative
-    and no error is reported. If every particle ends in a zero, or the time does not suffice for a
-    few of them, log Z is a lower bound, the potential of one assignment.
+    draws from mini-buckets, which are independent of the particles, leave no doubt
+    (`inference.sampling.judge`); otherwise `why_not_converged` gives the reason. The reported
+    standard errors include mass that both may have missed; `log_z_spread` is the error by the
+    spread of the groups alone. If groups disagree, or have fewer than five effective particles
+    each, their spread is uninformative and no error is reported. If every particle ends in a zero,
+    or the time does not suffice for a few of them, log Z is a lower bound, the potential of one
+    assignment.
 
-    A limit of time changes how many particles a group has, and never the powers: few particles
-    choose these, and as many then go through all of them as that took time for.
+    A time limit changes the number of particles per group but never the powers: a few particles
+    choose these, and the time that this takes determines how many particles fit.
 
     Attributes:
         seed: seed of blocks and draws, a whole number not below 0.
@@ -112,7 +113,7 @@ class AnnealedImportance(JudgedSampler):
         Raises:
             TooLargeError: if particles and tables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
-            InferenceError: if neither a particle nor a search found one that has.
+            InferenceError: if neither a particle nor a search found such an assignment.
         """
         return self.solve_until(graph, Stop(self.seconds))
 
@@ -215,7 +216,7 @@ class AnnealedImportance(JudgedSampler):
         Raises:
             TooLargeError: if particles, tables and draws would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
-            InferenceError: if no particle ended in one, or the time did not suffice.
+            InferenceError: if no particle ended in such an assignment, or the time did not suffice.
         """
         absorbed = checked_graph(graph).absorb_evidence()
         support = possible_states(absorbed)
@@ -280,8 +281,8 @@ class AnnealedImportance(JudgedSampler):
     def _schedule(self, path: AnnealingPath, stop: Stop) -> _Schedule | None:
         """Return inverse temperatures from 0 to 1, chosen by a first population.
 
-        With a limit of time that population is small, and tells how many particles a group can
-        have. None if not even it goes all the way in half of the time.
+        With a time limit, that population is small, and determines how many particles a group can
+        have. The result is None if even this population does not finish in half of the time.
         """
         limited = stop.remaining < math.inf
         size = min(self.particles, _PILOTS) if limited else self.particles
@@ -404,7 +405,7 @@ class _Group:
         log_z: estimate of log Z minus log Z of equal potentials; -inf if no particle is left.
         weights: float64 (n_particles,), final weights, which sum to 1.
         sums: float64 (n_states,), weighted sums of conditional probabilities.
-        states: int64 (n_sweeps * n_particles, n_variables), sweep by sweep, if they were kept.
+        states: int64 (n_sweeps * n_particles, n_variables), sweep by sweep, if they were stored.
     """
 
     log_z: float

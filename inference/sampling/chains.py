@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 R_HAT_LIMIT = 1.01
-"""Chains whose split R-hat is above disagree (Vehtari et al. 2021, section 4)."""
+"""Chains disagree if split R-hat is above this value (Vehtari et al. 2021, section 4)."""
 
 LARGEST_SEED = 2**63 - 1
 MOST_CHAINS = 10_000
 FEWEST_DRAWS = 4
 MOST_DRAWS = 100_000_000
-"""What backends with chains take; R-hat needs four draws."""
+"""Limits of the settings of backends with chains; R-hat needs four draws."""
 
 BATCHES = 25
-"""Parts of a chain whose means are compared to find the standard error of the mean of all."""
+"""Number of parts of a chain, whose means give the standard error of the overall mean."""
 
 _VARIABLES_AT_ONCE = 256
 
@@ -37,7 +37,7 @@ _LARGEST_IN_A_BYTE = 256
 
 
 def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return samples by name of variable, each (chain, draw), as ArviZ's `from_dict` takes them.
+    """Return samples by name of variable, each (chain, draw), in the form of ArviZ's `from_dict`.
 
     Args:
         graph: the factor graph.
@@ -47,7 +47,7 @@ def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[A
 
 
 def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
-    """Samples as ArviZ takes them: group `posterior`, array `state` (chain, draw, variable).
+    """Convert samples for ArviZ: group `posterior`, array `state` (chain, draw, variable).
 
     Args:
         graph: the factor graph, whose names are the coordinates of the dimension `variable`.
@@ -87,7 +87,7 @@ def with_observed(graph: FactorGraph, support: Support, states: NDArray[Any]) ->
 
     Args:
         graph: the graph, with its evidence.
-        support: what `possible_states` left of it without its evidence.
+        support: result of `possible_states` for the graph without its evidence.
         states: (..., variables of the support).
     """
     result = support.expand_states(states.astype(state_type(graph)))
@@ -139,9 +139,9 @@ def standard_errors(
 def convergence(graph: FactorGraph, states: NDArray[Any]) -> dict[str, Any]:
     """Return the largest R-hat and the smallest effective sample size over all states.
 
-    States that occur in every draw or in none say nothing and are left out; how many variables
-    have the same state in every draw of every chain is counted apart. A graph of which no state
-    says anything has R-hat 1 and as many effective draws as there are draws.
+    States that occur in every draw or in none are uninformative and left out; see
+    `constant_variables`. A graph without an informative state has R-hat 1 and as many effective
+    draws as there are draws.
 
     Args:
         graph: the factor graph that the chains sampled.
@@ -154,7 +154,7 @@ def convergence(graph: FactorGraph, states: NDArray[Any]) -> dict[str, Any]:
         part = states[:, :, first : first + _VARIABLES_AT_ONCE]
         counts = graph.cardinalities[first : first + _VARIABLES_AT_ONCE]
         for state in range(int(counts.max())):
-            # Of two states, one says what the other does.
+            # Of two states, one determines the other.
             wanted = counts > state if state else counts > 2
             series = (part[:, :, wanted] == state).astype(np.float64)
             series = series[:, :, np.ptp(series, axis=(0, 1)) > 0.0]
@@ -190,27 +190,27 @@ def posterior_of_chains(
     """Return the posterior from chains that sampled the support of a graph.
 
     The status is converged if the largest split R-hat is below 1.01, the smallest effective sample
-    size at least `min_effective`, the moves of the chain are known to connect all states, no
-    variable kept one state in all draws (nothing shows that such a chain did not merely stay where
-    it began), and the witness agrees. `stats["standard_errors"]` holds those of the marginals by
-    variable: 0 for one that is certain, infinite for one that never moved.
+    size is at least `min_effective`, the moves of the chain are known to connect all states, no
+    variable kept one state in all draws (such a chain may merely have stayed where it began), and
+    the witness agrees. `stats["standard_errors"]` holds the standard errors of the marginals by
+    variable: 0 for a certain variable, infinite for one that never moved.
 
     Args:
-        support: what `possible_states` left of the graph.
+        support: result of `possible_states` for the graph.
         states: (chains, draws, variables of the support).
-        sums: as `standard_errors` takes them.
-        min_effective: the effective sample size that every state must have.
+        sums: as for `standard_errors`.
+        min_effective: the required effective sample size of every state.
         connected: whether the chain is known to reach every possible state from every other.
-        stats: what else there is to report.
-        witness: what the marginals are held against, or why there is nothing.
-        independent: whether draws are known to be independent, so that a state that no other
-            interrupts is no sign of a chain that does not move.
+        stats: further results to report.
+        witness: the witness that the marginals are compared with, or the reason why there is none.
+        independent: whether draws are known to be independent, so that a variable with one state in
+            all draws is no sign of a chain that does not move.
     """
     marginals, errors = standard_errors(support.graph, sums)
     diagnostics = convergence(support.graph, states)
     effective = diagnostics["effective_sample_size_min"]
     if not independent:
-        # A state that no draw is in may be as rare as one in the effective number of them.
+        # A state in no draw may have a probability up to one over the effective number of draws.
         errors = np.where((marginals > 0.0) & (marginals < 1.0), errors, 1.0 / effective)
     if diagnostics["constant_variables"] and not independent:
         still = np.zeros(support.graph.n_variables, dtype=bool)

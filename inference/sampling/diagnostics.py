@@ -1,7 +1,8 @@
 """Convergence diagnostics of Markov chains: split R-hat and effective sample size.
 
 Both are computed for the indicator of a state, which is 0 or 1. Rank normalization, which makes
-them robust for other quantities, shifts and scales such a series, and neither number changes.
+them robust for other quantities, only shifts and scales such a series, so that neither number
+changes.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 _COLUMNS_AT_ONCE = 256
-"""Series whose spectra are held in memory together."""
+"""Number of series whose spectra are in memory together."""
 
 
 def split_chains(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return chains cut in half, (2 chains, draws // 2, ...), without an odd draw in the middle.
+    """Return chains cut in half, (2 * chains, draws // 2, ...), without the middle one of an odd
+    number of draws.
 
     Args:
         series: (chains, draws, ...), at least 4 draws.
@@ -26,11 +28,11 @@ def split_chains(series: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def split_r_hat(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the potential scale reduction of chains that are cut in half.
+    """Return the potential scale reduction of the half-chains.
 
-    It is the square root of the ratio of the variance of all draws to that within half-chains: 1
-    where the halves agree. NaN for a series that is constant in all chains, infinite for one that
-    is constant in each at different values.
+    It is the square root of the ratio of the variance of all draws to the variance within
+    half-chains: 1 if the halves agree. NaN for a series that is constant in all chains, infinite
+    for one that is constant in each at different values.
 
     Args:
         series: (chains, draws, ...), at least 4 draws.
@@ -45,12 +47,12 @@ def split_r_hat(series: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def effective_sample_size(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the number of independent draws that estimate the mean as well as the chains do.
+    """Return the number of independent draws that would estimate the mean as well as the chains do.
 
     Autocorrelations are summed up to the first pair of lags whose sum is not positive, with sums
-    that may not rise (Geyer 1992). At most S log10 S for S draws in all. Chains are taken as they
-    are: cut them in half with `split_chains` to count drift against them. NaN for a series that is
-    constant in all chains.
+    that may not rise (Geyer 1992). The result is at most S log10 S for S draws in total. Chains are
+    not split: cut them in half with `split_chains` first if drift is to reduce the result. NaN for
+    a series that is constant in all chains.
 
     Args:
         series: (chains, draws, ...), at least 4 draws.
@@ -70,7 +72,7 @@ def _effective(series: NDArray[np.float64]) -> NDArray[np.float64]:
     chains, draws = series.shape[:2]
     within = series.var(axis=1, ddof=1).mean(axis=0)
     centered = series - series.mean(axis=1, keepdims=True)
-    # Padded with zeros to twice the length, the transform correlates without wrapping around.
+    # With zero padding to twice the length, the correlation does not wrap around.
     length = 1 << (2 * draws - 1).bit_length()
     spectrum = np.fft.rfft(centered, length, axis=1)
     power = (spectrum * spectrum.conj()).real.mean(axis=0)

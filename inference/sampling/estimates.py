@@ -14,7 +14,7 @@ from inference.possible_states import state_starts
 from inference.posterior import Status
 
 CONFIDENCE = 0.95
-"""The probability with which intervals of log Z hold, unless another is asked for."""
+"""Default probability with which intervals of log Z hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def jackknife(
     """
     n = len(sums)
     total = sums.sum(axis=0)
-    # A sum of the others, not a difference, which leaves nothing of what one group outweighs.
+    # Sum the others, since a difference would cancel all digits if one group outweighs them.
     without = np.stack([estimate(np.delete(sums, group, axis=0).sum(axis=0)) for group in range(n)])
     spread = (n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
     return estimate(total), np.sqrt(spread + np.maximum(effective, 1.0) ** -2.0)
@@ -61,7 +61,7 @@ def frequencies(
     """Return the probabilities of 0, 1, ..., count - 1 and their standard errors.
 
     Args:
-        numbers: int64 (n_groups, n_draws), what each draw says.
+        numbers: int64 (n_groups, n_draws), the number of each draw.
     """
     sums = np.zeros((len(numbers), count))
     for group, group_numbers in enumerate(numbers):
@@ -90,7 +90,7 @@ def log_mean(
     shares = np.exp(logarithms - top)
     total = shares.sum()
     estimate = float(top + np.log(total / n))
-    # Cancellation leaves nothing of a sum without the one that outweighs it: summed anew.
+    # Cancellation would leave no digits of a sum without its dominant term, so sum again.
     order = np.argsort(shares)
     rest = total - shares
     rest[order[-1]] = shares[order[:-1]].sum()
@@ -115,10 +115,10 @@ def ratio_errors(
     Args:
         graph: the factor graph.
         shares: float64 (n_groups,), weights of the groups in any unit, at least 2 groups.
-        sums: float64 (n_groups, n_states), what each group says of each state, in any unit; a
-            group of weight 0 may say nothing.
-        effective: effective number of draws, n: a state that none has seen is not known to be
-            rarer than 1 / n, so that no standard error is below that.
+        sums: float64 (n_groups, n_states), sums of each group for each state, in any unit; those of
+            a group of weight 0 are ignored.
+        effective: effective number of draws, n: a state in no draw is not known to be rarer than 1
+            / n, so that no standard error is below that.
 
     Source: the delta method for a ratio of means.
     """

@@ -1,4 +1,5 @@
-"""Block Gibbs sampling: forests of variables drawn at once, averages of exact conditionals."""
+"""Block Gibbs sampling: forests of variables are drawn together, and exact conditionals
+averaged."""
 
 from __future__ import annotations
 
@@ -46,25 +47,25 @@ class BlockGibbs(JudgedSampler):
     """Gibbs sampling of blocks of variables that form forests when the others are fixed.
 
     Every draw of a block is exact given the rest, and marginals are averages of the probabilities
-    from which the draws were made, which vary less than the draws (Rao-Blackwell). On a forest one
-    block holds everything and the marginals are exact.
+    from which the draws were made, which vary less than the draws (Rao-Blackwell). On a forest, one
+    block contains all variables, and the marginals are exact.
 
-    Marginals are held against those of draws from mini-buckets, which know nothing of the chains;
-    their standard errors reach what these may have missed (`inference.sampling.judge`), and
-    `why_not_converged` says what is in doubt.
+    Marginals are compared with those of draws from mini-buckets, which are independent of the
+    chains; their standard errors include mass that these draws may have missed
+    (`inference.sampling.judge`), and `why_not_converged` gives the reason for any doubt.
 
-    Chains start at random assignments of positive potential. Where zeros tie more variables
-    together than a block can hold, nothing shows that a chain can reach every possible state from
-    its start: the run then ends as not converged, whatever the diagnostics say. So it does where a
-    variable has one state in all draws: that may be a chain that never moved.
+    Chains start at random assignments of positive potential. If zeros connect more variables than
+    fit in a block, nothing shows that a chain can reach every possible state from its start: the
+    run then ends as not converged, whatever the diagnostics show. The same applies if a variable
+    has one state in all draws, since the chain may never have moved.
 
-    Where modes are far apart, chains stay where they began. With two or more `temperatures` every
-    chain has as many copies, from the graph itself to one where only its zeros are left, and they
-    exchange places (parallel tempering); what a draw costs grows as much. `stats` then say how
-    often neighbors exchange (`swap_rates`, of each pair the least over chains), at which inverse
-    temperatures, and how many `round_trips` each chain's copies made from one end to the other and
-    back; a chain without one has not converged. Where one block holds everything draws are
-    independent, and there is nothing to temper.
+    If modes are far apart, chains stay where they began. With two or more `temperatures`, every
+    chain has that number of copies, from the graph itself to a graph with only its zeros, and the
+    copies exchange places (parallel tempering); the cost of a draw grows in proportion. `stats`
+    then hold the rates of exchanges between neighbors (`swap_rates`, the minimum over chains for
+    each pair), the inverse temperatures, and the number of `round_trips` that each chain's copies
+    made from one end to the other and back; a chain without a round trip has not converged. If one
+    block contains all variables, draws are independent and tempering has no effect.
 
     Attributes:
         seed: seed of blocks, starts and draws, a whole number not below 0.
@@ -128,7 +129,7 @@ class BlockGibbs(JudgedSampler):
         }
         if run.tempering.round_trips.all():
             return replace(posterior, stats=exchanges)
-        # Copies that never were at both ends have shown nothing of other modes.
+        # Copies that were never at both ends give no information on other modes.
         exchanges["why_not_converged"] = (
             "no copy of one of the chains went from one end of the temperatures to the other and "
             "back"
@@ -138,7 +139,7 @@ class BlockGibbs(JudgedSampler):
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
         """Return draws, (chains, draws, n_variables), states as whole numbers.
 
-        `inference.sampling.chains.to_arviz` hands them to ArviZ.
+        `inference.sampling.chains.to_arviz` converts them for ArviZ.
 
         Raises:
             ZeroPartitionError, InferenceError: as `infer`.

@@ -1,4 +1,5 @@
-"""Importance sampling from mini-buckets: an unbiased Z, bounds that hold with a probability."""
+"""Importance sampling from mini-buckets: an unbiased estimate of Z, and bounds that hold with a
+probability."""
 
 from __future__ import annotations
 
@@ -42,35 +43,35 @@ from inference.thread_team import map_in_threads, thread_count
 from inference.variational.cavi import CoordinateAscent
 
 _PART = 256
-"""Draws that one call of a kernel makes; every such part has a seed of its own."""
+"""Number of draws per call of a kernel; every such part has its own seed."""
 
 FEWEST_DRAWS = 2 * _PART
-"""Two parts have a spread."""
+"""Minimum number of draws: two parts are needed for a spread."""
 
 _ORDER_SHARE = 0.1
-"""Share of a limit of time that the search for an elimination order may take."""
+"""Share of a time limit that the search for an elimination order may take."""
 
 _NO_TOLERANCE = -1.0
 
 _WITNESS_SECONDS = 0.5
-"""Predicted seconds to which the mini-buckets of a witness are narrowed."""
+"""Predicted seconds to which the mini-buckets of a witness are reduced."""
 
 _SECONDS_PER_ENTRY = 2e-6
-"""About what an order and the first pass take for an entry of a table of the graph."""
+"""Approximate seconds of an order and the first pass per table entry of the graph."""
 
 _NO_TIME = "there was no time for draws from mini-buckets"
 
 _ASCENT_SECONDS = 0.5
-"""Wall time of the ascent to a certain lower bound, at the most."""
+"""Maximum wall time of the ascent to a certain lower bound."""
 
 
 @dataclass(frozen=True)
 class MiniBucketSampling(Backend):
     """Importance sampling from the mixture of each bucket's mini-buckets.
 
-    The weight of a draw lies between 0 and the bound of the mini-buckets, so that its mean, an
-    unbiased estimate of Z, has bounds that hold with a stated probability whatever the graph, and
-    at all numbers of draws at once. Without a split bucket the answer is exact.
+    The weight of a draw lies between 0 and the bound of the mini-buckets. The mean weight, an
+    unbiased estimate of Z, therefore has bounds that hold with a stated probability for any graph,
+    and for all numbers of draws simultaneously. Without a split bucket, the answer is exact.
 
     `stats` has upper and lower, with `confidence`; `certain_upper`, the bound of the mini-buckets,
     and `certain_lower`, the bound of mean field, hold for certain. The standard errors of log Z and
@@ -116,14 +117,14 @@ class MiniBucketSampling(Backend):
         Raises:
             TooLargeError: if even tables of two variables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
-            InferenceError: if neither a draw nor a search found one that has.
+            InferenceError: if neither a draw nor a search found such an assignment.
         """
         return self.solve_until(graph, Stop(self.seconds))
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         """Return the result of `solve` within the remaining time."""
         support = possible_states(graph)
-        # Half the time is for draws.
+        # Half of the time is for draws.
         buckets = self._buckets(support.graph, stop, 0.5 * stop.remaining)
         if buckets.exact is not None:
             return buckets.exact.solve(graph)
@@ -253,7 +254,7 @@ class MiniBucketSampling(Backend):
         """Return draws in parts, each with its own seed.
 
         Args:
-            beyond: whether they go on after `samples` while there is time, if that is limited.
+            beyond: whether to continue after `samples` while time remains, if it is limited.
         """
         starts = state_starts(graph)
         tightened = buckets.tightened
@@ -272,7 +273,7 @@ class MiniBucketSampling(Backend):
             ):
                 return None
             took = time.monotonic() - began
-            # No weight exceeds the bound, but for rounding.
+            # No weight exceeds the bound, except by rounding.
             return _Part(np.minimum(log_weights, tightened.bound), sums)
 
         workers = thread_count(self.threads)
@@ -283,7 +284,8 @@ class MiniBucketSampling(Backend):
                 first = len(parts)
                 count = max(wanted - first, 4 * workers)
                 results = map_in_threads(run, range(first, first + count), workers)
-                # Those before the first that was too late: numbers stay those of the seeds.
+                # Keep the parts before the first that was too late, so that numbers and seeds
+                # correspond.
                 kept = results.index(None) if None in results else count
                 parts += [part for part in results[:kept] if part is not None]
                 if kept < count:
@@ -298,9 +300,9 @@ class _Buckets:
     Attributes:
         order: int64 (n,), the elimination order.
         width: its induced width.
-        i_bound: what memory and time left of the i-bound.
+        i_bound: the i-bound, reduced to fit memory and time.
         tightened: the tightened mini-buckets.
-        exact: what answers where no bucket is split; None where one is.
+        exact: the exact answer if no bucket is split; None otherwise.
     """
 
     order: NDArray[np.int64]
@@ -348,7 +350,7 @@ class _Drawn:
         effective = float(shares.sum() ** 2 / (shares**2).sum())
         sums = np.stack([part.sums for part in parts])
         values, errors = ratio_errors(graph, np.exp(sizes - sizes.max()), sums, effective)
-        # A few parts may be alike by chance; so many independent draws err by no less.
+        # A few parts may agree by chance; this number of independent draws has at least this error.
         errors = np.maximum(errors, np.sqrt(values * (1.0 - values) / effective))
         return cls(parts, bound, sizes, effective, values, errors)
 

@@ -6,22 +6,22 @@ upper bound U. Hence q(x) >= f(x) / U for every assignment x: the proposal is de
 1995; Owen & Zhou 2000), every state can be drawn, and the mass missed by n draws is bounded:
 
 - The mean of the weights, which is Z on average, has bounds L and H that hold with a stated
-  probability on every graph (`bounds_of_mean`). The standard error of log Z that is stated is the
-  smallest with which two errors reach L and H, and no smaller than the spread of the sampler's own
-  draws.
-- A given set of states with a share r of Z is drawn each time with probability r Z / U or more, so
-  that n draws miss it with probability (1 - r Z / U)^n at most. With probability 1 - d a set that
-  they missed has no more than M = U (1 - d^(1 / n)), about U log(1 / d) / n; M / (Z + M) is the
-  *unseen share*. It can move a marginal by as much, and two of the standard errors that are
-  stated reach that far.
+  probability on every graph (`bounds_of_mean`). The stated standard error of log Z is the smallest
+  for which two standard errors reach L and H, but not below the spread of the sampler's own draws.
+- Each draw is in a given set of states with a share r of Z with probability at least r Z / U, so
+  that n draws miss the set with probability at most (1 - r Z / U)^n. With probability 1 - d, a set
+  that they missed has a mass of at most M = U (1 - d^(1 / n)), about U log(1 / d) / n; M / (Z + M)
+  is the *unseen share*. It can move a marginal by the same amount, and two of the stated standard
+  errors reach that far.
 
 A sampler has converged if its own diagnostics say so, log Z lies between the certain bounds and
 near what the witness allows, its marginals agree with those of the witness, the error of log Z is
 at most 0.25 and the unseen share at most 0.1.
 
-Assumed are independent draws of the witness and a bound U that is right but for rounding; nothing
-is assumed of the graph. A sampler other than the witness may miss what the witness saw; that is
-seen in log Z, and where a sampler has none, only if it moves a marginal.
+The criterion assumes that draws of the witness are independent and that the bound U is correct up
+to rounding; it assumes nothing about the graph. A sampler other than the witness may miss states
+that the witness saw; this shows in log Z or, for a sampler without log Z, only if it moves a
+marginal.
 
 Sources: Liu, Fisher & Ihler 2015, "Probabilistic variational bounds for graphical models",
 equation 4, for U; Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
@@ -43,38 +43,39 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 
 TWO_ERRORS = 0.9545
-"""The probability with which a normal number is within two standard errors."""
+"""The probability that a normal variable is within two standard errors."""
 
 LARGEST_ERROR = 0.25
-"""Standard error of log Z that a converged run has at most: two of them are a factor of 1.65."""
+"""Maximum standard error of log Z of a converged run: two of them are a factor of 1.65."""
 
 LARGEST_UNSEEN = 0.1
-"""Unseen share that a converged run has at most: a marginal is then 0.1 off at the worst."""
+"""Maximum unseen share of a converged run: a marginal is then off by 0.1 at worst."""
 
 _FAR = 3.0
-"""Standard errors by which an estimate of log Z may lie outside the bounds."""
+"""Number of standard errors by which an estimate of log Z may lie outside the bounds."""
 
 _APART = 5.0
-"""Standard errors by which a marginal may differ from the witness's: the largest of thousands."""
+"""Number of standard errors by which a marginal may differ from the witness's, as the maximum over
+thousands."""
 
 _ROUNDING = 1e-9
-"""What two marginals may differ by that are both exact, and log Z relative to its size."""
+"""Maximum difference of two marginals that are both exact, and of log Z relative to its size."""
 
 _UPWARD_STAKES = np.concatenate([[0.95], 2.0 ** -np.arange(1.0, 9.0)])
-"""About sqrt(2 log(1 / d) / (n V)) is best for n draws of variance V: from rare draws to 100,000 of
-the largest variance."""
+"""The best stake is about sqrt(2 log(1 / d) / (n V)) for n draws of variance V; these range from
+rare draws to 100,000 draws of the largest variance."""
 
 _DOWNWARD_STAKES = 4.0 ** np.arange(-4.0, 9.0)
-"""These have no limit: the smaller the mean, the larger the best."""
+"""These stakes have no limit: the smaller the mean, the larger the best stake."""
 
 _HALVINGS = 60
 
 
 class StakedDraws(NamedTuple):
-    """Independent draws of a number X in [0, 1], as bounds of their mean take them.
+    """Independent draws of a number X in [0, 1], as sums for bounds of their mean.
 
     Attributes:
-        n: how many draws there are.
+        n: number of draws.
         log_mean: logarithm of their mean; -inf: all are 0.
         upward, downward: float64, for each stake s the sums of log(1 - s X) and of log(1 + s X).
     """
@@ -103,11 +104,11 @@ class StakedDraws(NamedTuple):
     def bounds_of_mean(self, confidence: float) -> tuple[float, float]:
         """Return bounds on the logarithm of the mean m of X.
 
-        They hold together with the given probability, and so at all numbers of draws at once. For
-        a stake s below 1 the product of (1 - s X) / (1 - s m) over the draws is a nonnegative
+        They hold jointly with the given probability, and for all numbers of draws simultaneously.
+        For a stake s below 1 the product of (1 - s X) / (1 - s m) over the draws is a nonnegative
         martingale that begins at 1, and so is its mean over stakes that are chosen beforehand; by
-        Ville's inequality it ever exceeds 1 / d with probability d at most. The upper bound is the
-        smallest m at which it does. The lower bound takes (1 + s X) / (1 + s m), or Markov's
+        Ville's inequality, the probability that it ever exceeds 1 / d is at most d. The upper bound
+        is the smallest m at which it does. The lower bound uses (1 + s X) / (1 + s m), or Markov's
         inequality, which holds at all times since means are a martingale in reverse.
 
         Args:
@@ -128,7 +129,7 @@ class StakedDraws(NamedTuple):
         upper = _boundary(too_high, max(log_mean, math.log(error / n) - 1.0), 0.0)
         if log_mean == -math.inf:
             return -math.inf, upper
-        # Half the error for each of the two inequalities from below.
+        # Each of the two inequalities for the lower bound gets half of the error.
         lower = log_mean + math.log(0.5 * error)
         downward_wealth = math.log(len(_DOWNWARD_STAKES) / (0.5 * error))
 
@@ -157,10 +158,9 @@ class Witness:
     """Bounds and marginals of a graph from draws with bounded weights.
 
     Attributes:
-        lower, upper: bounds on log Z that hold with `TWO_ERRORS`, or for certain.
+        lower, upper: bounds on log Z that hold with probability `TWO_ERRORS`, or for certain.
         certain_lower, certain_upper: bounds on log Z that hold for certain.
-        unseen: the share of Z that the draws may have missed; 0 where nothing was drawn since the
-            answer is exact.
+        unseen: the share of Z that the draws may have missed; 0 for an exact answer, without draws.
         values: float64 (n_states,), marginals, flat over states.
         errors: float64 (n_states,), their standard errors without the unseen share.
     """
@@ -187,13 +187,13 @@ class Witness:
         values: NDArray[np.float64],
         errors: NDArray[np.float64],
     ) -> Witness:
-        """Return a witness from weights, none of which exceeds the bound.
+        """Return a witness from weights that do not exceed the bound.
 
         Args:
-            staked: of the weights divided by the bound.
+            staked: sums over the weights divided by the bound.
             bound: the logarithm of the certain upper bound.
-            certain_lower: another from below; -inf: none is known.
-            values, errors: as of the class.
+            certain_lower: the logarithm of a certain lower bound; -inf if none is known.
+            values, errors: as in the class.
         """
         low, high = staked.bounds_of_mean(TWO_ERRORS)
         error = 0.5 * (1.0 - TWO_ERRORS)
@@ -223,7 +223,7 @@ class Witness:
 
 
 class JudgedLogZ(NamedTuple):
-    """The standard error of log Z that is stated, and a doubt."""
+    """The stated standard error of log Z, and a doubt."""
 
     error: float
     doubt: str
@@ -231,7 +231,7 @@ class JudgedLogZ(NamedTuple):
 
 
 class JudgedMarginals(NamedTuple):
-    """The standard errors of marginals that are stated, float64 (n_states,), and a doubt."""
+    """The stated standard errors of marginals, float64 (n_states,), and a doubt."""
 
     errors: NDArray[np.float64]
     doubt: str
@@ -243,10 +243,10 @@ def judge_log_z(log_z: float, spread: float, witness: Witness) -> JudgedLogZ:
     Args:
         log_z: the estimate.
         spread: the standard error by the sampler's own draws.
-        witness: what the estimate is held against.
+        witness: the witness that the estimate is compared with.
     """
     error = max(spread, 0.5 * (witness.upper - log_z), 0.5 * (log_z - witness.lower))
-    # Bounds that are certain are right but for rounding.
+    # Certain bounds are correct up to rounding.
     reach = _FAR * spread + _ROUNDING * max(1.0, abs(log_z))
     doubt = ""
     for side, bound in (("below", witness.lower - log_z), ("above", log_z - witness.upper)):
@@ -275,7 +275,7 @@ def judge_marginals(
         graph: the graph that was sampled.
         values: float64 (n_states,), the marginals.
         errors: float64 (n_states,), their standard errors by the sampler's own draws.
-        witness: what they are held against.
+        witness: the witness that they are compared with.
     """
     apart = np.abs(values - witness.values)
     half = 0.5 * witness.unseen
@@ -292,7 +292,7 @@ def judge_marginals(
             f"run and {witness.values[state]:.4g} by draws from mini-buckets, "
             f"{ratios[state]:.3g} standard errors apart"
         )
-    # Two errors reach what the witness says, as far as that is known.
+    # Two standard errors reach the witness's value, as far as it is known.
     widened = np.maximum(errors, 0.5 * (apart - 2.0 * witness.errors))
     return JudgedMarginals(np.hypot(widened, half), doubt or _unseen(witness))
 

@@ -33,13 +33,14 @@ class JudgedSampler(Backend):
         memory_limit: int | None = None,
         threads: int | None = None,
     ) -> Witness | str:
-        """Return the witness of a graph from mini-buckets and their draws, or why there is none.
+        """Return the witness of a graph from mini-buckets and their draws, or the reason if there
+        is none.
 
         Args:
-            support: what `possible_states` left of the graph.
+            support: result of `possible_states` for the graph.
             seed: seed of the draws.
-            stop: the time; None: there is no limit.
-            memory_limit, threads: as `wmb_is` takes them.
+            stop: the time limit; None: there is no limit.
+            memory_limit, threads: as for `wmb_is`.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential.

@@ -1,4 +1,4 @@
-"""The way from equal potentials to those of a graph, and particles that go it."""
+"""The path from equal potentials to those of a graph, and particles that follow it."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from inference.sampling.kernels.tempering import ChainDraws, run_chain
 from inference.stop import Stop
 
 _LOOK_SECONDS = 0.1
-"""How often particles look at the clock."""
+"""Seconds between checks of the clock by particles."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnnealingPath:
-    """From equal potentials, at inverse temperature 0, to those of a graph, at 1.
+    """Path from equal potentials, at inverse temperature 0, to those of a graph, at 1.
 
-    Zeros of factors that form a forest hold from the start; the cost of others grows by degrees.
+    Zeros of factors that form a forest apply from the start; the cost of others grows gradually.
 
     Attributes:
         graph: the graph, as `possible_states` leaves it.
         forest: the same variables with the factors of the forest alone, 0 or 1.
         log_base: its log Z.
         fixed: float64 (n_entries,), -inf for a zero of the forest, else 0.
-        slopes: float64 (n_entries,), what the inverse temperature multiplies: the log tables,
-            with the smallest logarithm of a table in the place of its zeros.
+        slopes: float64 (n_entries,), multiplied by the inverse temperature: the log tables, with
+            the smallest logarithm of a table in place of its zeros.
         zeros: float64 (n_entries,), 1 for a zero of a factor outside the forest, else 0.
         blocks: the forests of variables that are drawn in turn.
-        by_variable: the factors at every variable.
+        by_variable: the factors of every variable.
     """
 
     graph: FactorGraph
@@ -76,9 +76,9 @@ class AnnealingPath:
 
 
 def annealing_path(graph: FactorGraph, seed: np.random.SeedSequence) -> AnnealingPath | Posterior:
-    """Return the path to a graph that `possible_states` left, or its posterior if it is a forest.
+    """Return the path to a graph reduced by `possible_states`, or its posterior if it is a forest.
 
-    Strong factors stay out of the forest: draws from them would know one mode of many.
+    Strong factors stay out of the forest, since draws from them would reach only one of many modes.
     """
     starts = graph.table_starts
     finite = np.isfinite(graph.log_values)
@@ -112,7 +112,8 @@ def annealing_path(graph: FactorGraph, seed: np.random.SeedSequence) -> Annealin
 
 
 class Particles:
-    """Particles with weights, all at one inverse temperature; at first draws from the start.
+    """Weighted particles at a common inverse temperature; initially, draws from the start of the
+    path.
 
     Attributes:
         states: int64 (n_particles, n_variables).
@@ -145,24 +146,24 @@ class Particles:
         return result
 
     def log_z(self) -> float:
-        """Return the estimate of log Z at the present inverse temperature less that at 0."""
+        """Return the estimate of log Z at the current inverse temperature minus log Z at 0."""
         if not self.alive:
             return -math.inf
         top = self._log_weights.max()
         return float(self._log_z[0] + top + math.log(np.exp(self._log_weights - top).mean()))
 
     def advance(self, steps: NDArray[np.float64], resample: float, sweeps: int, stop: Stop) -> bool:
-        """Go through inverse temperatures, beginning with the present one.
+        """Move the particles through inverse temperatures, beginning with the current one.
 
         Args:
             steps: float64, the inverse temperatures.
-            resample: share of effective particles below which they are drawn anew by weight.
-            sweeps: how often all blocks are drawn at each.
+            resample: share of effective particles below which they are resampled by weight.
+            sweeps: number of sweeps over all blocks at each.
             stop: the time, and the flag that ends a step; no step begins that would take longer.
 
         Returns:
-            Whether the last was reached in time, or nothing is left to be taken there; if not, the
-            particles are of no use.
+            Whether the last one was reached in time, or no particle is left; if not, the particles
+            are useless.
         """
         path = self._path
         at, count, pace = 0, 1, 0.0
@@ -175,7 +176,7 @@ class Particles:
             if stop.flag[0]:
                 return False
             at += count
-            # Between looks at the clock there are as many steps as fit a tenth of a second.
+            # Between checks of the clock there are as many steps as fit in a tenth of a second.
             pace = (time.monotonic() - began) / count
             count = max(1, min(2 * count, int(_LOOK_SECONDS / max(pace, 1e-6))))
         return True
@@ -189,7 +190,7 @@ class Particles:
             draws: sweeps over all blocks.
             stop: the time, and the flag that ends a sweep; no sweep but the first begins that would
                 take longer.
-            kept: a list to which the states after every sweep are added; None: they are not kept.
+            kept: a list to which the states after every sweep are added; None: they are not stored.
 
         Returns:
             The sums over the sweeps that ended in time; None if there is none.

@@ -27,7 +27,7 @@ from inference.stop import Stop
 from inference.variational.kernels.mean_field import ascend, evidence_lower_bound
 
 MOST_RESTARTS = 100_000
-"""Each draws from a seed of its own, which are all in memory together."""
+"""Maximum number of starts; each has its own seed, and all seeds are in memory together."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class CoordinateAscent(Backend):
     Its lower bound on log Z holds whether or not the ascent has converged. Marginals are those of
     the product distribution: they are overconfident where variables depend on each other.
 
-    Where tables have zeros, a product distribution has a finite bound only on a box of states, one
-    set for each variable, that holds no zero. Every start draws such a box around an assignment
-    that a search finds, and what lies outside gets probability zero.
+    If tables have zeros, a product distribution has a finite bound only on a box of states, with
+    one set for each variable, that contains no zero. Every start draws such a box around an
+    assignment that a search finds, and states outside it get probability zero.
 
     Attributes:
         seed: seed of the starts, a whole number not below 0.
@@ -92,11 +92,11 @@ class CoordinateAscent(Backend):
         )
 
     def fits(self, graph: FactorGraph, stop: Stop | None = None) -> list[ProductFit]:
-        """Return a product distribution for every start, on a graph that `possible_states` left.
+        """Return a product distribution for every start, on a graph reduced by `possible_states`.
 
         Args:
             graph: the graph.
-            stop: no start but the first begins when it is over; None: it never is.
+            stop: time limit after which no start but the first begins; None: there is no limit.
 
         Raises:
             ZeroPartitionError, InferenceError: as `solve`.
@@ -179,7 +179,7 @@ def random_product(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[
 
 
 def _slots_by_variable(graph: FactorGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return starts and slots: the places of every variable in scopes, each with its factor."""
+    """Return starts and slots: the positions of every variable in scopes, each with its factor."""
     variables = graph.scope_variables
     starts = np.concatenate([[0], np.cumsum(np.bincount(variables, minlength=graph.n_variables))])
     places = np.argsort(variables, kind="stable")

@@ -1,8 +1,9 @@
-"""An upper bound on log Z of dense binary graphs of pairs, that sees which ties contradict.
+"""An upper bound on log Z of dense binary graphs of pairs that accounts for contradictory ties.
 
-Bounds of forests and mini-buckets grow with the number of ties that cannot all be satisfied: they
-see a few at a time. Here every variable's log cosh is bounded by a quadratic, and a determinant
-sums over all states at once. With spins s of -1 and 1, the potential is exp(h.s + sum J s s):
+Bounds of forests and mini-buckets grow with the number of ties that cannot all be satisfied, since
+they consider only a few at a time. Here every variable's log cosh is bounded by a quadratic, and a
+determinant sums over all states at once. With spins s of -1 and 1, the potential is exp(h.s + sum J
+s s):
 
 1. Variables C of which no two are tied are summed over: each gives 2 cosh(u), u = h_c + J_c s,
    and log cosh u <= log cosh x + l(x) (u^2 - x^2), l(x) = tanh(x) / 2x, for any x.
@@ -70,7 +71,7 @@ _PATIENCE = 3
 _ROUNDING = 1e-10
 
 _IMPOSSIBLE = 1e12
-"""Value in place of infinity, at which a line search would not return."""
+"""Value in place of infinity, from which a line search would not return."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +292,7 @@ class _Search:
         spins, n_summed, n = self.spins, len(self.spins.summed), len(self.spins.joined)
         flat = np.zeros(len(parameters))
         if self.stop.over:
-            # As good as can be: the line search ends, and with it all.
+            # A value that cannot be improved ends the line search, and with it the descent.
             return -_IMPOSSIBLE, flat
         self.calls += 1
         # x of step 1 and of step 2, and l(x).
@@ -309,7 +310,7 @@ class _Search:
         covariance = spins.couplings + 2.0 * (ties.T @ (ties * weights[:, None])).toarray()
         covariance += added[:n, :n] + added[:n, :n].T
         covariance[np.diag_indices_from(covariance)] += diagonal
-        # What is linear in the joined spins: b = h + 2 T' (l h_c), with T the ties.
+        # The part that is linear in the joined spins: b = h + 2 T' (l h_c), with T the ties.
         field = inner + 2.0 * (ties.T @ (weights * outer))
         # With L = diag(l) of the joined spins, the mean over z ~ N(0, K) of exp((b + z)' L (b + z))
         # is det(I - 2 K L)^(-1/2) exp(b' P^(-1) b), P = L^(-1) - 2 K.
@@ -331,7 +332,7 @@ class _Search:
             - 0.5 * (log_determinant + np.log(slopes[joined]).sum())
             + field @ mean
         )
-        # Derivatives: by K these moments, by a coupling twice them, by b twice the mean.
+        # Derivatives: these moments for K, twice the moments for a coupling, twice the mean for b.
         moments = inverse + 2.0 * np.outer(mean, mean)
         along = ties @ mean
         if bound < self.bound:
@@ -358,7 +359,7 @@ class _Search:
             -2.0 * points**2 / 6.0,
             0.5 * (1.0 / np.cosh(np.minimum(points, 300.0)) ** 2 - 2.0 * slopes),
         )
-        # By a multiple: how far its triangle's left side is above -1 in the mean.
+        # For a multiple: the mean excess of its triangle's left side over -1.
         slack = 1.0 + (signs * self.products.ravel()[pairs]).sum(axis=1)
         gradient = np.concatenate([bends * squares, np.diagonal(moments) - 0.5, slack])
         return bound - self.barrier * log_room, gradient
