@@ -66,7 +66,7 @@ def compare_published(
     Args:
         of: a value of the column `of` of `published_numbers`.
         results: tables by name; or a folder or a CSV file, whose tables have the names of their
-        files.
+            files.
         sources: sources of the results' data; None: the sources that the numbers need.
 
     Raises:

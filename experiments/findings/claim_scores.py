@@ -166,7 +166,7 @@ def difference_rows(
     Args:
         predictions: probability of each labeled atom by method, (n,).
         less: reference methods, with which all others are compared; methods without predictions are
-        left out.
+            left out.
         atoms: the labeled atoms.
         folds: fold of each, (n,): AUROC is within folds.
         seed: seed of the bootstrap.

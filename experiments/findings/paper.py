@@ -74,7 +74,7 @@ def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) ->
     Args:
         paper: the paper.
         folder: the folder that holds STEM.tex of every table and STEM.pdf of every figure, and to
-        which the paper is written.
+            which the paper is written.
         origin: where they come from.
 
     Raises:

@@ -57,7 +57,7 @@ class ListedClaim:
         p: P(true) by every answer; None if an answer has none.
         evidence: evidence for and against it.
         ranges: for every answer, the range that missing answers leave open for the posterior, if
-        any.
+            any.
         words: for every answer, the assessor's own word for its verdict; empty for other answers.
         kept_by: the selections that keep it.
         same_as: id of the claim that is judged in its place; empty if there is none.

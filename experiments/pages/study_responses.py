@@ -88,8 +88,7 @@ def listed_of_study(
 
 
 def _judges(parts: Sequence[Part]) -> dict[str, str]:
-    """The cells of all datasets by title, each with its view, beginning with the one shown
-    first."""
+    """The cells of all datasets by title, each with its view, the one shown first leading."""
     ordered = [(part, part.main) for part in parts]
     ordered += [(part, cell) for part in parts for cell in part.places]
     return {part.title(cell): part.view(cell) for part, cell in ordered}

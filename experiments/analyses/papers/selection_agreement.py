@@ -77,7 +77,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
 
 
 def _are_nli(*names: str) -> bool:
-    """Return True if all are NLI models, as in the paper."""
+    """Return True if all are NLI models, to which the paper's numbers apply."""
     return all(name.startswith("nli:") for name in names)
 
 

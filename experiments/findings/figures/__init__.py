@@ -160,15 +160,13 @@ def _legend(figure: ShownFigure, axes: Axes) -> None:
 
 
 def _with_ends(frame: pd.DataFrame, value: str) -> Any:
-    """The frame with the ends of a column's intervals, which are missing where there is no
-    interval."""
+    """The frame with the ends of a column's intervals, missing where there is none."""
     missing = {f"{value}_{end}" for end in ("lower", "upper")} - {*frame.columns}
     return frame.assign(**dict.fromkeys(missing, np.nan))
 
 
 def pareto(points: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that no other point beats in both respects, from the fastest to the most
-    accurate."""
+    """The points that no other beats in both respects, from fastest to most accurate."""
     best = math.inf
     kept = []
     # From fast to slow: keep a slower point only if its error is smaller.

@@ -81,7 +81,7 @@ def draw_to(
 
     Args:
         path: the file, whose suffix determines the format: .pdf, .png, .svg, or .dot for Graphviz
-        text.
+            text.
         graph: the graph.
         posterior: of its variables.
         neutral: whether matplotlib draws neutral relations too; Graphviz draws them.

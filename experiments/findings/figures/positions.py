@@ -1,5 +1,4 @@
-"""Quantities of claims by relative position: their names in tables, their table and their
-figure."""
+"""Quantities of claims by relative position: names in tables, a table and a figure."""
 
 from __future__ import annotations
 

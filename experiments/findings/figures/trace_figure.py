@@ -124,8 +124,7 @@ def _signed(value: float, _: object) -> str:
 
 
 def _center(trace: pd.DataFrame) -> tuple[float, float]:
-    """The middle of the last bracket, or else the last number, and half the width of the
-    bracket."""
+    """The middle of the last bracket, or the last number; and half the bracket's width."""
     lower, upper = trace["best_lower"].iloc[-1], trace["best_upper"].iloc[-1]
     if np.isfinite(lower) and np.isfinite(upper):
         return float(0.5 * (lower + upper)), float(0.5 * max(upper - lower, 0.0))
