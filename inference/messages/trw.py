@@ -47,10 +47,10 @@ class TreeReweighted(Backend):
 
     log Z is convex in the log potentials, so if these are a weighted mean of those of models on
     spanning forests, log Z is at most the weighted mean of the forests' log Z. Messages seek the
-    best such split; the bound is largest beliefs' at first and falls as they converge. Here the
-    forests are held explicitly: seeded ones, equally weighted, until they cover every factor; so
-    the probabilities of the factors are valid, and the bound is computed from the forests' own log
-    Z. It is certified wherever the run stops.
+    best such split; the bound is largest at first and falls as they converge. Here the forests are
+    held explicitly: seeded ones, equally weighted, until they cover every factor; so the
+    probabilities of the factors are valid, and the bound is computed from the forests' own log Z.
+    It is certified wherever the run stops.
 
     Then the probabilities are improved. The bound is convex in them, and its derivative with
     respect to the probability of a factor is minus the total correlation of the factor's belief

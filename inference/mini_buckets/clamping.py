@@ -41,7 +41,7 @@ class ClampedBound:
 
     Attributes:
         log_z: the bound.
-        marginals: float64, marginals of the variables, one after another, given these assignments.
+        marginals: float64, marginals of the variables given one of these assignments, flat.
         clamped: number of clamped variables.
         assignments: number of their assignments in the sum.
         late_share: share of the sum due to the later half of them; if it is small, the omitted
@@ -69,7 +69,7 @@ def clamped_bound(
         graph: the factor graph.
         table_limit: maximum entries of a table.
         assignments: maximum assignments of the clamped variables to sum over; at least one is
-        tried.
+            tried.
         seed: seed of the first assignment and of the order in which others are tried.
         stop: the time limit of the search.
         starts: assignments of positive potential to begin with, in different modes, since the

@@ -1,5 +1,5 @@
-"""Iterative join-graph propagation: one parameter leads from belief propagation to exact
-elimination."""
+"""Iterative join-graph propagation: from belief propagation to exact elimination by one
+parameter."""
 
 from __future__ import annotations
 

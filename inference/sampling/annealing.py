@@ -113,7 +113,8 @@ class AnnealedImportance(JudgedSampler):
         Raises:
             TooLargeError: if particles and tables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
-            InferenceError: if neither a particle nor a search found such an assignment.
+            InferenceError: if neither a particle nor a search found an assignment of positive
+                potential.
         """
         return self.solve_until(graph, Stop(self.seconds))
 

@@ -17,8 +17,8 @@ _COLUMNS_AT_ONCE = 256
 
 
 def split_chains(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return chains cut in half, (2 * chains, draws // 2, ...), without the middle one of an odd
-    number of draws.
+    """Return chains cut in half, (2 * chains, draws // 2, ...); an odd draw in the middle is left
+    out.
 
     Args:
         series: (chains, draws, ...), at least 4 draws.

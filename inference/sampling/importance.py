@@ -1,5 +1,5 @@
-"""Importance sampling from mini-buckets: an unbiased estimate of Z, and bounds that hold with a
-probability."""
+"""Importance sampling from mini-buckets: an unbiased estimate of Z, and bounds with a
+confidence."""
 
 from __future__ import annotations
 
@@ -117,7 +117,8 @@ class MiniBucketSampling(Backend):
         Raises:
             TooLargeError: if even tables of two variables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
-            InferenceError: if neither a draw nor a search found such an assignment.
+            InferenceError: if neither a draw nor a search found an assignment of positive
+                potential.
         """
         return self.solve_until(graph, Stop(self.seconds))
 
