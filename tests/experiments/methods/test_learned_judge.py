@@ -74,6 +74,23 @@ def test_the_ece_of_a_learned_judge_comes_with_a_caution() -> None:
     assert pd.isna(row["worth"])
 
 
+def test_few_labels_come_with_a_caution_about_scores_of_the_learned_judge() -> None:
+    def cautions(table: Any, quantities: str, folds: int = 2) -> list[str]:
+        estimated = estimate(table, judge="learn", folds=folds, quantities=quantities)
+        return [each for each in estimated.sentences if "saw fewer labels" in each]
+
+    (caution,) = cautions(few(), "share,brier,auroc")
+    assert caution.startswith("learned judge: with 10 labeled responses some intervals (Brier, AUR")
+    assert caution.endswith("`folds` 10 helps in part.")
+    assert cautions(few(), "share") == []
+    # If every claim has a label, no claim has the mean of the judges.
+    assert cautions(few()[few()["label"].notna()], "brier") == []
+    twice = [few().assign(response=few()["response"] + of, label=drawn()["label"]) for of in "ab"]
+    many = pd.concat(twice, ignore_index=True)
+    many["label"] = many["label"].where(many["response"].isin(many["response"].unique()[:40]))
+    assert cautions(many, "brier") == []
+
+
 def test_labels_of_a_sheet_teach_as_those_of_the_table_do(tmp_path: Path) -> None:
     table = few()
     known = table["label"].notna()
