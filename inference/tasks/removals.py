@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,12 +15,12 @@ from inference.backend import TooLargeError
 from inference.batch import infer_settings
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.exact.kernels.program import TreeProgram
+from inference.exact.kernels.program import INPUTS, TABLE, TreeProgram
 from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import arrays_of
-from inference.posterior import Status
+from inference.posterior import Marginals, Status
 from inference.tasks.kernels.log_messages import log_messages
-from inference.tasks.kernels.removal import Removals, posteriors_without
+from inference.tasks.kernels.removal import Removals, posteriors_without, work_of_parts
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
 from inference.thread_team import map_in_threads, thread_count
 
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 _ENTRIES_AT_ONCE = 2**22
 """Maximum total size of tables that are propagated in one call."""
+
+_SECONDS_PER_ENTRY = 4e-9
+"""Seconds of `posteriors_without` for an entry of a cluster in a part and one input, on the
+reference processor of `inference.exact.prediction`; 3.2 to 5 ns on grids, chains, noisy-or and
+deterministic networks."""
+
+_LEAST_SECONDS_OF_A_RUN = 1e-5
+"""Seconds below which no run of `exact` in a batch falls."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +85,9 @@ def without_variables(
     messages of the whole model are computed once. For each variable, the product of its factors'
     clusters is recomputed without the factors, so that factors with zeros are removed exactly, and
     messages are sent again in the smallest part of the cluster tree that contains these clusters. A
-    variable that is eliminated early has one such cluster, and all variables together cost at most
-    the induced width times one propagation. If targets are given, each variable takes one
-    propagation.
+    variable that is eliminated early has one such cluster. Where parts are large, as on grids, each
+    variable takes one propagation of the graph without its factors, if that is predicted to take
+    less time; it always does if targets are given.
 
     If that does not fit, draws of the whole model can estimate the result, with standard errors:
     the weight of a draw in the model without the variable is the inverse of the variable's factors.
@@ -198,8 +206,11 @@ def _effects(
     present = (graph.evidence == state).astype(np.float64)
     free = np.flatnonzero((graph.evidence == UNOBSERVED) & (graph.cardinalities > state))
     present[free] = marginals[starts[free] + state]
-    model = _propagated(absorbed, tree, program, exact)
-    without = _near_posteriors(model, groups, near, present, graph, state)
+    if _runs_are_cheaper(graph, tree, program, groups, exact):
+        without = _near_posteriors_by_runs(graph, groups, near, state, exact)
+    else:
+        model = _propagated(absorbed, tree, program, exact)
+        without = _near_posteriors(model, groups, near, present, graph, state)
     removed = np.repeat(groups.names, np.diff(near.starts))
     return Effects(removed, near.targets, present[near.targets], without)
 
@@ -208,20 +219,47 @@ def _effects_anywhere(
     graph: FactorGraph, groups: _Groups, wanted: NDArray[np.int64], state: int, exact: Exact
 ) -> Effects:
     """Return effects by propagating a separate model per group, with its tables set to 1."""
-    at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(graph.log_values)))
-    rows = []
-    # The first is the whole model.
-    for first in range(-1, len(groups.names), at_once):
-        tables = np.tile(graph.log_values, (min(at_once, len(groups.names) - first), 1))
-        for row, group in zip(tables, range(first, len(groups.names)), strict=False):
-            for factor in groups.factors[groups.starts[max(group, 0)] : groups.starts[group + 1]]:
-                row[graph.table_starts[factor] : graph.table_starts[factor + 1]] = 0.0
-        for posterior in infer_settings(graph, tables, exact):
-            marginals = posterior.marginals
-            rows.append(marginals.flat[marginals.starts[wanted] + state])
+    every = range(-1, len(groups.names))
+    rows = [
+        marginals.flat[marginals.starts[wanted] + state]
+        for marginals in _marginals_without(graph, groups, every, exact)
+    ]
     present, without = rows[0], np.array(rows[1:])
     removed, targets = np.repeat(groups.names, len(wanted)), np.tile(wanted, len(groups.names))
     return Effects(removed, targets, np.tile(present, len(groups.names)), without.ravel())
+
+
+def _marginals_without(
+    graph: FactorGraph, groups: _Groups, numbers: Sequence[int], exact: Exact
+) -> Iterator[Marginals]:
+    """Yield the marginals of the graph without each of some groups; -1 is the whole graph."""
+    at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(graph.log_values)))
+    for first in range(0, len(numbers), at_once):
+        chosen = numbers[first : first + at_once]
+        tables = np.tile(graph.log_values, (len(chosen), 1))
+        for row, group in zip(tables, chosen, strict=True):
+            for factor in groups.factors[groups.starts[max(group, 0)] : groups.starts[group + 1]]:
+                row[graph.table_starts[factor] : graph.table_starts[factor + 1]] = 0.0
+        for posterior in infer_settings(graph, tables, exact):
+            yield posterior.marginals
+
+
+def _runs_are_cheaper(
+    graph: FactorGraph, tree: ClusterTree, program: TreeProgram, groups: _Groups, exact: Exact
+) -> bool:
+    """Return whether a run for each group is predicted to take less time than its part."""
+    steps = program.steps
+    inputs = np.diff(steps[:, INPUTS])
+    # Each cluster of a part multiplies its inputs twice, and sums to its parent, to children in the
+    # part and to targets.
+    weights = np.diff(steps[:, TABLE]) * (2.0 * inputs + 8.0)
+    no_targets = np.zeros(len(groups.starts), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    removals = Removals(groups.starts, groups.factors, *no_targets, 0)
+    seconds = _SECONDS_PER_ENTRY * work_of_parts(tree, graph.n_factors, weights, removals)
+    runs = len(groups.names)
+    if seconds < _LEAST_SECONDS_OF_A_RUN * runs:
+        return False
+    return bool(runs * exact.predict(graph).seconds < seconds)
 
 
 def _reached(graph: FactorGraph, groups: _Groups) -> bool:
@@ -301,6 +339,18 @@ def _propagated(
     room = 2 * n_messages + longest
     values = log_messages(program, graph.table_starts, graph.log_values, room)
     return _Model(graph.cardinalities, graph.table_starts, values, tree, program)
+
+
+def _near_posteriors_by_runs(
+    graph: FactorGraph, groups: _Groups, near: _Near, state: int, exact: Exact
+) -> NDArray[np.float64]:
+    """Return the posteriors of targets near each group from a run of the graph without it."""
+    result = np.empty(len(near.targets))
+    numbers = range(len(groups.names))
+    for group, marginals in enumerate(_marginals_without(graph, groups, numbers, exact)):
+        begin, end = near.starts[group], near.starts[group + 1]
+        result[begin:end] = marginals.flat[marginals.starts[near.targets[begin:end]] + state]
+    return result
 
 
 def _near_posteriors(

@@ -23,15 +23,15 @@ whose entries three tenths are zero (g) (`python -m tests.endurance walks`):
     propagation.py        3.3   4.9   8.6   12    13    11    5.4   the walk in log space
     ../parallel.py        0.5   0.9   0.8   0.9   1.0   0.9   0.9   one thread; one call instead
     log_messages.py       0.8   0.7   0.6   0.7   0.7   0.7   0.6   division, but no zero messages
-    removal.py            5.4   8.7   0.2   0.07  0.2   0.06  0.15  a run without its factors
-    rows.py, pairs        16    6.0   1.0   0.3   0.2   1.1   5.4   a run for each state
-    rows.py, counts       13    -     -     1.2   4.4   3.0   -     a variable for each partial sum
-    assignments.py        2.5   14    20    31    159   32    22    a walk for each draw
+    removal.py            2.8   28    0.4   0.6   6.5   0.1   0.3   a run without its factors
+    rows.py, pairs        16    15    2.4   0.9   2.4   2.7   16    a run for each state
+    rows.py, counts       17    -     -     2.2   8.4   5.7   -     a variable for each partial sum
+    assignments.py        1.0   14    19    31    161   30    21    a walk for each draw
 
 At density .15, where the largest table of 26 claims and 130 passages has 2^24 entries, the first
 two rows are 10 and 0.8.
 
-So each walk stays for sparse graphs of claims, whose clusters are many and small. With larger
-clusters, a run for each question beats removals (c to g) and pairs (d, e). The stack of subtrees.py
-holds 1.7 to 84 times fewer numbers than all rows.
+So each walk stays. Where parts are large (c, d, f and g), `inference.tasks.removals` predicts that
+a run without the factors of each variable takes less time, and takes those runs. The stack of
+subtrees.py holds 1.7 to 84 times fewer numbers than all rows.
 """

@@ -108,6 +108,64 @@ def _smallest_part(g, count, parents, parts):
     return size
 
 
+@inlined_kernel
+def _new_parts(tree, n_factors):
+    """Return scratch for parts of a tree, and int64 (n_factors,), the cluster of each factor.
+
+    A constant factor has no cluster: -1.
+    """
+    n = len(tree.parents)
+    home = np.full(n_factors, -1, dtype=np.int64)
+    component = np.empty(n, dtype=np.int64)
+    for c in range(n - 1, -1, -1):
+        component[c] = c if tree.parents[c] < 0 else component[tree.parents[c]]
+        for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
+            home[tree.factors[entry]] = c
+    parts = Parts(
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.full(n, -1, dtype=np.int64),
+        np.zeros(n, dtype=np.bool_),
+        component,
+        np.zeros(n, dtype=np.int64),
+    )
+    return parts, home
+
+
+@inlined_kernel
+def _part_of(g, groups, begin, end, home, parents, parts):
+    """Find the smallest part with the factors `groups[begin:end]` of group `g`; return its size."""
+    count = 0
+    for entry in range(begin, end):
+        c = home[groups[entry]]
+        if c >= 0 and parts.inside[c] != g:
+            parts.inside[c] = g
+            parts.clusters[count] = c
+            count += 1
+    return _smallest_part(g, count, parents, parts)
+
+
+@kernel
+def work_of_parts(tree, n_factors, weights, removals):
+    """Return the sum of the weights of the clusters in the smallest parts of all groups.
+
+    Args:
+        tree: the clusters.
+        n_factors: number of factors of the graph.
+        weights: float64 (n_clusters,), work for one cluster in a part, in any unit.
+        removals: the `Removals`; targets are not read.
+    """
+    tree, removals = lent((tree, removals))
+    parts, home = _new_parts(tree, n_factors)
+    total = 0.0
+    for g in range(len(removals.group_starts) - 1):
+        begin, end = removals.group_starts[g], removals.group_starts[g + 1]
+        size = _part_of(g, removals.groups, begin, end, home, tree.parents, parts)
+        for k in range(size):
+            total += weights[parts.part[k]]
+    return total
+
+
 @kernel
 def posteriors_without(cardinalities, table_starts, values, tree, program, removals, result):
     """Write the probabilities of a state of targets under removal of groups of factors.
@@ -129,33 +187,19 @@ def posteriors_without(cardinalities, table_starts, values, tree, program, remov
     anew = 2 * n_messages
     scratch = first_up + 2 * anew
     work = workspace(program)
-    # The cluster of each factor, the cluster that eliminates each variable, and the root of each
-    # cluster.
-    home = np.full(len(table_starts) - 1, -1, dtype=np.int64)
+    n_factors = len(table_starts) - 1
+    parts, home = _new_parts(tree, n_factors)
+    inside, is_top, part = parts.inside, parts.is_top, parts.part
+    # The cluster that eliminates each variable.
     residual = np.empty(len(cardinalities), dtype=np.int64)
-    component = np.empty(n, dtype=np.int64)
-    for c in range(n - 1, -1, -1):
-        component[c] = c if tree.parents[c] < 0 else component[tree.parents[c]]
-        for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
-            home[tree.factors[entry]] = c
+    for c in range(n):
         for entry in range(tree.starts[c] + tree.separator_sizes[c], tree.starts[c + 1]):
             residual[tree.variables[entry]] = c
-    removed = np.full(len(home), -1, dtype=np.int64)
-    inside = np.full(n, -1, dtype=np.int64)
-    is_top = np.zeros(n, dtype=np.bool_)
-    part = np.empty(n, dtype=np.int64)
-    clusters = np.empty(n, dtype=np.int64)
-    parts = Parts(clusters, part, inside, is_top, component, np.zeros(n, dtype=np.int64))
+    removed = np.full(n_factors, -1, dtype=np.int64)
     for g in range(len(group_starts) - 1):
-        count = 0
         for entry in range(group_starts[g], group_starts[g + 1]):
             removed[groups[entry]] = g
-            c = home[groups[entry]]
-            if c >= 0 and inside[c] != g:
-                inside[c] = g
-                clusters[count] = c
-                count += 1
-        size = _smallest_part(g, count, tree.parents, parts)
+        size = _part_of(g, groups, group_starts[g], group_starts[g + 1], home, tree.parents, parts)
         # Within the part: messages to parents without the removed factors, then messages to
         # children and the answers.
         for step in range(2 * size):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest, fr2, grid
 from inference import infer
-from inference.tasks import without_variables
+from inference.tasks import removals, without_variables
 from tests.inference.tasks.cases import ROUNDING, case
 from tests.oracle import oracle
 
@@ -87,6 +88,31 @@ def test_larger_graphs_agree_with_running_again(graph: FactorGraph) -> None:
         expected = again.of_state(1)[targets]
         expected[np.array(targets) == variable] = np.nan
         np.testing.assert_allclose(row, expected, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_parts_and_runs_of_a_graph_agree(observed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = grid(5, 5, coupling=1.0, field=0.5, cardinality=4, seed=1)
+    if observed:
+        graph = graph.with_evidence({7: 2, 12: 1})
+    taken: list[bool] = []
+    predicted = removals._runs_are_cheaper
+
+    def noted(*arguments: Any) -> bool:
+        taken.append(predicted(*arguments))
+        return taken[-1]
+
+    monkeypatch.setattr(removals, "_runs_are_cheaper", noted)
+    by_runs = without_variables(graph, range(25))
+    monkeypatch.setattr(removals, "_runs_are_cheaper", lambda *_: False)
+    by_parts = without_variables(graph, range(25))
+    assert taken == [True]
+    np.testing.assert_array_equal(by_runs.targets, by_parts.targets)
+    np.testing.assert_allclose(by_runs.without, by_parts.without, rtol=0.0, atol=ROUNDING)
+    # Parts of a response are small.
+    monkeypatch.setattr(removals, "_runs_are_cheaper", noted)
+    without_variables(fr2(31, 3, density=0.02, seed=0), range(31, 124))
+    assert taken == [True, False]
 
 
 def test_models_are_propagated_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
