@@ -22,7 +22,13 @@ from calibration.cells import CLAIM_COLUMNS
 from calibration.estimate import ABOVE_INTERVAL, Difference, Estimate
 from calibration.forecasts import LOGIT_CLIP, Extremes, logit_clip
 from calibration.grouping import response_ids
-from calibration.intervals import RARE_KIND, IntervalSettings, effective_number, unseen_share
+from calibration.intervals import (
+    RARE_KIND,
+    RARE_KIND_OF_ERRORS,
+    IntervalSettings,
+    effective_number,
+    unseen_share,
+)
 from calibration.labels import LabelPolicy, remark_unlabeled
 from calibration.scores.coverage import COVERS, FEWEST_RESPONSES
 from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
@@ -101,9 +107,17 @@ class ScoredModel:
     differences: Mapping[str, Difference] = field(default_factory=dict)
     cell: Mapping[str, Any] = field(default_factory=dict)
 
-    def may_lack_kinds(self, level: float) -> bool:
-        """True if the coverage of intervals is uncertain: a kind of response may be missing."""
-        return self.effective > 0 and unseen_share(self.effective, level) > RARE_KIND
+    def may_lack_kinds(self, level: float, score: str | None = None) -> bool:
+        """True if the coverage of intervals is uncertain: a kind of response may be missing.
+
+        Args:
+            level: nominal coverage.
+            score: name of a score; None for scores whose sums of errors have signs.
+        """
+        inverted = score is not None and REGISTRY[score].deviations is not None
+        # A few responses may have most of a calibration error.
+        rare_kind = RARE_KIND_OF_ERRORS if inverted else RARE_KIND
+        return self.effective > 0 and unseen_share(self.effective, level) > rare_kind
 
 
 @dataclass(frozen=True, repr=False)
@@ -883,20 +897,27 @@ def _remarks(
 def _few_responses(models: Sequence[ScoredModel], level: float, unit: str) -> list[str]:
     """Remark on intervals whose coverage is uncertain, since they are of few responses."""
     fewest = min(models, key=lambda each: each.effective)
-    if not fewest.may_lack_kinds(level):
+    unsure = [
+        REGISTRY[name].title
+        for name, estimate in fewest.scores.items()
+        if math.isfinite(estimate.lower) and fewest.may_lack_kinds(level, name)
+    ]
+    all_unsure = fewest.may_lack_kinds(level)
+    if not (all_unsure or unsure):
         return []
+    kind = unit.removesuffix("s")
     if fewest.n_responses < FEWEST_RESPONSES:
-        few = counted(fewest.n_responses, unit.removesuffix("s"))
+        few = counted(fewest.n_responses, kind)
         return [
             f"Labels are of {few}: with fewer than {FEWEST_RESPONSES} no interval or test is "
             "reliable."
         ]
     share = unseen_share(fewest.effective, level)
-    kind = unit.removesuffix("s")
+    which = "The intervals suppose" if all_unsure else f"Intervals ({', '.join(unsure)}) suppose"
     return [
-        f"The intervals suppose that no kind of {kind} is missing from the labels, which are "
-        f"worth {fewest.effective:.1f} {unit} of equal size: a kind with a share of up to "
-        f"{share:.0%} may be missing."
+        f"{which} that no kind of {kind} is missing from the labels, which are worth "
+        f"{fewest.effective:.1f} {unit} of equal size: a kind with a share of up to {share:.0%} "
+        "may be missing."
     ]
 
 

@@ -288,7 +288,7 @@ def _outcomes(
             plain = name.removeprefix(_SCORED)
             (model,) = score(p[known], y[known], responses[known], scores=(plain,)).models
             each = model.scores[plain]
-            warned = math.isfinite(each.coverage) or model.may_lack_kinds(_LEVEL)
+            warned = math.isfinite(each.coverage) or model.may_lack_kinds(_LEVEL, plain)
             yield name, _Outcome(each.lower, each.upper, warned, _NONE, _NONE, _NONE)
             continue
         try:

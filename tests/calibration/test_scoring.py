@@ -200,6 +200,23 @@ def test_undefined_scores_have_no_interval() -> None:
     assert np.subtract(*single["precision"].interval[::-1]) > 0.7
 
 
+@pytest.mark.parametrize(
+    ("n", "which"), [(58, "The intervals"), (59, "ECE"), (238, "ECE"), (239, "")]
+)
+def test_scores_by_inverted_tests_need_more_responses(n: int, which: str) -> None:
+    generator = np.random.default_rng(0)
+    p = generator.uniform(0.1, 0.9, n)
+    y = generator.random(n) < p
+    table = score(p, y, np.arange(n), scores=("brier", "ece"), intervals=QUICK)
+    remarks = [each for each in table.remarks if "no kind of response is missing" in each]
+    assert len(remarks) == (which != "")
+    expected = f"Intervals ({which}) suppose" if which == "ECE" else f"{which} suppose"
+    assert all(each.startswith(expected) for each in remarks)
+    (model,) = table.models
+    assert model.may_lack_kinds(0.95) is (n < 59)
+    assert model.may_lack_kinds(0.95, "ece") is (n < 239)
+
+
 def test_no_end_is_farther_than_a_response() -> None:
     # Two responses, one of them almost certain: Student's t with one degree reaches far beyond.
     scores = scored([0.999, 0.6], [True, True], ["a", "b"], n_bootstrap=9, scores=["log_loss"])

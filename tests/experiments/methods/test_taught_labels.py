@@ -45,7 +45,7 @@ def claims(n: int = 12, taught: int = 4, **columns: Any) -> pd.DataFrame:
 
 def test_score_refuses_such_labels_and_names_the_responses() -> None:
     refusal = refused(
-        "labels of 4 responses \\(r0, r1, r2, \\.\\.\\.\\) taught", score, claims(), **QUICK
+        "labels of 4 responses \\(r0, r1, r2, \\.\\.\\.\\) trained", score, claims(), **QUICK
     )
     assert "give labels of other responses" in refusal
     assert "`leave_out_taught`" in refusal
@@ -150,7 +150,7 @@ def test_estimate_leaves_out_what_taught_even_without_its_labels(tmp_path: Path)
 def test_self_knowledge_refuses_labels_that_taught_the_confidences() -> None:
     names = {"p": "confidence", "p_learned_from": "confidence_learned_from"}
     refusal = refused(
-        "labels of 4 responses \\(r0, r1, r2, \\.\\.\\.\\) taught",
+        "labels of 4 responses \\(r0, r1, r2, \\.\\.\\.\\) trained",
         self_knowledge,
         claims().rename(columns=names),
     )
@@ -165,7 +165,7 @@ def test_keep_learns_no_threshold_from_such_labels() -> None:
     refused("labels of 4 responses", keep, known, new)
     kept = keep(known, new, leave_out_taught=True, splits=5)
     assert any("calibrated on 8 labeled responses" in each for each in kept.sentences)
-    assert any("Labels of 1 new response (r0new) taught" in each for each in kept.sentences)
+    assert any("Labels of 1 new response (r0new) trained" in each for each in kept.sentences)
     marks = kept["claims"].set_index("response")["p_learned_from"].fillna("")
     assert marks[marks != ""].to_dict() == {"r0new": "this response"}
     assert "p_learned_from" not in keep(claims(taught=0), new.iloc[3:], splits=5)["claims"]
@@ -266,7 +266,7 @@ def related(graphs: Sequence[FactGraph], taught: Sequence[int]) -> list[FactGrap
 def test_posteriors_from_relations_that_labels_taught_are_marked(tmp_path: Path) -> None:
     renamed = [replace(graph, id=f"s{number}") for number, graph in enumerate(of_cities(8))]
     write_many(related(renamed, range(3)), tmp_path / "related.jsonl")
-    refused("labels of 3 responses \\(s0, s1, s2\\) taught", score, tmp_path / "related.jsonl")
+    refused("labels of 3 responses \\(s0, s1, s2\\) trained", score, tmp_path / "related.jsonl")
     scores = score(tmp_path / "related.jsonl", leave_out_taught=True, **QUICK)
     assert scores["scores"]["n_claims"].tolist() == [10]
     write_many(related(renamed, ()), tmp_path / "plain.jsonl")
