@@ -94,9 +94,9 @@ class EvidenceSettings(Settings):
     """Evidence."""
 
     retriever: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Source of evidence: given (as recorded), local (searches --documents or the input's own
-    passages), dense (the same by embeddings), wikipedia, or google (with a key in SERPER_API_KEY).
-    """
+    """Source of evidence: given, local, dense, wikipedia or google. Given evidence is as recorded;
+    local searches --documents or the input's own passages, and dense does so by embeddings; google
+    needs a key in SERPER_API_KEY."""
 
     documents: Annotated[DocumentSource, USUAL] = None
 

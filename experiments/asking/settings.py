@@ -63,7 +63,7 @@ class AnswerSettings(Settings):
     """Price of a million output tokens."""
 
     max_cost: Annotated[Price | None, Option("USD", usual=True)] = None
-    """Stop before the cost exceeds this limit; you can continue later."""
+    """Stop before the cost exceeds this limit. You can continue later."""
 
     max_calls: Calls | None = None
     """Stop after this many calls; you can continue later."""
@@ -99,7 +99,7 @@ class AskingSettings(AnswerSettings):
     """Language model."""
 
     model: Annotated[Model, USUAL] = None
-    """Language model as litellm spells it, such as openai/NAME, with its key from the environment.
+    """Language model as litellm spells it, such as openai/NAME. Its key comes from the environment.
     """
 
     prompts: Annotated[FilePath | None, Option("DIR")] = None

@@ -150,7 +150,7 @@ class ResponseSettings(Settings):
     """The topic of the response, added to the search for each claim."""
 
     response: Annotated[Words, Option("ID", usual=True)] = ()
-    """Id of a response to use, if there are several; repeatable."""
+    """Id of a response to use; repeatable."""
 
     text_column: Annotated[ColumnName, USUAL] = None
     """In a table, the column of responses."""

@@ -111,8 +111,9 @@ class ClaimSettings(Settings):
     """Claims."""
 
     atoms: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Source of claims: given (as recorded), model (the language model lists them) or sentences
-    (each sentence is a claim). A response that declines to answer has no claims."""
+    """Source of claims: given (as recorded), model or sentences. With model, the language model
+    lists the claims; with sentences, each sentence is a claim. A response that declines to answer
+    has no claims."""
 
     stride: Stride = "all"
 
@@ -198,7 +199,7 @@ class AssessSettings(
 
 @front_door
 def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) -> Findings:
-    """Assess responses: find claims and evidence, and compute the probability of each claim.
+    """Assess responses: find claims and evidence, and compute probabilities.
 
     Splits a response into claims, finds passages, asks a relation model which passages support or
     contradict which claims, infers the probability of every claim, and shows the effect of each
@@ -228,7 +229,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
             max_calls=200)
 
     Args:
-        responses: Responses: a text, a table, a folder, fact graphs or an embedded dataset. A table
+        responses: Responses: a text, a table, a folder, fact graphs or a dataset. A table
             has a row per response (CSV, TSV, JSON, JSON Lines, Parquet, Arrow); a folder contains
             texts or a saved dataset. Use - for standard input. In Python also table rows, a data
             frame or fact graphs; pass a text as ``text``.

@@ -70,7 +70,7 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
     """
 
     save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
-    """Write the calibrated thresholds to this file (JSON), for --use."""
+    """Write the calibrated thresholds to this JSON file."""
 
     use: Annotated[Path | None, Option("FILE", usual=True)] = None
     """Use thresholds of --save on a table without labels."""

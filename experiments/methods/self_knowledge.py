@@ -214,8 +214,7 @@ class _Group:
 
 @front_door
 def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings:
-    """Measure a model's knowledge of its own claims: Self-Known, Self-Unknown and sigma by
-    position.
+    """Measure a model's knowledge of its own claims: SK, SU and sigma by position.
 
     Shows, overall and by fifth of the response: factuality, SK, SU, flips, the share judged
     correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals

@@ -143,7 +143,7 @@ PEOPLE = "people"
 
 DryRun = Annotated[
     bool,
-    Field(description="Check everything and show the planned calls or units without running them."),
+    Field(description="Check everything and show the planned calls or units. Nothing is run."),
     USUAL,
 ]
 """Whether nothing is asked and nothing run, with its description."""

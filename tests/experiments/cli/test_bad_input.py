@@ -118,7 +118,7 @@ def test_a_configuration_that_refers_to_itself_is_refused(folder: Path) -> None:
         ('{"a1": [0.5, "x"]}', ("'a1'", "list of numbers")),
         ('{"a1": 1, "a1": 0}', ("'a1'", "twice")),
         ('{"a1": NaN}', ("NaN",)),
-        ("[1, 2]", ("one object",)),
+        ("[1, 2]", ("an object",)),
         ("", ("the file is empty", "write 0 for no observations")),
         (" \n", ("the file is empty", "write 0 for no observations")),
         ('{"a1": [0, 0.0]}', ("'a1'", "every likelihood is zero")),

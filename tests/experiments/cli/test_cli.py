@@ -89,9 +89,9 @@ OTHERS = {
     *("fast", "sync", "to", "output", "wheel-dir", "max-size", "version", "install-completion"),
     *("help", "error-unmatch", "no-deps", "no-optional-locks", "porcelain", "verify", "surface"),
     *("nworkers", "nthreads", "use-priors", "enable-prompt-tokens-details", "logprobs-mode"),
-    *("processes", "tasks"),
+    *("processes", "tasks", "shortstat", "least-words"),
 }
-"""Options of the whole, and of other programs; the last is a variable of a style sheet."""
+"""Options of the whole, of other programs, of a style sheet, and of a trial in a record."""
 
 
 PACKAGES = ("experiments", "calibration", "inference", "factormodels")

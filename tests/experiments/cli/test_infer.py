@@ -232,9 +232,7 @@ def test_a_response_of_many_is_chosen_by_id() -> None:
     Path("seen.json").write_text("{}", encoding="utf-8")
     for option, value in (("--evidence", "seen.json"), ("--seconds", "1")):
         refused = invoke("infer", "many.jsonl", option, value, code=2)
-        assert (
-            f"{option}  applies to a single response; choose it with --response" in refused.stderr
-        )
+        assert f"{option} applies to a single response; choose it with --response" in refused.stderr
         assert first["id"] in refused.stderr
 
 

@@ -46,7 +46,7 @@ def test_what_was_asked_and_answered_is_kept_beside_the_trace(network_file: Path
         # The caption names the network, the band and whose marginals the others are compared with.
         assert network_file.name in figure
         assert "Band: " in figure
-        assert f"by {settings.partition(',')[0]} with the status" in figure
+        assert f"from {settings.partition(',')[0]}, with the status" in figure
     assert all(answer.startswith("log Z") for answer in answers)
     # The folder is no setting, and everything else is.
     assert len(hashes) == 2

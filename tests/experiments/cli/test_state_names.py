@@ -91,7 +91,7 @@ def test_a_frame_and_a_single_file_hold_a_number_per_state(folder: Path) -> None
     [
         (["rain=wet"], "--evidence rain=wet: "),
         (["rian=yes"], "--evidence rian=yes: "),
-        (["rain=yes", "rain=no"], "--evidence rain=no: 'rain' is observed already"),
+        (["rain=yes", "rain=no"], "--evidence rain=no: 'rain' is already observed"),
         (["rain"], "rain: there is no such file"),
     ],
 )

@@ -163,7 +163,7 @@ def test_a_backend_and_its_settings(notes: Path) -> None:
     ("arguments", "message"),
     [
         ("absent.txt --documents notes", "absent.txt: there is no such file"),
-        ("answer.txt", "there is no evidence"),
+        ("answer.txt", "there is no source of evidence"),
         ("answer.txt --documents absent", "absent: there is no such folder"),
         ("answer.txt --documents notes --variant FR4", "'FR4' is unknown"),
         ("answer.txt --documents notes --variant given", "'given' is unknown"),
@@ -189,7 +189,7 @@ def test_a_backend_and_its_settings(notes: Path) -> None:
         ("demonstration --atoms sentences --retriever given", "--retriever local"),
         ("demonstration --out answer.txt", "answer.txt"),
         ("demonstration --passages answer.txt", "answer.txt, line 1"),
-        ("empty.txt --documents notes", "it is empty"),
+        ("empty.txt --documents notes", "the file is empty"),
         (
             "bad.jsonl --documents notes",
             "line 2, column 'response': the row has no such key ('respons' is another",

@@ -131,7 +131,7 @@ def test_core_does_not_see_that_a_true_claim_is_beside_the_topic(scores: pd.Data
     assert row.plain == pytest.approx(differences.mean())
     # Cut where no redrawn responses reach.
     assert row.plain_upper <= differences.mean() + half + 1e-12
-    refused("no scores have 3 sentences appended", gains, scores, 3)
+    refused("no scores have 3 appended sentences", gains, scores, 3)
 
 
 def test_curves_of_corrupted_responses_pass_the_clean_level_without_core_alone() -> None:

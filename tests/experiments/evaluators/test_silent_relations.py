@@ -56,7 +56,7 @@ def test_infer_says_where_a_prior_does_not_overrule(tmp_path: Path) -> None:
     ("beside", "message"),
     [
         ({"distribution": [0.4, 0.3, 0.3]}, "1 of 2 relations is less probable than 1/2"),
-        ({}, "1 answer less probable than 0.5 is read as neutral"),
+        ({}, "1 answer with probability below 0.5 is read as neutral"),
     ],
 )
 def test_assess_says_it_too(beside: dict[str, Any], message: str, tmp_path: Path) -> None:

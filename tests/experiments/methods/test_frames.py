@@ -266,4 +266,4 @@ def test_self_knowledge_takes_labeled_responses_in_memory() -> None:
 
 
 def test_what_holds_no_fact_graphs_is_named() -> None:
-    refused("responses are fact graphs, and this is a table", infer, claims())
+    refused("responses must be fact graphs, and this is a table", infer, claims())

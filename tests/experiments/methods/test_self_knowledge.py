@@ -481,7 +481,7 @@ def test_bad_input_is_one_sentence(biographies: Path, folder: Path) -> None:
 
 
 def test_a_graph_without_sentences_is_refused(graph_file: Path) -> None:
-    refused("'figure-1' does not say how many sentences", load_claims, graph_file)
+    refused("'figure-1' has no number of sentences", load_claims, graph_file)
 
 
 def test_position_table_of_the_real_biographies(shared_data: Path) -> None:

@@ -68,7 +68,7 @@ def test_verdicts_and_what_is_missing_are_shown() -> None:
         *("factscore", "the answer is empty", "1", "demo-01-marie-curie")
     ]
     # The measures are over the claims that all have judged.
-    assert "are left out of all of them" in page.only("section", id="found").text
+    assert "are left out of all rows" in page.only("section", id="found").text
 
 
 def test_a_whole_number_beyond_64_bits_is_a_log_z_of_a_file(folder: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_flipped_byte_in_the_rows_is_named(results: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"\0" * 100])
 def test_rows_that_are_none_are_named(results: Path, content: bytes) -> None:
     (results / "rows.parquet").write_bytes(content)
-    refused(r"rows\.parquet: it is damaged \(.+\); run the study", read_rows, results)
+    refused(r"rows\.parquet: the file is damaged \(.+\); run the study", read_rows, results)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_rows_that_are_none_are_named(results: Path, content: bytes) -> None:
         ("p", 7.0, "p is 7.0, which is not a probability"),
         ("p", math.nan, "p is nan"),
         ("p", math.inf, "p is inf"),
-        ("p", "x", "the column 'p' holds string, not double"),
-        ("label", "=1+1", "the column 'label' holds string, not bool"),
-        ("atom", 3, "the column 'atom' holds int64, not string"),
+        ("p", "x", "the column 'p' has the type string, not double"),
+        ("label", "=1+1", "the column 'label' has the type string, not bool"),
+        ("atom", 3, "the column 'atom' has the type int64, not string"),
     ],
 )
 def test_values_that_rows_cannot_hold_are_named(
@@ -86,14 +86,16 @@ def test_values_that_rows_cannot_hold_are_named(
     values = pa.array([value] * len(table))
     pq.write_table(table.set_column(column_at, column, values), path)
     refused(
-        rf"rows\.parquet: it is damaged \({reason}.*\); run the study again", read_rows, results
+        rf"rows\.parquet: the file is damaged \({reason}.*\); run the study again",
+        read_rows,
+        results,
     )
 
 
 def test_commands_name_damaged_rows(results: Path) -> None:
     (results / "rows.parquet").write_bytes((results / "rows.parquet").read_bytes()[:-30])
     for arguments in (("report", results), ("diff", results, results)):
-        assert "rows.parquet: it is damaged" in invoke(*arguments, code=2).stderr
+        assert "rows.parquet: the file is damaged" in invoke(*arguments, code=2).stderr
     (results / "rows.parquet").unlink()
     os.mkfifo(results / "rows.parquet")
     refused("this is a pipe", read_rows, results)
@@ -131,7 +133,7 @@ def test_files_that_only_describe_a_run_may_be_missing(
     page = results / "page.html"
     for arguments in (("report", results, "--out", page), ("diff", results, results)):
         result = invoke(*arguments)
-        assert f"manifest.json: it does not say {message}; the results are read without" in (
+        assert f"manifest.json: the manifest lacks {message}; the results are read without" in (
             result.stderr
         )
 

@@ -79,7 +79,7 @@ def test_an_analysis_and_units_are_not_compared(folder: Path) -> None:
     invoke("run", "study.yaml", "--out", "b")
     for order in (("a", "b"), ("b", "a")):
         result = invoke("diff", *order, code=2)
-        assert "a holds tables and b a run of units" in result.stderr
+        assert "a contains tables and b a run of units" in result.stderr
 
 
 def test_a_table_that_is_gone_is_a_sentence(two: tuple[Path, Path]) -> None:

@@ -61,5 +61,5 @@ def test_responses_whose_labels_taught_the_judge_are_refused(folder: Path) -> No
     renamed = [replace(graph, id=f"r{n}") for n, graph in enumerate(of_cities(8))]
     write_many(renamed[4:], folder / "data.jsonl")
     errors = invoke("run", study_file(folder, STUDY), "--out", "out", code=2).stderr
-    assert "learned.judge: labels of 2 responses of 'data' (r4, r5) taught the judge" in errors
+    assert "learned.judge: labels of 2 responses of 'data' (r4, r5) trained the judge" in errors
     assert not (folder / "out").exists()

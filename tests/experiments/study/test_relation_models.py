@@ -316,7 +316,10 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
         ("relation_models: [{model: nli}]", ("relation_models[0]", "needs the path")),
         ("relation_models: [{model: nli, path: gone}]", ("relation_models[0].path", "such folder")),
         ("relation_models: [{model: lexical, path: x}]", ("has no path",)),
-        ("relation_models: [{model: lexical, method: samples}]", ("method is for", "'prompted'")),
+        (
+            "relation_models: [{model: lexical, method: samples}]",
+            ("method applies to", "'prompted'"),
+        ),
         ("relation_models: [{model: recorded, label: x}]", ("is fixed (recorded)",)),
         ("relation_models: [{model: recorded, path: no.jsonl}]", ("no.jsonl", "no such file")),
         ("relation_models: [prompted]", ("relation_models[0] needs a language model",)),
@@ -372,7 +375,7 @@ def test_a_users_prompt_that_is_not_asked_is_refused() -> None:
     prompts = Prompts({"relation_bare": load_prompt("relation_bare")})
     model = WithPrompts(AnsweringModel(lambda _: "neutral"), prompts)
     refused(
-        f"--prompts replaces the prompt 'relation_bare', .* by '{RELATION.prompt}'; "
+        f"--prompts replaces the prompt 'relation_bare', .* the prompt '{RELATION.prompt}'; "
         "give --relation-prompt relation_bare",
         *(relation_model, "model", model),
     )

@@ -283,7 +283,7 @@ def test_fits_that_are_gone_are_refused(tmp_path: Path) -> None:
     run_study(study, out, workers=1)
     with closing(sqlite3.connect(out / STORE)) as connection, connection:
         connection.execute("DELETE FROM kept WHERE kind = 'priors'")
-    with pytest.raises(InputError, match=r"sqlite: the priors 'learned' of data .* are not in"):
+    with pytest.raises(InputError, match=r"sqlite: the priors 'learned' of data .* are missing"):
         run_study(study, out, workers=1, resume=True)
     run_study(study, out, workers=1, overwrite=True)
     with open_store(out / STORE, "") as store:

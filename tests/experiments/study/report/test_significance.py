@@ -139,6 +139,6 @@ def test_auroc_of_learned_priors_is_within_their_folds(made: Made) -> None:
     assert tests.loc["auroc", "difference"] == pytest.approx(
         expected["lbp"] - expected["exact"], abs=1e-12
     )
-    sentence = "AUROC of learned priors compares claims of one fold"
+    sentence = "AUROC of learned priors compares claims of the same fold"
     assert sentence in cells_table(cells.reset_index(), "t", study.measures).note
     assert sentence in significance_table(tests.reset_index(), study).note
