@@ -156,7 +156,7 @@ def test_a_value_of_another_kind_is_named_or_shown(path: tuple[str, ...]) -> Non
         parent[path[-1]] = value
         message = refusal(changed)
         if message is not None:
-            fault = rf"(lack|have an invalid) {path[0]}\b.+"
+            fault = rf"(lack|garble|have an invalid) {path[0]}\b.+"
             sentence = rf"t\.jsonl: the metadata of the response 'r1' {fault}"
             assert re.fullmatch(f"{sentence}; assess (it|the response) again", message), (
                 value,
