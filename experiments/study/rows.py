@@ -145,7 +145,7 @@ class RowsFile:
             kind = self._file.schema.field(field.name).type
             if _sort(kind) not in (_sort(field.type), "nothing"):
                 raise InputError(
-                    f"{path}: the file is damaged (the column {field.name!r} has the type "
+                    f"{path}: it is damaged (the column {field.name!r} has the type "
                     f"{kind}, not {field.type}); run the study again"
                 )
 

@@ -63,7 +63,7 @@ def test_a_flipped_byte_in_the_rows_is_named(results: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"\0" * 100])
 def test_rows_that_are_none_are_named(results: Path, content: bytes) -> None:
     (results / "rows.parquet").write_bytes(content)
-    refused(r"rows\.parquet: the file is damaged \(.+\); run the study", read_rows, results)
+    refused(r"rows\.parquet: it is damaged \(.+\); run the study", read_rows, results)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_values_that_rows_cannot_hold_are_named(
     values = pa.array([value] * len(table))
     pq.write_table(table.set_column(column_at, column, values), path)
     refused(
-        rf"rows\.parquet: the file is damaged \({reason}.*\); run the study again",
+        rf"rows\.parquet: it is damaged \({reason}.*\); run the study again",
         read_rows,
         results,
     )
@@ -95,7 +95,7 @@ def test_values_that_rows_cannot_hold_are_named(
 def test_commands_name_damaged_rows(results: Path) -> None:
     (results / "rows.parquet").write_bytes((results / "rows.parquet").read_bytes()[:-30])
     for arguments in (("report", results), ("diff", results, results)):
-        assert "rows.parquet: the file is damaged" in invoke(*arguments, code=2).stderr
+        assert "rows.parquet: it is damaged" in invoke(*arguments, code=2).stderr
     (results / "rows.parquet").unlink()
     os.mkfifo(results / "rows.parquet")
     refused("this is a pipe", read_rows, results)
