@@ -809,8 +809,8 @@ class Clamping:
             raise
         except InferenceError:
             return []
-        found = [_most_probable(graph, support.expand(fit.marginals)) for fit in fits]
-        return [states for states in found if graph.log_potential(states) > -np.inf]
+        modes = [_most_probable(graph, support.expand(fit.marginals)) for fit in fits]
+        return [states for states in modes if graph.log_potential(states) > -np.inf]
 
 
 def _most_probable(graph: FactorGraph, marginals: NDArray[np.float64]) -> NDArray[np.int64]:

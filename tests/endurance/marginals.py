@@ -328,8 +328,8 @@ def errors_of(graph: FactorGraph, seed: int) -> Errors:
 def marginals(seeds: int = 16, first: int = 0) -> Iterator[Row]:
     """Errors of the marginals that `auto` chooses, on both halves and by what decides.
 
-    Of the seeds below 16, graphs of even ones are those that the rule was derived from, and those
-    of odd ones are held back. Graphs of later seeds are fresh: nobody saw them before the rule.
+    The rule was derived from graphs of even seeds below 16; graphs of odd seeds are held back.
+    Graphs of later seeds are fresh: they were drawn when the rule was done.
     Every seed makes 30 graphs: ten kinds by three log ranges. On most of them no rule is needed: an
     algorithm is exact, bounds certify the marginals, or a sampler is sure of its error.
     """

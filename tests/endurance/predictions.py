@@ -136,7 +136,7 @@ def predictions(data: str = "", memory_limit: int = 10**9) -> Iterator[Row]:
 def near_misses(
     data: str = "", seconds: float = 60.0, memory_limit: int = 2 * 10**9
 ) -> Iterator[Row]:
-    """What `auto` makes of networks that nearly take too much: exact wherever the prediction fits.
+    """Answers of `auto` for networks that nearly take too much: exact wherever the prediction fits.
 
     A row is right if exact inference answered, or the reason names a method that does not fit the
     memory or is predicted to take too long.
