@@ -37,9 +37,9 @@ DocumentsOf = Annotated[
 Scope = Annotated[
     Literal["all", "own"] | None,
     Field(
-        description="Documents to search for a claim: all, or own (those of its response: named "
-        "by --documents-of, which makes own the default, found by the response's id in "
-        "--documents, or its passages)."
+        description="Documents to search for a claim: all, or own, the documents of its response: "
+        "those that --documents-of names (own is then the default), those under its id in "
+        "--documents, or its passages."
     ),
     Option("WHOSE"),
 ]
@@ -48,15 +48,15 @@ Scope = Annotated[
 OWN = "own"
 
 _MOST_REMARKS = 4
-"""Number of remarks on files of single responses that are said."""
+"""Largest number of remarks on files of single responses to show."""
 
 
 class OwnFolders(NamedTuple):
     """The documents of each response.
 
     Attributes:
-        documents: by its id.
-        remarks: sentences on files that are not among them.
+        documents: documents of a response by its id.
+        remarks: sentences on files that are not searched.
     """
 
     documents: dict[str, tuple[Document, ...]]

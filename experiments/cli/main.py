@@ -66,14 +66,14 @@ COMMANDS = (
     *("report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
-BRIEF = """Judge the claims of a text with factor graphs, and measure how good that is.
+BRIEF = """Compute the probability that each claim of a text is true, and validate it.
 
 If you have
 
   a text            factormodels assess answer.txt --documents notes
-  a table of p      factormodels score table.csv
+  probabilities     factormodels score table.csv
   a graph           factormodels infer graph.json
-  a question        factormodels run study.yaml
+  a study           factormodels run study.yaml
   nothing yet       factormodels explore demonstration
 
   factormodels COMMAND --help             a command, with examples
@@ -93,32 +93,32 @@ calibration compares these probabilities with human labels.
 
 First steps
 
-  factormodels datasets                   the data that come with it
+  factormodels datasets                   the embedded datasets
   factormodels infer demonstration --response demo-01-marie-curie
-  factormodels explore demonstration      change a graph and watch the answer
+  factormodels explore demonstration      edit a graph, see the probabilities
   factormodels run compare                compare the algorithms
 
 Options
 
   --backend lbp --damping 0.5             a backend, and a setting of it
   --config paper.yaml                     options from a file (YAML)
-  --max-size 1GB, before the command      largest size of a file, unpacked; 16
-                                          times as much if it is read line by
-                                          line; a value takes 16 bytes or more;
-                                          or FACTORMODELS_MAX_SIZE
+  --max-size 1GB, before the command      largest unpacked size of a file; 16
+                                          times that if it is read line by line;
+                                          each value counts at least 16 bytes;
+                                          or set FACTORMODELS_MAX_SIZE
 
 Exit codes
 
   0     done
-  1     something is missing: assess, coherence, datasets, fastfact,
+  1     some results are missing: assess, coherence, datasets, fastfact,
         omissions, probe, revise, run, self-knowledge
   2     refused, with the reason
   3     a limit on calls or costs is reached; repeat the command to continue
   130   interrupted
   143   stopped by the system (SIGTERM); --cache keeps the answers so far
 
-  Whatever asks models or searches ends with 1 if all calls of a stage failed;
-  assess and probe also if a model's answers are no evidence.
+  A command that queries models or searches exits with 1 if every call of a
+  stage failed; assess and probe also if the model's answers are not evidence.
 """
 
 

@@ -75,7 +75,7 @@ class ClaimColumns(LabelColumns):
     """Use the order of claims as their position in the response."""
 
     model_column: ColumnName = None
-    """The model being judged."""
+    """Column of the judged model."""
 
     condition: ColumnName = None
     """Column that distinguishes answers, such as with and without retrieval."""

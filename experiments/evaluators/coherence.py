@@ -135,7 +135,7 @@ class _Found:
 
 @front_door
 def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
-    """Measure how well the claims of each response agree with each other, independent of evidence.
+    """Measure how well the claims of each response agree, independently of evidence.
 
     Shows a row per response: the agreement, which depends only on conflicts between claims, and
     other common readouts, all exact: the mean marginal, the probability that no conflict is active,

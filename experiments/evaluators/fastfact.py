@@ -178,8 +178,8 @@ class FastFactRun(
     """Column to group by; repeatable."""
 
     annotated: Annotated[bool, USUAL] = False
-    """Make no calls: show the recorded annotators' judgments of a pipeline's claims and verdicts
-    (the paper's table 2).
+    """Make no calls; show annotators' recorded judgments of a pipeline's claims and verdicts (the
+    paper's table 2).
     """
 
     n_bootstrap: Annotated[Replicates, Option(command_line=False)] = 1000

@@ -30,7 +30,7 @@ class ConvertSettings(ModelSettings):
 def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     """Convert a model from one format to another.
 
-    The content of SOURCE determines its format. The suffix of TARGET chooses the format to write:
+    The format of SOURCE is recognized by content. The suffix of TARGET selects the format to write:
     .json for one fact graph, .jsonl for one fact graph per line, .uai for a factor graph (the names
     of its variables are written to TARGET.names).
 

@@ -42,9 +42,10 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
 
     The color and dashes of a line show the kind of relation, and its thickness the probability. The
     bar of a claim shows its posterior, and the tick at one end of the bar the human label. A graph
-    with more than about 40 nodes does not fit on a page. Of a graph with more than 120 claims or
-    passages, only the most decided part is drawn. In other factor graphs (UAI, BIF), circles are
-    variables with their most probable states and squares are factors.
+    with more than about 40 nodes does not fit on a page. For a graph with more than 120 claims or
+    passages, only the first 120 claims and the passages with the strongest relations to them are
+    drawn. In other factor graphs (UAI, BIF), circles are variables with their most probable states
+    and squares are factors.
 
     Examples::
 

@@ -245,15 +245,15 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
 
 @front_door
 def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
-    """Learn a judge from labeled responses, and save it for others.
+    """Learn a judge from labeled responses, and save it.
 
     The judge is a conditional random field. The log odds of a claim are a function of columns,
     linear unless --potential says otherwise, and hidden causes, which are summed out exactly,
-    connect the claims of a sentence and of a response. Shows its scores on held-out responses with
-    those of rivals, then the learned parameters with standard errors over responses. --save writes
-    the judge, with the names of the models that made its evidence. --out B.jsonl writes the
-    responses with the posteriors of the folds: no response's own labels trained its posteriors, so
-    that `factormodels score` and `factormodels estimate` may use the same labels.
+    connect the claims of a sentence and of a response. Shows its scores on held-out responses
+    beside those of baselines, then the learned parameters with standard errors over responses.
+    --save writes the judge, with the names of the models that produced its evidence. --out B.jsonl
+    writes the responses with the posteriors of the folds: no response's own labels trained its
+    posteriors, so that `factormodels score` and `factormodels estimate` may use the same labels.
 
     With --relations it learns a correction of a relation model's label bias instead: a weight and a
     constant for the log-probability of each relation. Shows accuracy, log loss and calibration
@@ -598,16 +598,16 @@ class ApplySettings(DrawnSettings, ColumnSettings):
     """Settings for applying a judge."""
 
     adapt: Annotated[bool, USUAL] = False
-    """Move the posteriors to the share of true claims that the evidence here determines, if the
+    """Shift the posteriors to the share of true claims estimated from the new evidence, if that
     evidence is a mixture of the learned distributions with another share; otherwise keep the
     learned prior.
     """
 
     other_evidence: bool = False
-    """Use the judge even if another relation model or retriever made the evidence."""
+    """Use the judge even if another relation model or retriever produced the evidence."""
 
     n_bootstrap: Replicates = 1000
-    """Number of replicates for the check of shift."""
+    """Number of bootstrap replicates for the shift check."""
 
 
 @front_door
@@ -616,10 +616,11 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
 
     First compares the evidence with mixtures of the training evidence of true and of false claims,
     and bounds the effect of the difference on the share of true claims and the Brier score; also
-    reports how many responses to label to be certain. Then gives a posterior for every claim, with
-    the learned prior unless --adapt is given. Labels are not used. --out B.jsonl writes the
-    responses with their posteriors, which `factormodels score` reads. Each response is marked if
-    its labels trained the judge: `score`, `estimate` and `keep` refuse to use these labels again.
+    reports how many labeled responses would settle the question. Then gives a posterior for every
+    claim, with the learned prior unless --adapt is given. Labels are not used. --out B.jsonl writes
+    the responses with their posteriors, which `factormodels score` reads. Each response is marked
+    if its labels trained the judge: `score`, `estimate` and `keep` refuse to use these labels
+    again.
 
     Examples::
 
@@ -628,7 +629,7 @@ def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> 
         apply("judge.json", "votes.csv", numbers=["gpt", "llama"])
 
     Args:
-        judge: The file of the judge.
+        judge: Judge file written by `fit --save`.
         responses: Responses, or the name of an embedded dataset; for a judge of --numbers, a table
             with response and claim. In Python also a data frame, records, or findings.
         settings: options; in Python, pass the fields as keywords instead.

@@ -69,12 +69,13 @@ class InferSettings(ModelSettings, AlgorithmSettings):
     ] = ()
     """Evidence: Alarm=on, or a file; repeatable. A file is UAI evidence, a JSON object that gives
     names their states (or lists of likelihoods, one per state), or a table (CSV, Parquet) with a
-    column for each variable, whose rows are answered one by one."""
+    column for each variable; each row is a query of its own."""
 
     seconds: Annotated[float | None, Field(ge=0), Option("S", usual=True)] = None
     """Tighten bounds on log Z for this many seconds with the backend auto, showing each
-    improvement; Ctrl-C stops and shows the best so far. The limit of another backend that has one.
-    With --map: how long toulbar2 may search where elimination does not fit (60)."""
+    improvement; Ctrl-C stops and shows the best so far. For another backend, its time limit if it
+    has one. With --map: seconds that toulbar2 may search if elimination does not fit in memory (60
+    by default)."""
 
     trace: Annotated[FilePath | None, Option("PATH", usual=True)] = None
     """Write the results of each algorithm over processor time (brackets, estimates, errors and
@@ -90,8 +91,8 @@ def infer(source: Models, settings: InferSettings) -> Findings:
     """Compute the posterior of a model, or of every response of a file.
 
     Shows the probability of every variable, log Z (exact, a bound or an estimate), and the status
-    and time of the algorithm. The time leaves out loading and compiling, which the first call does.
-    For a fact graph these are the probabilities that claims and passages are true, with other
+    and time of the algorithm. The time excludes loading and compiling, which happen in the first
+    call. For a fact graph these are the probabilities that claims and passages are true, with other
     assessors' verdicts on the claims if the file has them. Unnamed variables of a UAI file are
     called 0, 1, ...
 

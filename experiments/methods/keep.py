@@ -73,7 +73,7 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
     """Write the calibrated thresholds to this JSON file."""
 
     use: Annotated[Path | None, Option("FILE", usual=True)] = None
-    """Use thresholds of --save on a table without labels."""
+    """Apply thresholds written by --save to a table without labels."""
 
     answers: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
     """Write the answers with their kept claims to this file: .txt, .md, .html, .json or .jsonl."""
@@ -118,7 +118,7 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
 def keep(
     labeled: Data | None = None, new: Data | None = None, *, settings: KeepSettings
 ) -> Findings:
-    """Keep sufficiently probable claims of new answers, with a guarantee.
+    """Keep the claims of new answers that are probable enough, with a guarantee.
 
     The threshold on probabilities is conformal (Mohri and Hashimoto 2024): it is calibrated on
     labeled responses and guarantees that with probability --confidence the kept claims of a new

@@ -30,12 +30,12 @@ class ListSettings(Settings):
 def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings:
     """List names for commands and studies: backends, prompts, studies, formats or schemas.
 
-    backends are inference algorithms: whether they are installed, kind of log Z, limits, settings.
-    With a name, shows the settings of that backend with types, defaults and meanings. Pass them to
-    `infer` with --backend, and to a study under settings.
+    backends are inference algorithms, with their kind of log Z, limits and settings, and whether
+    each is installed. With a name, shows the settings of that backend with types, defaults and
+    meanings. Pass them to `infer` with --backend, and to a study under settings.
 
-    prompts are the questions to language models, with their purposes and slots; a slot marked *
-    must appear in the question. To replace prompts, write all of them with --out, delete the ones
+    prompts are the questions asked of language models, with their purposes and slots; a slot marked
+    * must appear in the question. To replace prompts, write all of them with --out, delete the ones
     to keep unchanged, edit the rest, and pass the folder to a command as --prompts or to a study as
     the key prompts.
 

@@ -43,11 +43,11 @@ class ProbeSettings(AskingSettings, RelationSettings):
 
 @front_door
 def probe(*, settings: ProbeSettings) -> Findings:
-    """Probe a language model: are its answers evidence at all, and does a correction help?
+    """Probe a language model: are its answers evidence, and does a correction help?
 
     Asks questions with known answers: 36 pairs of a passage and a claim, twelve for each relation,
     among them identical sentences, paraphrases, negations, numbers, other subjects, and passages
-    that tell the reader what to answer; 72 pairs of claims, 36 claims of common knowledge, 36
+    that instruct the model to give an answer; 72 pairs of claims, 36 claims of common knowledge, 36
     claims on or off a question, 36 responses that answer or decline. Shows accuracy and log loss,
     the quality of the log-probabilities, whether the model obeys instructions in a passage, and the
     effect of a correction of label bias. Answers that are no better than the best constant answer

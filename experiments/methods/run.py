@@ -62,8 +62,8 @@ class RunSettings(CellSettings, ConventionSettings):
     """Discard the run in the folder, if there is one."""
 
     workers: Annotated[int | None, Field(ge=1), Option("N", usual=True)] = None
-    """Number of processes; 1 means this process only. By default this process starts, and a long
-    run then uses one process per processor."""
+    """Number of processes; 1 means this process only. By default the run starts in this process,
+    and a long run continues with one process per processor."""
 
     dask: DaskAddress = None
 
@@ -118,7 +118,7 @@ def run(
         config: A YAML file, or the name of an embedded study (`factormodels list studies` shows
             them). In Python also a dict with a study's keys, or the result of `load_study`.
         overrides: KEY=VALUE replaces a value of the study, as in variants=[FR1]. In
-            Python also a dict by place.
+            Python, also a dict from key to value.
         settings: options of the run.
 
     Returns:

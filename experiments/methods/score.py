@@ -446,10 +446,10 @@ class _Block:
 def score(data: Data, settings: ScoreSettings) -> Findings:
     """Score probabilities in any table against labels; no graph is needed.
 
-    Shows a row per model: Brier with its CORP parts, log loss, AUROC, calibration error, slope and
-    intercept, accuracy and the area under the risk-coverage curve (AURC), with intervals; paired
-    tests between models on all scores, with corrected p-values; reliability and risk-coverage
-    diagrams. Columns with obvious names are recognized and reported.
+    Shows a row per model: the Brier score with its CORP decomposition, log loss, AUROC, calibration
+    error, slope and intercept, accuracy and the area under the risk-coverage curve (AURC), with
+    intervals; paired tests between models on all scores, with corrected p-values; reliability and
+    risk-coverage diagrams. Columns with obvious names are recognized and reported.
 
     Examples::
 

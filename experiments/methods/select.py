@@ -66,7 +66,7 @@ class SelectSettings(
     relations: EntailmentJudge = None
 
     labels: Annotated[Words, Option("LABEL=RELATION")] = ()
-    """Relation of a label of an NLI model, as LABEL=RELATION, if the label's name does not tell;
+    """Relation of a label of an NLI model, as LABEL=RELATION, if the label's name does not show it;
     repeatable."""
 
     domain: Annotated[BleachedDomain, USUAL] = PEOPLE

@@ -161,8 +161,8 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
     """Number of bins of relative position."""
 
     paper_claims: bool = False
-    """Also test each claim of the paper that the data can test: its section, a statistic with an
-    interval over responses, and a verdict."""
+    """Also test each claim of the paper that the data can test: show its section, a statistic with
+    an interval over responses, and a verdict."""
 
     n_bootstrap: Annotated[Replicates, Option(command_line=False)] = 1000
 

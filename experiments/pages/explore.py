@@ -47,8 +47,8 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
     variant and backend: the page immediately shows the probability of every claim, the changes, log
     Z and the drawing. It can save the graph, the figure and a study that reproduces the view, in
     the folder of --out, by default explored. The page is served only on this machine, at an address
-    with a token; it needs the extra `explore`. Press Ctrl-C to stop: it then prints how the claims
-    moved.
+    with a token; it needs the extra `explore`. Press Ctrl-C to stop: it then prints the changes of
+    the posteriors.
 
     Examples::
 

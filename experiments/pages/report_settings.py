@@ -45,7 +45,7 @@ class ReportSettings(CellSettings):
     )
 
     out: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
-    """Write the page to this file; to RESULTS/report.html if not given, or FILE-report.html."""
+    """Write the page to this file; by default RESULTS/report.html, or FILE-report.html."""
 
     data: Annotated[Data, USUAL] = ()
     """Path of a data file that the run read; repeatable."""
@@ -54,8 +54,7 @@ class ReportSettings(CellSettings):
     """List these responses only; repeatable."""
 
     first: Annotated[int | None, Field(ge=1), Option("N")] = None
-    """List this many responses of every dataset, from the first; if not given, as the study says
-    (report.responses)."""
+    """List the first N responses of every dataset; by default, report.responses of the study."""
 
 
 AS_PLANNED = ReportSettings()

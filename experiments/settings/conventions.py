@@ -78,10 +78,11 @@ class GraphConventionSettings(NamedConventions):
     """Prior of passages without a stated one: .99 in the paper, .9 in the release."""
 
     equivalence: Annotated[Equivalence | None, Option("WHICH")] = None
-    """Probability of an equivalence of two passages: the smaller or larger of both entailments."""
+    """Probability of an equivalence of two passages: the smaller or larger of the two entailment
+    probabilities."""
 
     shared_passage: Annotated[SharedPassage | None, Option("HOW")] = None
-    """In FR1, treatment of a passage of several claims: copied for each claim, or a single
+    """Treatment in FR1 of a passage linked to several claims: copied for each claim, or one
     variable."""
 
     weak_relations: Annotated[WeakRelations | None, Option("HOW")] = None
@@ -107,8 +108,8 @@ class SourcePriorSettings(GraphConventionSettings):
 
     prior_by: PassageKey | None = None
     """Meaning of names in --prior: the domain of a passage's address (a name includes its
-    subdomains), the source in its record (otherwise the domain), or the kind (passage). A sampled
-    answer has the name sample in each of them."""
+    subdomains), the source in its record (otherwise the domain), or the kind (passage). Sampled
+    answers are always named sample."""
 
 
 class ScoreConventionSettings(NamedConventions):

@@ -125,7 +125,7 @@ DaskAddress = Annotated[
     str | None,
     Field(
         description="Compute on the Dask cluster at this address, such as tcp://head:8786; models "
-        "are still asked from this machine."
+        "are still queried from this machine."
     ),
     Option("ADDRESS"),
 ]
@@ -133,7 +133,10 @@ DaskAddress = Annotated[
 
 BleachedDomain = Annotated[
     str,
-    Field(description="Domain of the bleached claims, relative to which claims are informative."),
+    Field(
+        description="Domain of the bleached (generic) claims against which informativeness is "
+        "measured, such as people or things."
+    ),
     Option("NAME"),
 ]
 """Domain of the claims that every subject of a kind fulfils, with its description."""

@@ -94,7 +94,7 @@ def encodings(
         "Truth: the labels of the data, or labels drawn from the joint distribution under an "
         f"encoding. Less {ENCODINGS[0]}: difference of Brier scores; mean |Δp|: of the same. Bold: "
         "the least Brier score where the intervals of its differences from all others exclude 0. "
-        "Slope: of labels on logit p, 1 if calibrated. Intervals: 95 %, bootstrap over responses."
+        "Slope: of labels on logit p, 1 if calibrated. Intervals: 95%, bootstrap over responses."
     )
     shown = frame.assign(head=frame["case"] + ", " + relations + " relations per context")
     caption = "Exact posteriors under every encoding of relations"

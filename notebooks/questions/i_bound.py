@@ -75,7 +75,7 @@ def i_bound(
         lower_bound=tiny,
     )
     note = (
-        "Means over graphs; intervals: 95 %, bootstrap over graphs. Decided: share of atoms whose "
+        "Means over graphs; intervals: 95%, bootstrap over graphs. Decided: share of atoms whose "
         "certified interval does not hold 1/2. Held: share of atoms whose interval holds the exact "
         "posterior."
     )

@@ -98,7 +98,7 @@ TABLES: Mapping[str, tuple[str, str, str, str]] = {
         f"method | other less | {_COLUMNS}",
         "Differences between methods on the same responses",
         "data",
-        "Intervals: 95 %, paired over responses. Below 0 the first is better, but for AUROC.",
+        "Intervals: 95%, paired over responses. Below 0 the first is better, but for AUROC.",
     ),
     "across": (
         f"method | {_COLUMNS} | trees:4± less trees with neighbors",

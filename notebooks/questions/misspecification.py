@@ -90,7 +90,7 @@ def misspecification(
     note = (
         "Slope: of labels on logit p, 1 if calibrated, below 1 if too extreme. In the large: 0 if "
         "right on the whole. Cost: Brier score minus the score without the distortion, same "
-        "responses. Intervals: 95 %, bootstrap over responses."
+        "responses. Intervals: 95%, bootstrap over responses."
     )
     values = {"slope": "slope", "smooth_ece": "smooth ECE", "cost": "cost (Brier)"}
     ideals = {"slope": 1.0, "smooth_ece": 0.0, "cost": 0.0}

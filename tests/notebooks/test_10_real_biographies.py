@@ -47,7 +47,7 @@ def test_numbers(tmp_path: Path) -> None:
     positions = pd.read_csv(folder / "positions.csv").set_index("of")
     here = np.array(first_fifth)
     share = np.average(np.array(labels)[here], weights=np.array(weights)[here])
-    assert positions["0-20 %"]["true"] == pytest.approx(share, abs=1e-12)
+    assert positions["0-20%"]["true"] == pytest.approx(share, abs=1e-12)
     differences = pd.read_csv(folder / "differences.csv").set_index(["method", "other"])
     gain = scores.brier["default"] - scores.brier["six classes"]
     assert differences.brier["default", "six classes"] == pytest.approx(gain, abs=1e-12)

@@ -65,7 +65,7 @@ def position_table(estimates: Mapping[str, PositionTable], caption: str) -> Tabl
     return Table(frame, columns, caption, group=group, note=note)
 
 
-FIFTHS = ("0-20 %", "20-40 %", "40-60 %", "60-80 %", "80-100 %")
+FIFTHS = ("0-20%", "20-40%", "40-60%", "60-80%", "80-100%")
 
 CHANGE = "last less first"
 

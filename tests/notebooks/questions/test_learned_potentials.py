@@ -173,9 +173,9 @@ def test_positions_weigh_sentences_alike() -> None:
     values = {"true": atoms.labels, "FR1, implication": atoms.labels * 0.5}
     means = mean_by_fifth(graphs, values, atoms, 0).set_index("of")
     first = np.mean([a.label for g in graphs for a in g.atoms if a.sentence == 1])
-    assert means["40-60 %"]["true"] == pytest.approx(first)
-    assert means["40-60 %"]["FR1, implication"] == pytest.approx(first / 2)
-    assert np.isnan(means["0-20 %"]["true"])
+    assert means["40-60%"]["true"] == pytest.approx(first)
+    assert means["40-60%"]["FR1, implication"] == pytest.approx(first / 2)
+    assert np.isnan(means["0-20%"]["true"])
 
 
 def test_changes_by_approximations_agree_with_enumeration() -> None:
