@@ -63,7 +63,7 @@ class AnswerSettings(Settings):
     """Price of a million output tokens."""
 
     max_cost: Annotated[Price | None, Option("USD", usual=True)] = None
-    """Stop before the cost exceeds this limit; you can continue later."""
+    """Stop before the cost exceeds this limit. You can continue later."""
 
     max_calls: Calls | None = None
     """Stop after this many calls; you can continue later."""

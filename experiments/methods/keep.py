@@ -73,7 +73,7 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
     """Write the calibrated thresholds to this JSON file."""
 
     use: Annotated[Path | None, Option("FILE", usual=True)] = None
-    """Apply thresholds written by --save to a table without labels."""
+    """Apply thresholds written by --save to unlabeled data."""
 
     answers: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
     """Write the answers with their kept claims to this file: .txt, .md, .html, .json or .jsonl."""
