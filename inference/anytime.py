@@ -16,7 +16,7 @@ Marginals are chosen by estimates of their errors:
 - Without either, a rule decides: two algorithms that err in different ways and yet agree are likely
   to be right. The rule compares a sum over some assignments, if it is the best lower bound; message
   passing on clusters, if its log Z lies within the bounds, and plain message passing besides; and
-  mini-buckets with the largest tables, as the gradient of their upper bound. Of the two that are
+  mini-buckets with the tightest upper bound, as the gradient of that bound. Of the two that are
   nearest to each other, the first in this list is chosen, except that mini-buckets precede message
   passing if the bounds are near each other or the messages have not converged. If no two are near,
   mini-buckets are chosen, unless the later half of the sum added little while the last growth of
@@ -159,7 +159,7 @@ class _Best:
     failures: dict[str, str] = field(default_factory=dict)
     """Reasons of algorithms without a result, by name."""
     largest: tuple[str, Posterior] | None = None
-    """Mini-buckets with the largest tables so far."""
+    """Mini-buckets with the tightest upper bound so far, which mostly have the largest tables."""
     moved: float = np.inf
     """Root mean square of the changes of their marginals since the tables before."""
     exact: Posterior | None = None
@@ -199,10 +199,12 @@ class _Best:
                 self.lower_posterior = posterior
         family = name.partition("(")[0]
         if family == "wmb" and stats.get("iterations", 1):
-            # Tables grow from round to round. Without a pass there is no gradient.
+            # Without a pass there is no gradient. Tables grow from round to round, but larger ones
+            # with time for few passes may give a looser bound.
             before = None if self.largest is None else self.largest[1]
-            self.moved = np.inf if before is None else _apart(before, posterior)
-            self.largest = name, posterior
+            if before is None or _bound(posterior) <= _bound(before):
+                self.moved = np.inf if before is None else _apart(before, posterior)
+                self.largest = name, posterior
         if kind is LogZKind.EXACT:
             self.posterior = posterior
         elif family in _MESSAGES and kind is not LogZKind.NONE:
@@ -289,7 +291,7 @@ class _Best:
         if "buckets" not in families:
             name = next(iter(candidates))
             return _Choice(name, candidates[name], "they are what there is yet")
-        family, why = "buckets", "its tables are the largest"
+        family, why = "buckets", "its upper bound is the tightest of mini-buckets"
         if "sum" in families and self.moved > _SETTLED:
             late = families["sum"][1].stats.get("late_share", 1.0)
             if late <= _SATURATED:
@@ -442,6 +444,11 @@ def _settled(posterior: Posterior) -> bool:
 def _residual(posterior: Posterior) -> float:
     """Return the largest last change of a message; infinite if not stated."""
     return float(posterior.stats.get("residual", np.inf))
+
+
+def _bound(posterior: Posterior) -> float:
+    """Return an upper bound on log Z; infinite if there is none."""
+    return np.inf if posterior.log_z is None else posterior.log_z
 
 
 def _log_z_error(posterior: Posterior) -> float:

@@ -38,6 +38,7 @@ from inference.exact.kernels.propagation import STOPPED, Workspace
 from inference.exact.prediction import Prediction, Work
 from inference.exact.speed import Speed
 from inference.kernels.preparation import PREPARATION
+from inference.messages.lbp import LoopyBeliefPropagation
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.stop import Stop
@@ -181,6 +182,25 @@ def test_loading_the_code_of_the_algorithms_is_no_time_of_theirs(
     monkeypatch.setattr(builtins, "__import__", watched)
     infer(WIDE, "auto", **LITTLE)
     assert counted == [True]
+
+
+def test_compiling_amid_the_algorithms_is_counted_and_no_time_of_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    remaining: list[float] = []
+    solve = LoopyBeliefPropagation.solve_until
+
+    def compiling(self: LoopyBeliefPropagation, graph: FactorGraph, stop: Stop) -> Posterior:
+        with PREPARATION.counted():
+            # Longer than message passing has.
+            time.sleep(0.5)
+        remaining.append(stop.remaining)
+        return solve(self, graph, stop)
+
+    monkeypatch.setattr(LoopyBeliefPropagation, "solve_until", compiling)
+    stats = infer(WIDE, "auto", **LITTLE).stats
+    assert stats["preparation_seconds"] >= 0.5
+    assert min(remaining) > 0.0
 
 
 def test_a_batch_takes_the_wide_graphs_out_and_leaves_the_others_as_they_are() -> None:
@@ -428,6 +448,22 @@ def test_mini_buckets_without_a_pass_have_no_marginals() -> None:
     assert posterior.stats["iterations"] == 0
     best.take("wmb(table_limit=64)", posterior)
     assert best.largest is None
+
+
+def test_larger_tables_with_a_looser_bound_do_not_replace_smaller_ones() -> None:
+    graph, best, truth = best_of_a_grid()
+    upper = replace(truth, log_z_kind=LogZKind.UPPER, status=Status.NOT_CONVERGED, stats={})
+    for table, looser, off, kept in (
+        (64, 6.0, 0.3, 64),
+        (512, 4.0, 0.2, 512),
+        # With time for few passes.
+        (4096, 5.0, 0.9, 512),
+        (32768, 4.0, 0.1, 32768),
+    ):
+        marginals = shifted(graph, off)
+        bound = replace(upper, log_z=log_z_of(graph) + looser, marginals=marginals)
+        best.take(f"wmb(table_limit={table})", bound)
+        assert best.answer(Stop(), "").stats["marginals_by"] == f"wmb(table_limit={kept})"
 
 
 def test_a_run_is_named_by_the_tables_that_memory_left_it() -> None:
