@@ -14,7 +14,7 @@ This package exports the names that are needed most often. Its modules export th
     claims          measures of sets of claims: counts, agreement, failures
     significance    paired tests and their corrections
     self_knowledge  a model's judgments of its own claims
-    label_bias      a model's bias towards some answers, and its correction
+    label_bias      a model's bias toward some answers, and its correction
     figures         figures for papers
     scoring         `score`: scores of models on the same claims, with intervals and paired tests
     cells           comparison of the cells of a long frame

@@ -83,7 +83,7 @@ def parse_priors(text: str) -> Mapping[str, float]:
     """Return the priors of sources, by name in lower case, that a text lists.
 
     Args:
-        text: pairs such as ``wikipedia.org=.95,blog=.6``; `OTHERS` stands for all other sources.
+        text: pairs such as ``wikipedia.org=.95,blog=.6``; `OTHERS` means all other sources.
 
     Raises:
         InputError: for a pair without "=", a name that occurs twice, or a prior outside [0, 1].

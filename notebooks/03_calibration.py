@@ -18,7 +18,7 @@
 # learned from labels make posteriors better?
 #
 # **Argument.** Factcheck-Bench has human labels of 631 claims in 92 responses, and the human stance
-# of every passage towards its claim. The default turns stances into relations by convention: 0.9
+# of every passage toward its claim. The default turns stances into relations by convention: 0.9
 # for full support and for refutation, 0.7 for partial support, and 0.5 as every claim's prior.
 # Nothing about that is calibrated by design. Learning can choose the prior, or a temperature for
 # all relations, or a strength for each stance, by maximum likelihood of the labels.

@@ -23,7 +23,7 @@
 #
 # $$\frac{P(a)}{P(\lnot a)} = \frac{p}{\pi (1 - p) + (1 - \pi)\,p},$$
 #
-# which tends to 1 as $\pi$ falls: a smaller prior pulls the posterior towards 0.5 and, for a single
+# which tends to 1 as $\pi$ falls: a smaller prior pulls the posterior toward 0.5 and, for a single
 # passage, never across it. So the accuracy should hardly change, and a proper score should get
 # worse if the evidence deserves the trust. In the conditional encoding a false passage leaves the
 # claim at its prior, and a smaller $\pi$ pulls less.

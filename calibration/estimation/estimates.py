@@ -545,7 +545,7 @@ def _corrected_residuals(
     """Residuals corrected for the fit of the estimate and its weight, and residuals of left-out
     units.
 
-    A unit with a large share pulls the estimate towards itself, so that its residual is too small.
+    A unit with a large share pulls the estimate toward itself, so that its residual is too small.
     The first correction divides it by the square root of 1 minus its leverage, which gives the
     right variance for equal units (CR2 of Bell and McCaffrey 2002). The second divides by 1 minus
     the leverage, which gives the residual if the unit is left out (their CR3, the jackknife). If a

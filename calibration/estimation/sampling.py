@@ -60,7 +60,7 @@ def spread(p: Floats, grouping: Grouping, unit: Unit, alike: float = ALIKE) -> F
 
 
 class ResidualLaw(NamedTuple):
-    """How labels differ from weighted probabilities.
+    """Deviations of labels from weighted probabilities.
 
     Attributes:
         scale: factor on the squared residuals that `spread` expects.
@@ -87,7 +87,7 @@ def observed_residuals(
     """Law of the residuals y - power * p of labeled claims, less their mean.
 
     A residual is divided by the square root of 1 minus its response's share of the labels, since a
-    response pulls the mean towards itself.
+    response pulls the mean toward itself.
 
     Args:
         p: probabilities (n,) that claims are true.
@@ -162,7 +162,7 @@ def planned_error(
     """Expected standard error of a share of true claims from labels drawn with given probabilities.
 
     Responses are assumed to be a sample of responses like them, and probabilities to be calibrated
-    unless `law` tells how labels differ from them. If all claims are labeled, the result is the
+    unless `law` states how labels differ from them. If all claims are labeled, the result is the
     same for draws of claims and of responses.
 
     With m existing labels, the estimate is the mean of two batches weighted by their sizes m and n,

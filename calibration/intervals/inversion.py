@@ -108,7 +108,7 @@ def redraw_noise(
 ) -> Floats:
     """Contribution of resampling responses to the deviations, (n_replicates, n_cells).
 
-    A response with a share h of the weight pulls the mean towards itself. On average, its residual
+    A response with a share h of the weight pulls the mean toward itself. On average, its residual
     is too small by the square root of 1 - h (Bell and McCaffrey 2002); this is corrected.
 
     Args:

@@ -60,7 +60,7 @@ class VectorScaling:
 
 
 def fit_vector_scaling(p: ArrayLike, y: Any, *, penalty: float = PENALTY) -> VectorScaling:
-    """Fit a scaling by maximum likelihood with a penalty towards the identity.
+    """Fit a scaling by maximum likelihood with a penalty toward the identity.
 
     Newton's method minimizes the convex sum of the log losses and penalty / 2 times the squared
     distance of weights from 1 and constants from 0. The penalty makes the solution unique even if a

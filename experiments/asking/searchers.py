@@ -453,12 +453,12 @@ def read_documents_of(evidence: Any, graphs: Sequence[FactGraph]) -> SearchedDoc
             "--documents and --documents-of both name documents to search; leave one out"
         )
     if is_own(evidence.scope, evidence.documents_of):
-        own = own_documents(source, graphs)
-        return _remarked(SearchedDocuments(None, own.documents, own.remarks))
+        folders = own_documents(source, graphs)
+        return _remarked(SearchedDocuments(None, folders.documents, folders.remarks))
     if evidence.documents_of is not None:
-        own = own_documents(None, graphs)
-        every = dict.fromkeys(each for part in own.documents.values() for each in part)
-        return _remarked(SearchedDocuments(tuple(every), remarks=own.remarks))
+        folders = own_documents(None, graphs)
+        every = dict.fromkeys(each for part in folders.documents.values() for each in part)
+        return _remarked(SearchedDocuments(tuple(every), remarks=folders.remarks))
     # The documents of a folder, file or embedded dataset; None: the passages of responses.
     if source is None:
         return SearchedDocuments(documents_of_graphs(graphs))

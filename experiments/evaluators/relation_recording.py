@@ -99,10 +99,10 @@ def recording_order(pairs: Sequence[PairOfResponse], order: str, seed: int) -> l
         by_response.setdefault(each.response, []).append(each)
     names = _shuffled_responses(pairs, generator)
     if order == "ranks":
-        place = {name: at for at, name in enumerate(names)}
+        position = {name: at for at, name in enumerate(names)}
         return sorted(
             pairs,
-            key=lambda each: (each.rank, place[each.response], _number(each.pair.source)),
+            key=lambda each: (each.rank, position[each.response], _number(each.pair.source)),
         )
     if order == "responses":
         return [

@@ -266,7 +266,7 @@ class _Answer:
 
 
 def _seconds_to_load_solver() -> float:
-    """Import HiGHS and return the time taken, which must not count towards the time limit.
+    """Import HiGHS and return the time taken, which must not count toward the time limit.
 
     It is seconds on a busy machine.
     """

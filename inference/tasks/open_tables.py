@@ -4,7 +4,7 @@ A marginal is a ratio of linear functions of the weights of one pair's tables, s
 are at single tables. With few open tables, every choice is computed. Given the states of the
 variables that they join, the tables have no influence; therefore one exact inference for each joint
 state of these variables, without summing over them, suffices for all choices. If that takes too
-long, walks towards each variable bound its marginal for any tables (`inference.tasks.open_walks`),
+long, walks toward each variable bound its marginal for any tables (`inference.tasks.open_walks`),
 and draws estimate the result of every choice by reweighting.
 """
 

@@ -1,8 +1,8 @@
-"""Bounds on marginals by walks towards a variable, for any values of some tables of pairs.
+"""Bounds on marginals by walks toward a variable, for any values of some tables of pairs.
 
 The odds of a variable are those of the root of its tree of self-avoiding walks (Weitz 2006), on
 which messages are monotone in every incoming message and, between two tables, in their mixture. A
-box of messages can therefore be passed towards the root, and open tables widen the box (Mooij and
+box of messages can therefore be passed toward the root, and open tables widen the box (Mooij and
 Kappen 2008, "Bounds on marginal probability distributions").
 """
 

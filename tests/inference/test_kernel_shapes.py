@@ -52,9 +52,9 @@ def test_kernels_have_few_arguments_and_shallow_nesting() -> None:
     assert len(MODULES) > 50
     for path in MODULES:
         for function in functions(path):
-            place = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
-            assert arguments(function) <= MOST_ARGUMENTS, place
-            assert nesting(function) <= DEEPEST, place
+            label = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
+            assert arguments(function) <= MOST_ARGUMENTS, label
+            assert nesting(function) <= DEEPEST, label
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def test_each_walk_gives_what_the_general_walk_gives(monkeypatch: pytest.MonkeyP
 
 
 def test_the_stack_of_rows_holds_less_than_all_rows() -> None:
-    held, all_rows = walks.memory_of_rows(grid(4, 4, coupling=1.0, field=1.0, seed=0))
-    assert held < all_rows
+    stack_bytes, all_bytes = walks.memory_of_rows(grid(4, 4, coupling=1.0, field=1.0, seed=0))
+    assert stack_bytes < all_bytes
 
 
 def test_few_files_are_entered_for_an_answer() -> None:

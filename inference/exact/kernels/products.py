@@ -12,9 +12,9 @@ takes. The equations are those of `propagation.py`, for two inputs:
     to two[b, e, r]    = two[b, e, r] sum_l a[b, l, r] one[b, l, e]
     marginal[e]        = sum_(b, r) of what the second input is answered
 
-with a = answer / message the factors that scale the groups of the table. Of the loops, the inner
-one adds multiples of rows, or takes products of two rows, so that both operands are read in the
-order in which they lie (gaxpy and dot product of Golub & Van Loan 2013, "Matrix computations",
+with a = answer / message the factors that scale the groups of the table. The inner loop adds
+multiples of rows, or takes products of two rows, so that both operands are read in the order in
+which they are stored (gaxpy and dot product of Golub & Van Loan 2013, "Matrix computations",
 section 1.1).
 """
 

@@ -311,7 +311,7 @@ def _fresh_log_message(target, cardinalities, graph, messages, work):
 
 @inner_kernel
 def replace_message(slot, damping, graph, messages, work):
-    """Move one slot's message towards the fresh one, and the variable's belief with it.
+    """Move one slot's message toward the fresh one, and the variable's belief with it.
 
     Damping is on logarithms; a fresh zero is taken at once, since it is a fact, not an estimate.
 

@@ -101,7 +101,7 @@ def base_rate(table: ClaimTable, part: Any) -> Predict:
 
 
 def test_the_interval_of_an_ece_allows_for_the_level_that_the_labels_taught() -> None:
-    draws, held, plain = 150, 0, 0
+    draws, covered, plain = 150, 0, 0
     for seed in range(draws):
         table, truth = drawn(seed)
         judges = fold_judges(base_rate, table, labeled_folds(table, N_FOLDS, seed))
@@ -111,11 +111,11 @@ def test_the_interval_of_an_ece_allows_for_the_level_that_the_labels_taught() ->
         given = estimate(ece(p, table.labels, RESPONSES, n_bins=1))
         assert (by_judges.value, by_judges.lower) == (given.value, given.lower)
         assert math.isnan(by_judges.labels_saved)
-        held += by_judges.lower <= value <= by_judges.upper
+        covered += by_judges.lower <= value <= by_judges.upper
         plain += given.lower <= value <= given.upper
     # Labels that are true too often raise every judge, so that their residuals sum to 0.
     assert plain < 0.5 * draws
-    assert held >= least_held(draws)
+    assert covered >= least_held(draws)
 
 
 def test_levels_of_judges_change_no_estimate() -> None:

@@ -74,13 +74,13 @@ def test_findings_name_the_files_of_a_response_that_are_not_searched(rows: Path)
         assess(rows, documents=Path("data/notes"), scope="own"),
     ):
         assert sum(f"ada: {unread}." in each for each in findings.sentences) == 1
-    # Beyond four, only their number is said.
-    places = [f"notes/{number}" for number in range(6)]
-    for place in places:
-        (Path("data") / place).mkdir()
-        (Path("data") / place / "one.txt").write_text("A bridge.")
-        (Path("data") / place / "two.docx").write_text("")
-    responses = [{"id": place, "response": ADA, "place": f"data/{place}"} for place in places]
+    # Beyond four, only their number is shown.
+    folders = [f"notes/{number}" for number in range(6)]
+    for folder in folders:
+        (Path("data") / folder).mkdir()
+        (Path("data") / folder / "one.txt").write_text("A bridge.")
+        (Path("data") / folder / "two.docx").write_text("")
+    responses = [{"id": folder, "response": ADA, "place": f"data/{folder}"} for folder in folders]
     sentences = assess(responses, documents_of="place").sentences
     assert sum(unread in each for each in sentences) == 4
     assert any("2 further remarks on files of other responses" in each for each in sentences)

@@ -29,7 +29,7 @@ BIAS = (0.0, 3.0, 0.0)
 
 
 def table(folder: Path, n: int = 90) -> Path:
-    """Pairs whose probabilities are the labels' laws but for a bias towards contradiction."""
+    """Pairs whose probabilities are the labels' laws but for a bias toward contradiction."""
     rng = np.random.default_rng(3)
     logits = rng.normal(size=(n, 3)) * 2.0
     labels = [rng.choice(3, p=row) for row in softmax(logits, axis=1)]

@@ -1,4 +1,4 @@
-"""The functions of the tree that draw a figure, found in the sources, and those that did."""
+"""The functions of the tree that draw a figure, found in the sources, and as they run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def drawing_functions() -> set[Place]:
 
 def scripts_that_draw() -> set[str]:
     """Return the scripts of notebooks/questions that draw, by the names of their studies."""
-    drawing = {place.function for place in drawing_functions()}
+    drawing = {drawn.function for drawn in drawing_functions()}
     return {
         path.stem.replace("_", "-")
         for path, tree in _modules().items()
