@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -25,6 +26,8 @@ from experiments.findings.table import Column, Table, columns_as
 from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Count, Probability
 from experiments.settings.selection_rule import Weights
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,11 +83,12 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
     """The table of normal and padded responses and the curves of each assessor."""
     loaded, remark = load(settings.data, context)
     graphs, remark = with_a_true_claim(loaded, settings.data, remark)
+    names, remark = _judging(graphs, settings, remark)
     model = relation_model(settings.relations)[0]
     guard = Guard(CoreChoices(model, settings.weights), settings.templates_known)
     assessors = {
         LABELS if name == "labels" else name: by_labels if name == "labels" else by_inference(name)
-        for name in settings.assessors
+        for name in names
     }
     with context.track("padded responses", 1) as advance:
         scores = gaming(
@@ -130,6 +134,28 @@ def run(settings: Settings, context: AnalysisContext) -> Artifacts:
         figures,
         remarks=(remark,),
     )
+
+
+def _judging(graphs: Sequence[FactGraph], settings: Settings, remark: str) -> tuple[list[str], str]:
+    """Return the assessors that can judge claims, and the remark with those left out.
+
+    Without relations every posterior is the prior, and no claim counts as supported.
+
+    Raises:
+        InputError: if no assessor is left.
+    """
+    if any(graph.relations for graph in graphs):
+        return list(settings.assessors), remark
+    kept = [name for name in settings.assessors if name == "labels"]
+    left_out = " and ".join(name for name in settings.assessors if name != "labels")
+    if not kept:
+        raise InputError(
+            f"{settings.data}: no response has relations, so {left_out} cannot judge claims; add "
+            "labels to settings.assessors, or give responses with relations"
+        )
+    if left_out:
+        remark = f"{remark} No response has relations, so {left_out} cannot judge and is left out."
+    return kept, remark
 
 
 def curve_figure(points: pd.DataFrame, assessor: str, padding: str) -> Figure:

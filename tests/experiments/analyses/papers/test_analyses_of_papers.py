@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,13 @@ from experiments.analyses.published import (
 )
 from experiments.analyses.user_data import SOURCES
 from experiments.study.reading import embedded_studies
+from factormodels import datasets
 from factormodels.claims import Atom
+from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.fact_graph import FactGraph
 from factormodels.io.yaml import parse_yaml
-from tests.experiments.analyses.papers.conftest import frames_of, run_study, say_where
+from tests.experiments.analyses.papers.conftest import frames_of, run_study, say_where, write_graphs
 from tests.experiments.conftest import invoke
 from tests.factormodels.io.formats import release_records
 from tests.refusals import refused
@@ -173,6 +176,22 @@ def test_correlations_of_ones_own_nli_models_stand_beside_the_papers(
     # Nor do they where the responses are not the user's.
     (bare_folder / "factormodels-data.yaml").unlink()
     assert set(frames_of(study, bare_folder, three)["published"]["ours"]) == {OTHER_DATA}
+
+
+def test_responses_without_relations_are_judged_by_their_labels_alone(bare_folder: Path) -> None:
+    graphs = [
+        replace(graph, contexts=(), relations=())
+        for graph in datasets.load("demonstration").graphs[:2]
+    ]
+    write_graphs(bare_folder / "plain.jsonl", graphs)
+    say_where(bare_folder, "datasets: {core-responses: plain.jsonl}")
+    study = "papers/core-padding"
+    results = run_study(study, bare_folder, "settings.steps=1", "settings.appended=2")
+    assert set(results.tables["table-4"].frame["assessor"]) == {"human labels"}
+    (remark,) = results.remarks
+    assert "No response has relations, so FR1 cannot judge and is left out." in remark
+    with pytest.raises(InputError, match="FR1 cannot judge claims; add labels"):
+        run_study(study, bare_folder, "settings.assessors=[FR1]")
 
 
 def test_contained_words_counts_words_without_order_or_case() -> None:
