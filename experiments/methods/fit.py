@@ -362,7 +362,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
         sentences.append("The optimizer did not converge; set --penalty, or use fewer columns.")
     sentences.append(
         f"Learned from {counted(len(judge.labels), 'labeled claim')} of "
-        f"{counted(judge.law.n_responses, 'response')}, {100 * judge.share:.0f} % of them true; "
+        f"{counted(judge.law.n_responses, 'response')}, {100 * judge.share:.0f}% of them true; "
         f"columns: {', '.join((*judge.families, *judge.own_columns))}; "
         f"evidence: {'; '.join(map(str, judge.sources))}; penalty {judge.field.penalty:g}."
     )
@@ -427,7 +427,7 @@ def _out_of_fold(
     settings: FitSettings,
     user_columns: UserColumns | None,
 ) -> tuple[list[dict[str, Any]], str, dict[str, Floats], FoldJudges]:
-    """Scores of the field and its rivals on held-out responses, a sentence, and all posteriors.
+    """Scores of the field and its baselines on held-out responses, a sentence, and all posteriors.
 
     Returns:
         The scores, the sentence, posteriors by model, and the field of each fold.
@@ -438,7 +438,7 @@ def _out_of_fold(
     tell(f"cross-fits in {counted(settings.folds, 'fold')}")
     judges = fold_judges(field(settings.field), table, fold)
     predictions = {FIELD: judges.unseen()}
-    tell("cross-fits rivals")
+    tell("cross-fits baselines")
     rivals: dict[str, Learner] = {"boosted trees": boosted_trees, "logistic regression": logistic}
     predictions |= {name: cross_fitted(learner, table, fold) for name, learner in rivals.items()}
     recorded = claim_posteriors([variant(graph, settings.variant) for graph in graphs])
@@ -462,7 +462,7 @@ def _out_of_fold(
     best = min(rows[1:], key=lambda row: row["brier"])
     sentence = (
         f"On held-out responses the field has a Brier score of {rows[0]['brier']:.4f} "
-        f"[{rows[0]['brier_lower']:.4f}, {rows[0]['brier_upper']:.4f}]; minus the best rival "
+        f"[{rows[0]['brier_lower']:.4f}, {rows[0]['brier_upper']:.4f}]; minus the best baseline "
         f"({best['model']}): {best['less']:+.4f} [{best['less_lower']:+.4f}, "
         f"{best['less_upper']:+.4f}], paired over responses."
     )
@@ -523,7 +523,7 @@ def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             "less:4± field less it, Brier"
         ),
         "Scores on held-out responses.",
-        note="In brackets: 95% intervals over responses. AUROC is within folds; rivals learn in "
+        note="In brackets: 95% intervals over responses. AUROC is within folds; baselines learn in "
         "the same folds.",
     )
 
