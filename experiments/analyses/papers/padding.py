@@ -146,7 +146,7 @@ def _judging(graphs: Sequence[FactGraph], settings: Settings, remark: str) -> tu
     """
     if any(graph.relations for graph in graphs):
         return list(settings.assessors), remark
-    kept = [name for name in settings.assessors if name == "labels"]
+    kept: list[str] = [name for name in settings.assessors if name == "labels"]
     left_out = " and ".join(name for name in settings.assessors if name != "labels")
     if not kept:
         raise InputError(
