@@ -136,7 +136,7 @@ def test_leftovers_of_a_killed_process_are_removed_and_nothing_else(tmp_path: Pa
 ADVICE = {
     errno.EMFILE: "ulimit -n",
     errno.ENFILE: "too many files open",
-    errno.EACCES: "check its rights",
+    errno.EACCES: "check its permissions",
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "quota",
     errno.EROFS: "can only be read",
@@ -151,7 +151,7 @@ def test_an_error_of_the_system_is_reported_with_the_fix(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = fails_at(0, os.open, number)
-    assert "rights" in system_advice(OSError(errno.EACCES, ""), "otherwise")
+    assert "permissions" in system_advice(OSError(errno.EACCES, ""), "otherwise")
     assert system_advice(OSError("no number"), "otherwise") == "otherwise"
     uses: dict[str, Callable[[], object]] = {
         "open": lambda: read_text(tmp_path / "t"),
@@ -168,7 +168,7 @@ def test_an_error_of_the_system_is_reported_with_the_fix(
                 patched.setattr(os if name == "open" else Path, name, failing)
             message = refused(ADVICE[number], use)
         assert os.strerror(number) in message
-        assert ("rights" in message) == (number == errno.EACCES)
+        assert ("permissions" in message) == (number == errno.EACCES)
         failing = fails_at(0, os.open, number)
 
 
