@@ -42,6 +42,7 @@ def write_pages(folder: Path) -> None:
     pages["parts/backends"] = backends_table()
     pages["parts/promises"] = promises_table()
     pages["parts/rows"] = rows_table()
+    pages["parts/scores"] = scores_table()
     pages["analyses"] = analyses_page()
     pages["parts/datasets"] = datasets_list()
     pages["parts/formats"] = formats_table()
@@ -152,6 +153,19 @@ def promises_table() -> str:
     return _table(heads, rows)
 
 
+def scores_table() -> str:
+    """Scores of the registry with their meanings, better directions and intervals."""
+    from calibration.scores import REGISTRY
+
+    better = {True: "higher", False: "lower", None: ""}
+    rows = [
+        f"| `{name}` | {_cell(score.title)} | {_cell(score.meaning)} | "
+        f"{better[score.higher_is_better]} | {str(score.interval).replace('_', ' ')} |"
+        for name, score in REGISTRY.items()
+    ]
+    return _table(("name", "title", "meaning", "better", "interval"), rows)
+
+
 def rows_table() -> str:
     """Columns of a run's rows."""
     from experiments.study.rows import SCHEMA
@@ -240,6 +254,11 @@ def extras_table() -> str:
         libraries = re.findall(r"^[\w-]+(?=[<>=\[]|$)", listed, re.M)
         rows.append(f"| `{name}` | {EXTRAS[name]} | {', '.join(libraries)} |")
     return _table(("extra", "for", "libraries"), rows)
+
+
+def _cell(text: str) -> str:
+    """Escape the bars, asterisks and powers of a text for a cell of a Markdown table."""
+    return re.sub(r"([|*^])", r"\\\1", text)
 
 
 def _table(heads: tuple[str, ...], rows: list[str]) -> str:

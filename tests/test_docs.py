@@ -148,6 +148,15 @@ def test_the_tables_of_keys_have_every_key_of_a_study(helper: Any) -> None:
     assert sorted(listed) == sorted(expected)
 
 
+def test_the_table_of_scores_has_every_score_with_its_meaning(helper: Any) -> None:
+    from calibration.scores import REGISTRY
+
+    table = helper("generated_pages").scores_table()
+    assert re.findall(r"^\| `(\S+)` \|", table, re.M) == list(REGISTRY)
+    assert "| `brier` | Brier | mean of (p - y)\\^2 | lower | delta |" in table
+    assert "| mean over responses of \\|Pr - Pr\\*\\| | lower |" in table
+
+
 def test_a_key_is_reported_with_its_type_default_and_meaning(helper: Any) -> None:
     keys = helper("study_keys")
     text = keys.study_keys() + keys.network_keys() + keys.analysis_keys()

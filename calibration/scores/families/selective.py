@@ -189,7 +189,7 @@ FAMILY = (
     ScoreDefinition(
         name="prr",
         title="PRR",
-        meaning="prediction rejection ratio: gain of rejecting by p, of the possible gain",
+        meaning="prediction rejection ratio: gain of rejecting by p over the possible gain",
         higher_is_better=True,
         scale=Scale.NUMBER,
         interval=IntervalMethod.JACKKNIFE,
