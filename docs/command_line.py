@@ -9,46 +9,46 @@ _CODE_OR_OPTION = re.compile(r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*")
 
 CONVENTIONS = (
     (
-        "what is read is an argument; `--out` and `--json` are options",
+        "inputs are arguments; `--out` and `--json` are options",
         "ruff: `ruff check PATH`",
         "--out --json",
     ),
-    ("each setting is an option of its own; `--help-all` lists them", "ruff, uv", "--help-all"),
+    ("every setting is an option; `--help-all` lists them", "ruff, uv", "--help-all"),
     (
-        "`--config FILE` holds options, and the command line goes before it",
+        "`--config FILE` contains options; the command line takes precedence",
         "ruff, inspect",
         "--config",
     ),
-    ("a list is one word with commas: `--show brier,auroc`", "lm-eval: `--tasks a,b`", "--show"),
+    ("lists are separated by commas: `--show brier,auroc`", "lm-eval: `--tasks a,b`", "--show"),
     (
-        "values that may hold commas are repeated: `--response a --response b`",
+        "options whose values may contain commas are repeated: `--response a --response b`",
         "inspect: `-T KEY=VALUE`",
         "--response",
     ),
     (
-        "a backend's settings are options, or part of its name: `--backend lbp,damping=0.5`",
+        "settings of a backend are options, or follow its name: `--backend lbp,damping=0.5`",
         "lm-eval: `--model_args a=1,b=2`",
         "assess draw infer",
     ),
-    ("`--model PROVIDER/NAME`, its key in the environment", "inspect, litellm", "--model"),
+    ("`--model PROVIDER/NAME`, with its key in the environment", "inspect, litellm", "--model"),
     (
-        "`--dry-run` says what would be done",
+        "`--dry-run` shows the plan and does nothing",
         "uv: `uv sync --dry-run`",
         "--dry-run",
     ),
     (
-        "limits stop before a call: `--max-cost 2`, `--max-calls 500`",
+        "limits stop before the next call: `--max-cost 2`, `--max-calls 500`",
         "inspect: `--token-limit`",
         "--max-cost --max-calls",
     ),
-    ("words KEY=VALUE behind the study replace its keys", "Hydra, dvc: `dvc exp run -S`", "run"),
-    ("two results stand in a row, the earlier first", "git, dvc: `dvc metrics diff`", "diff"),
-    ("a kind, then a name of that kind", "inspect: `inspect list tasks`", "list"),
-    ("a page on this machine, until it is stopped", "inspect: `inspect view`", "explore"),
-    ("the suffix of the second file is the format", "pandoc", "convert draw"),
+    ("KEY=VALUE after the study replaces a key", "Hydra, dvc: `dvc exp run -S`", "run"),
+    ("two results are given in order, earlier first", "git, dvc: `dvc metrics diff`", "diff"),
+    ("a kind, then a name of this kind", "inspect: `inspect list tasks`", "list"),
+    ("serves a page on this machine until stopped", "inspect: `inspect view`", "explore"),
+    ("the suffix of the second file determines the format", "pandoc", "convert draw"),
 )
-"""What commands do alike, the tool that people of this field know it from, and which commands do:
-those that have all these options, or those that are named."""
+"""Convention, a tool of the field that has it, and the commands that follow it: all commands with
+the given options, or the named commands."""
 
 
 def page() -> str:
@@ -58,17 +58,17 @@ def page() -> str:
 
     parts = [
         "# Command line\n",
-        "As `factormodels --help` and `factormodels COMMAND --help` show it. Bad input is one "
-        "sentence on standard error and exit code 2, an interrupt exit code 130. A command that is "
-        "done, but lacks posteriors, or answers of a model that its result needs, ends with exit "
-        "code 1; one that reaches a limit on calls or costs, with exit code 3. "
-        "`factormodels --install-completion` lets the shell complete commands and options.\n",
-        "`--help` shows what nine in ten people need, `--help-all` every option. A list is one "
-        "word: `--show brier,auroc`. `--config paper.yaml` takes options from a file, with a line "
-        "for each, such as `venue: acl` and `show: [brier, auroc]`; what stands on the command "
-        "line goes before what stands in a file. The settings of a backend are options too: "
-        "`--backend lbp --damping 0.5` is `--backend lbp,damping=0.5`.\n",
-        "What several commands do alike is what other tools of this field do:\n",
+        "Every command with its options, from the help texts. Invalid input gives one sentence on "
+        "standard error and exit code 2, an interrupt exit code 130. A command that finishes "
+        "without posteriors or model answers that its result needs exits with 1; one that reaches "
+        "a limit on calls or costs exits with 3. `factormodels --install-completion` enables "
+        "completion of commands and options in the shell.\n",
+        "`--help` shows the usual options, `--help-all` every option. Write a list as one word: "
+        "`--show brier,auroc`. `--config paper.yaml` takes options from a file, one per line, such "
+        "as `venue: acl` and `show: [brier, auroc]`; the command line takes precedence. Settings "
+        "of a backend are options too: `--backend lbp --damping 0.5` is the same as `--backend "
+        "lbp,damping=0.5`.\n",
+        "Conventions shared by several commands follow other tools of the field:\n",
         _conventions(),
         *_prose(HELP),
     ]
@@ -79,7 +79,7 @@ def page() -> str:
 
 
 def followers(which: str) -> list[str]:
-    """The commands that have all options of a convention, or those that it names."""
+    """Return the commands that have all options of a convention, or the commands that it names."""
     from experiments.cli.front import described
     from experiments.cli.main import COMMANDS, function_named
 

@@ -141,7 +141,7 @@ def is_evidence(kind: RelationKind, probability: float, least: float = LEAST_PRO
 def likeliest_kind(
     entailment: float, contradiction: float, neutral: float
 ) -> tuple[RelationKind, float]:
-    """Return the likeliest of three kinds and its probability.
+    """Return the most probable of three kinds and its probability.
 
     If entailment and contradiction are equally likely, the kind is neutral, with the probability of
     neutral.

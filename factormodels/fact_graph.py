@@ -217,7 +217,7 @@ class FactGraph(Previewed):
     def n_too_improbable(self, encoding: str = DEFAULT_ENCODING) -> int:
         """Return the number of relations without effect because no kind is probable enough.
 
-        These are relations less probable than 1/2, and neutral ones whose likeliest kind is
+        These are relations less probable than 1/2, and neutral ones whose most probable kind is
         entailment or contradiction with a probability below 1/2. The encoding *mixture* reads all
         of them.
         """
@@ -235,8 +235,8 @@ class FactGraph(Previewed):
     def _silent(self, encoding: str) -> Iterator[float]:
         """Yield the probabilities of informative relations that have no factor.
 
-        Each is the probability of the relation, or of the likeliest kind in the distribution of a
-        neutral relation.
+        Each is the probability of the relation, or of the most probable kind in the distribution of
+        a neutral relation.
         """
         if encoding == MIXTURE:
             return

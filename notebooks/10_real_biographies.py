@@ -21,7 +21,7 @@
 # **Argument.** In FR1 every claim has its own copies of its passages: a forest of stars. There a
 # prior and a temperature can do no more than Platt scaling of the posteriors
 # ([learning](../docs/explanation/learning.md)). One can do more by using everything that a relation
-# says, and not only its likeliest kind: if the model says *neutral with 0.6, entailment with
+# says, and not only its most probable kind: if the model says *neutral with 0.6, entailment with
 # 0.39*, that is evidence, but treated as a neutral relation it is none. Six classes of
 # P(entailment), each with a learned strength, do this. A field goes on: log odds that are linear
 # in columns of a claim's evidence and position, and hidden causes that join claims of a sentence
@@ -86,7 +86,7 @@ claims.round(3)
 # %% [markdown]
 # ## What the relation model says
 #
-# The share of pairs by likeliest kind, and of true claims by the class of their strongest passage.
+# The share of pairs by most probable kind, and of true claims by class of the strongest passage.
 
 # %%
 views = [variant(graph, "FR1") for graph in graphs]

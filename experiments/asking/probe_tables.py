@@ -175,7 +175,7 @@ def _summary(results: Sequence[ProbeResult]) -> Table:
             "probe | answered:0 | correct:0 | accuracy:2 | constant:2 constant answer | "
             "log_loss:2 log loss | brier:2 Brier"
             + (" | corrected_log_loss:2 corrected log loss" if corrected else "")
-            + " | commonest commonest answer | commonest_count:0 times | evidence",
+            + " | commonest most common answer | commonest_count:0 times | evidence",
             evidence=lambda usable: "yes" if usable else "no",
         ),
         "The model's answers to questions with known answers.",

@@ -6,7 +6,7 @@ The function returns findings, which all commands print, write and convert to pa
 
 cyclopts makes options of a class of settings itself, by `Annotated[Settings, Parameter(name="*")]`.
 With cyclopts 5.4 that reads the options of `score` and `assess` in 13 and 25 ms of processor time
-and the signatures below in 13 and 35 ms, made anew for each call. They are made here because the
+and the signatures below in 13 and 35 ms, rebuilt for each call. They are made here because the
 class alone has no options whose names differ from their fields' (`--with` of `beside`: "Unknown
 option"), none of the settings of a backend (`--damping`), and no place for the values of --config,
 which are validated together with those of the command line. The classes would otherwise declare

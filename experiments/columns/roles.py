@@ -18,8 +18,8 @@ class Role:
     Attributes:
         meaning: content of the column, for messages.
         option: the option that names such a column; empty without an option.
-        names: recognized names, the likeliest first. Names in the same tuple are equally likely, so
-            a table with two of them is refused.
+        names: recognized names, the most likely first. Names in the same tuple are equally likely,
+            so a table with two of them is refused.
     """
 
     meaning: str

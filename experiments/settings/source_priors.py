@@ -16,7 +16,7 @@ from factormodels.words import folded
 
 _SOURCES = ("source", "domain", "host", "name")
 _PRIORS = ("prior", "p", "probability", "reliability")
-"""Names of the two columns of a table of priors, the likeliest first."""
+"""Names of the two columns of a table of priors, the most likely first."""
 
 
 def as_prior(value: Any) -> str | None:

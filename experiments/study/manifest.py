@@ -117,7 +117,7 @@ def file_hash(path: Path) -> str:
 def data_facts(
     data: Iterable[StudyData], relations: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Facts of datasets by name: hash, sizes, and hashes of relations found anew."""
+    """Facts of datasets by name: hash, sizes, and hashes of newly found relations."""
     return {
         dataset.name: {
             "sha256": dataset.sha256,

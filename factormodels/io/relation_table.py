@@ -10,8 +10,8 @@ rows:
     r1,a1,c1,entailment,0.9,true
     r1,a2,c1,neutral,0.8,false
 
-With three probabilities, the relation is the likeliest kind, or neutral, with the distribution, if
-that is less probable than 1/2. Without a column of neutral, its probability is the remainder.
+With three probabilities, the relation is the most probable kind, or neutral, with the distribution,
+if that is less probable than 1/2. Without a column of neutral, its probability is the remainder.
 
 A claim or passage without a text has its id as its text. A row without a passage is a claim without
 retrieved passages.
@@ -90,7 +90,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "source": ("passage source", "context source", "evidence source", "source", "domain"),
     **SHARE_NAMES,
 }
-"""Recognized names of columns, the likeliest first."""
+"""Recognized names of columns, the most likely first."""
 
 _SHARES = tuple(SHARE_NAMES)
 

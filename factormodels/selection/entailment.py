@@ -115,7 +115,7 @@ def entailment_probability(answer: Judgement | Missing) -> float:
 
 
 def is_entailment(answer: Judgement | Missing) -> bool:
-    """Return whether the likeliest relation is entailment; False for a missing judgment."""
+    """Return whether the most probable relation is entailment; False for a missing judgment."""
     return isinstance(answer, Judgement) and answer.kind is RelationKind.ENTAILMENT
 
 

@@ -91,8 +91,8 @@ class FactArrays:
             id: name of the response.
             labels: the truth of each atom; None if unknown.
             metadata: further facts about the response.
-            checked: whether to validate the arrays as `FactGraph` does; arrays drawn from laws of
-                this package are valid by construction.
+            checked: whether to validate the arrays as `FactGraph` does; arrays drawn from
+                distributions of this package are valid by construction.
 
         Raises:
             InputError: if they are validated and are not a fact graph.
@@ -158,7 +158,7 @@ def draw_facts(
         reach: maximum distance, in the order of atoms, between the atoms of related pairs, where a
             context has the position of its own atom; None: no limit.
         seed: seed of the random numbers, or a generator.
-        laws: laws of the priors, the kinds and the probabilities.
+        laws: distributions of the priors, the kinds and the probabilities.
 
     Raises:
         InputError: if a number is out of range.

@@ -81,9 +81,9 @@ def each_labeled_response(
         density: probability that a context is related to an atom it was not retrieved for.
         context_density: probability that two contexts are related.
         reach: maximum distance of related pairs, as in `draw_facts`.
-        strength: law of the stated probability of a relation.
-        atom_prior: law of the stated priors of atoms.
-        context_prior: law of the stated priors of contexts.
+        strength: distribution of the stated probability of a relation.
+        atom_prior: distribution of the stated priors of atoms.
+        context_prior: distribution of the stated priors of contexts.
         truth_rate: share of true atoms, in place of the stated priors.
         reliability: share of true contexts, in place of the stated priors.
         error_rate: error rate of the relation model, in place of 1 - p.

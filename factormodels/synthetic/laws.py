@@ -1,4 +1,4 @@
-"""Probability laws of synthetic priors and relation probabilities.
+"""Probability distributions of synthetic priors and relation probabilities.
 
 The laws use NumPy's generators, and are validated to stay within [0, 1]. Distributions of
 `scipy.stats` were measured as an alternative: a draw of ten numbers takes 43 µs instead of 2.5 µs,
@@ -27,7 +27,7 @@ Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator
 
 
 class Law(Protocol):
-    """Protocol of laws of numbers in [0, 1]."""
+    """Protocol of distributions of numbers in [0, 1]."""
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
         """Return `size` independent draws."""
@@ -61,7 +61,7 @@ class Uniform:
     def __post_init__(self) -> None:
         if not 0.0 <= self.low <= self.high <= 1.0:
             raise InputError(
-                f"Uniform({self.low!r}, {self.high!r}) is not a law of probabilities; "
+                f"Uniform({self.low!r}, {self.high!r}) is not a distribution of probabilities; "
                 "give 0 <= low <= high <= 1"
             )
 
@@ -118,7 +118,7 @@ class Mixture:
 
 
 def mixed_reliability(share: float = 0.2) -> Mixture | Constant:
-    """Return a law of context priors: 0.99, but uniform on [0.5, 0.95] for a `share` of them.
+    """Return a distribution of context priors: 0.99, but uniform on [0.5, 0.95] for a `share`.
 
     Raises:
         InputError: if the share is not in [0, 1).
@@ -160,7 +160,7 @@ SHARES = Densities(entailment=0.6, contradiction=0.25, equivalence=0.15)
 """Default shares of the kinds among related pairs."""
 
 STRENGTH = Beta(8.0, 2.0)
-"""Default law of the probability of a relation: mean 0.8, rarely below 0.5."""
+"""Default distribution of the probability of a relation: mean 0.8, rarely below 0.5."""
 
 ATOM_PRIORS = Constant(ATOM_PRIOR)
 CONTEXT_PRIORS = Constant(CONTEXT_PRIOR)
@@ -168,17 +168,17 @@ CONTEXT_PRIORS = Constant(CONTEXT_PRIOR)
 
 @dataclass(frozen=True)
 class FactLaws:
-    """The laws of a synthetic response's priors and relation probabilities.
+    """The distributions of a synthetic response's priors and relation probabilities.
 
     Attributes:
         shares: shares of each kind among related pairs, as relative weights.
-        entailment: law of the probability of an entailment.
-        contradiction: law of the probability of a contradiction.
-        equivalence: law of the probability of an equivalence.
-        exclusive: law of the probability of an exclusion.
-        co_necessity: law of the probability of a co-necessity.
-        atom_prior: law of the priors of atoms.
-        context_prior: law of the priors of contexts.
+        entailment: distribution of the probability of an entailment.
+        contradiction: distribution of the probability of a contradiction.
+        equivalence: distribution of the probability of an equivalence.
+        exclusive: distribution of the probability of an exclusion.
+        co_necessity: distribution of the probability of a co-necessity.
+        atom_prior: distribution of the priors of atoms.
+        context_prior: distribution of the priors of contexts.
     """
 
     shares: Densities = SHARES
@@ -197,7 +197,7 @@ class FactLaws:
     def sample_probabilities(
         self, generator: np.random.Generator, kinds: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return one probability per relation, from the law of its kind.
+        """Return one probability per relation, from the distribution of its kind.
 
         Args:
             generator: source of randomness.

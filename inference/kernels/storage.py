@@ -105,7 +105,7 @@ def _kept_if_possible(save: Callable[..., None]) -> Callable[..., None]:
 def warn_of_no_storage(reason: str, fix: str) -> None:
     """Warn once per process that kernels are not kept on disk, with the reason and the fix."""
     logger.warning(
-        "compiled kernels cannot be kept on disk (%s) and are compiled anew at every start; %s",
+        "compiled kernels cannot be kept on disk (%s) and are recompiled at every start; %s",
         reason,
         fix,
     )

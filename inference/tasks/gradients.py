@@ -189,8 +189,8 @@ class Statistics:
 
     Attributes:
         beliefs: float64 (n_entries,), their means.
-        fixed: int64 (n_factors,), the likeliest entry of each factor, whose covariances follow from
-            those of the others.
+        fixed: int64 (n_factors,), the most probable entry of each factor, whose covariances follow
+            from those of the others.
     """
 
     def __init__(

@@ -95,7 +95,7 @@ TABLES = {
         "less:3± log loss less raw",
         "Relations by source, on human stances",
         "data",
-        "Intervals: 95 % over responses, paired for the difference. ECE: of the likeliest "
+        "Intervals: 95% over responses, paired for the difference. ECE: of the most probable "
         "relation's probability. Learned, and lexical: from other folds of responses.",
     ),
     "claims": (
@@ -103,7 +103,7 @@ TABLES = {
         "less_lexical:3± less lexical | auroc:3± AUROC",
         "Claims by source of relations and by what judges them",
         "data",
-        "Intervals: 95 % over responses, paired for the differences of the Brier score, from the "
+        "Intervals: 95% over responses, paired for the differences of the Brier score, from the "
         "base rate and from the same judge with lexical relations; AUROC within folds. Every "
         "source has the claim's own passages alone, so that FR3 equals FR2, and FR2 differs from "
         "FR1 where claims share a passage.",
@@ -112,7 +112,7 @@ TABLES = {
         "model | relations | graph | claims:0 | brier:3± Brier | auroc:3± AUROC",
         "Judges learned from one source, used on the other",
         "where",
-        "Intervals: 95 % over responses of the second source, whose labels serve to score alone.",
+        "Intervals: 95% over responses of the second source, whose labels serve to score alone.",
     ),
     "costs": (
         "model | responses:0 responses | all_responses:0 of | passages | pairs:0 | "

@@ -184,7 +184,7 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior, width: float = P
             )  # fmt: skip
         axes.margins(0.08)
         looks = [
-            ("variable: likeliest state, its probability", "o", "white", COLORS[0]),
+            ("variable: most probable state, its probability", "o", "white", COLORS[0]),
             *([("observed", "o", COLORS[1], COLORS[0])] if observed.any() else []),
             *([("factor", "s", "0.3", "0.3")] if len(factors) else []),
         ]

@@ -78,7 +78,7 @@ class Token:
     Attributes:
         text: the token.
         log_probability: its natural log-probability.
-        alternatives: (token, natural log-probability) of the likeliest tokens at this position,
+        alternatives: (token, natural log-probability) of the most probable tokens at this position,
             including the chosen one if the provider lists it.
     """
 

@@ -1,7 +1,7 @@
 """Log-probabilities of an answer: validity checks, spelling of tokens, shares of labels.
 
 Servers differ in the values they send under this name. Probabilities are computed only from tokens
-that spell the answer, and from values that can be natural log-probabilities of the likeliest
+that spell the answer, and from values that can be natural log-probabilities of the most probable
 tokens; otherwise, the result is a reason, `Unusable`.
 """
 
@@ -48,7 +48,7 @@ class Unusable(StrEnum):
     NO_ALTERNATIVES = "no tokens are listed beside the chosen one"
     GREEDY = "the chosen token alone has a probability, as reported under greedy sampling"
     TWO_VALUES = "the chosen token has two log-probabilities"
-    NOT_LIKELIEST = "the listed tokens cannot be the likeliest ones"
+    NOT_LIKELIEST = "the listed tokens cannot be the most probable ones"
     OPEN = "the listed tokens leave the probability open"
 
 

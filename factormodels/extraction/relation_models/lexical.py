@@ -67,7 +67,7 @@ class LexicalRelations:
     name: str = "lexical"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return the likeliest relation of each pair, with the distribution; none is missing."""
+        """Return the most probable relation of each pair with the distribution; none is missing."""
         distributions = relation_distributions(pair_features(pairs))
         return [
             Judgement(*likeliest_kind(*row), "lexical", (row[0], row[1], row[2]))

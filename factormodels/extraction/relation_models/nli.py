@@ -59,7 +59,7 @@ class NliRelations:
     model: Any = field(repr=False, compare=False)
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return the likeliest relation of each pair, with the distribution.
+        """Return the most probable relation of each pair, with the distribution.
 
         Texts that are too long are read in overlapping windows. A pair is missing if its outputs
         are not finite, or if the hypothesis leaves no room for the premise.

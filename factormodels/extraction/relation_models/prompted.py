@@ -293,7 +293,7 @@ def chosen_method(method: Method, model: LanguageModel) -> Method:
 def _from_tokens(label: Label) -> Judgement | Missing:
     if label.distribution is None:
         return _unusable(label.unusable or Unusable.ABSENT)
-    # The label in the text may be an unlikely sample, or the likeliest of a label's spellings.
+    # The label in the text may be an unlikely sample, or the most probable of a label's spellings.
     return _likeliest(label.distribution, "logprobs")
 
 

@@ -49,7 +49,7 @@ def read(obj: Any, source: Source, line: int | None = None) -> list[Row]:
 
 
 def _chosen(answers: Sequence[Any]) -> float | None:
-    """Return the probability of the likeliest of several answers that have a log likelihood."""
+    """Return the probability of the most probable of several answers that have a log likelihood."""
     if len(answers) < 2 or not all(
         isinstance(answer, list) and len(answer) == 2 for answer in answers
     ):
