@@ -52,6 +52,7 @@ from calibration.intervals.methods import (
 from calibration.intervals.replicates import (
     Ends,
     Statistic,
+    drawn_weights,
     jackknife,
     jackknife_error,
     jackknife_weights,
@@ -81,6 +82,7 @@ __all__ = [
     "SumMethod",
     "clustered_standard_error",
     "delta_interval",
+    "drawn_weights",
     "effective_number",
     "estimate_all",
     "expanded_percentile_interval",

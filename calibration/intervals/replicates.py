@@ -52,6 +52,24 @@ def response_weights(n_responses: int, n_bootstrap: int, seed: int) -> Iterator[
         yield counts.reshape(rows, n_responses).astype(np.float64)
 
 
+def drawn_weights(
+    generator: np.random.Generator, n_bootstrap: int, n_responses: int, n_drawn: int
+) -> Floats:
+    """How often each response is drawn in replicates of any size, (n_bootstrap, n_responses).
+
+    Unlike `response_weights`, which starts its own generator, draws of several data sets can follow
+    each other, as where training data and new data are redrawn together.
+
+    Args:
+        generator: the generator.
+        n_bootstrap: number of replicates.
+        n_responses: number of responses, each drawn with equal probability, with replacement.
+        n_drawn: number of draws in a replicate.
+    """
+    shares = np.full(n_responses, 1.0 / n_responses)
+    return generator.multinomial(n_drawn, shares, n_bootstrap).astype(np.float64)
+
+
 def jackknife_weights(n_responses: int, seed: int) -> Iterator[Floats]:
     """Yield samples that each lack one group of responses: 0 for its responses, 1 for the others.
 

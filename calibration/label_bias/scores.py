@@ -12,7 +12,7 @@ from calibration.estimate import Difference, Estimate, ScoreStatus
 from calibration.grouping import group_by_response
 from calibration.intervals import IntervalMethod, IntervalSettings, RatioSums, Scale, estimate_all
 from calibration.label_bias.arrays import label_columns, label_probabilities
-from calibration.significance.paired import paired_bootstrap
+from calibration.significance.bootstrap import paired_bootstrap
 from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.errors import InputError
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calibration.intervals import drawn_weights
 from calibration.learned_potentials.shift import FEWEST, LawOfEvidence
 from calibration.validation import Floats, Integers, whole_number
 
@@ -124,7 +125,7 @@ def harm_of(
     generator = np.random.default_rng(seed)
 
     def redrawn(n: int) -> Floats:
-        return generator.multinomial(n, np.full(n, 1 / n), n_bootstrap).astype(np.float64)
+        return drawn_weights(generator, n_bootstrap, n, n)
 
     everybody = np.ones((1, law.n_responses)), np.ones((1, new.n_responses))
     value = _bounds(*(np.tensordot(w, s, 1) for w, s in zip(everybody, (known, here), strict=True)))

@@ -16,6 +16,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from calibration.intervals import drawn_weights
 from calibration.validation import Floats, Integers, whole_number
 
 MOST_THRESHOLDS = 32
@@ -159,7 +160,7 @@ def shift_of(
     generator = np.random.default_rng(seed)
 
     def draws(size: int, of: int) -> Floats:
-        return generator.multinomial(size, np.full(of, 1.0 / of), n_bootstrap).astype(np.float64)
+        return drawn_weights(generator, n_bootstrap, of, size)
 
     def moves(weights: Floats, sums: Floats) -> Floats:
         # The variance of a redrawn mean is too small by a factor of 1 - 1/R.

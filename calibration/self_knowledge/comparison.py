@@ -23,6 +23,7 @@ from calibration.self_knowledge.claims import (
 from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
 from calibration.significance.corrections import adjust
+from calibration.significance.student import student_p_values
 from calibration.tabular import Frame
 from calibration.validation import Floats
 from factormodels.errors import InputError
@@ -157,13 +158,9 @@ def _keys(names: list[str]) -> list[str]:
 
 
 def _p_values(difference: Estimates) -> Floats:
-    from scipy.special import stdtr
-
     degrees = np.where(difference.n_responses > 1, difference.n_responses - 1.0, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.abs(difference.estimate / difference.standard_error)
-        defined = difference.standard_error > 0
-    return np.where(defined, 2 * stdtr(degrees, -statistic), np.nan)
+    p_values = student_p_values(difference.estimate, difference.standard_error, degrees)
+    return np.where(difference.standard_error > 0, p_values, np.nan)
 
 
 def _corrected(p_value: Floats) -> Floats:

@@ -16,6 +16,7 @@ from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
 from calibration.self_knowledge.formula import rogan_gladen, sigma, sigma_slopes
 from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
+from calibration.significance.student import student_p_values
 from calibration.tabular import Frame
 from calibration.validation import Floats, open_interval, whole_number
 from factormodels.errors import InputError
@@ -182,17 +183,13 @@ def out_of_sample_counts(
 
     ends = np.nan_to_num(mean - half), np.nan_to_num(mean + half)
     lowest, highest = reach(of_resamples, contributions, ends)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.abs(mean / error)
-    from scipy.special import stdtr
-
     return Frame(
         position=positions,
         difference=mean,
         standard_error=error,
         lower=np.maximum(mean - half, lowest),
         upper=np.minimum(mean + half, highest),
-        p_value=2 * stdtr(np.where(touching > 2, touching - 2, np.nan), -statistic),
+        p_value=student_p_values(mean, error, np.where(touching > 2, touching - 2, np.nan)),
         n_responses=touching,
         **{
             f"rmse_{name}": _root_mean_square(predictions[name] - target, defined)

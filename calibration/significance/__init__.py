@@ -3,17 +3,18 @@
 from calibration.significance import score_difference
 score_difference("brier", p, q, y, responses).interval
 
-A test has one engine, whatever the score: `paired.swap_test` for permutations of responses,
-`intervals.replicates` for redrawn responses, and SciPy's `ttest_rel`. What differs is the statistic
-that they are given: a ratio of sums over responses (`paired`), which a matrix product computes for
-all swaps at once, or any function of weighted forecasts (`sample_tests`), such as AUROC. P-values
-of redrawn ratios match the expanded percentile interval beside them. Other scores have
-an interval of another method, and their redrawn differences are centered at 0.
+Each test is a file, whatever the score: `permutation` swaps two methods in whole responses,
+`bootstrap` redraws whole responses, and `student` has SciPy's t-test of a number per response. The
+independent unit is the response, because claims of a response share a subject, a retrieval and a
+context. What the tests compare is a ratio of sums over responses (`ratio_differences`), or any
+function of weighted forecasts (`sample_differences`), such as AUROC. `mcnemar` has the tests of
+counts.
 """
 
 from __future__ import annotations
 
 from calibration.estimate import Difference
+from calibration.significance.bootstrap import paired_bootstrap
 from calibration.significance.comparison import PairedTest, compare_judged, least_p_value
 from calibration.significance.corrections import (
     Correction,
@@ -29,7 +30,8 @@ from calibration.significance.mcnemar import (
     exact_mcnemar_by_response,
 )
 from calibration.significance.outcome import Alternative
-from calibration.significance.paired import paired_bootstrap, paired_permutation, paired_t_test
+from calibration.significance.permutation import paired_permutation
+from calibration.significance.student import paired_t_test, student_p_values
 
 __all__ = [
     "Alternative",
@@ -48,5 +50,6 @@ __all__ = [
     "score_difference",
     "stars",
     "stars_legend",
+    "student_p_values",
     "unattainable_stars",
 ]

@@ -17,18 +17,11 @@ from calibration.scores.definition import (
 )
 from calibration.scores.families.responses import FAMILY as OF_RESPONSES
 from calibration.scores.registry import scores_named
+from calibration.significance.bootstrap import bootstrap_difference, bootstrap_scores
 from calibration.significance.differences import difference_of
 from calibration.significance.outcome import Alternative
-from calibration.significance.paired import (
-    bootstrap_difference,
-    paired_t_test,
-    permute_difference,
-    swaps,
-)
-from calibration.significance.sample_tests import (
-    bootstrap_scores,
-    permute_scores,
-)
+from calibration.significance.permutation import permute_difference, permute_scores, swaps
+from calibration.significance.student import paired_t_test
 from calibration.validation import member_named, whole_number
 from factormodels.errors import InputError
 

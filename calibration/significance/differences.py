@@ -37,8 +37,9 @@ from calibration.scores.families.ranking import clustered_auroc
 from calibration.scores.families.smooth import mesh_cells, mesh_deviations
 from calibration.scores.many_samples import scores_of_samples
 from calibration.scores.registry import REGISTRY
-from calibration.significance.paired import bootstrap_difference, paired_difference
-from calibration.significance.sample_tests import difference_statistic
+from calibration.significance.bootstrap import bootstrap_difference
+from calibration.significance.ratio_differences import paired_difference
+from calibration.significance.sample_differences import difference_statistic
 from calibration.validation import Floats
 from factormodels.errors import InputError
 from factormodels.nouns import counted

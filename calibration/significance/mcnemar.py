@@ -1,6 +1,8 @@
 """McNemar's test of two binary judgments of claims that are grouped in responses.
 
-For independent claims, use statsmodels.
+For independent claims, use statsmodels. The exact test swaps the judgments in whole responses, as
+`permutation` does, but its sums are integers: a convolution has the law of all 2^R swaps for any R,
+where masks of swaps are exact for up to 13 responses and draw beyond them.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from calibration.scores import (
     mean_surprisal,
 )
 from calibration.scores.measures import verdicts
-from calibration.significance.paired import paired_bootstrap
+from calibration.significance.bootstrap import paired_bootstrap
 from calibration.validation import is_missing, is_number
 from tests.refusals import refused
 

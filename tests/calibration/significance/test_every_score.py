@@ -26,8 +26,9 @@ from calibration.scores.families.ranking import clustered_auroc
 from calibration.scores.families.selective import risk_areas
 from calibration.scores.registry import response_k
 from calibration.significance import compare_judged, score_difference
+from calibration.significance.bootstrap import bootstrap_scores
 from calibration.significance.outcome import Alternative
-from calibration.significance.sample_tests import bootstrap_scores, permute_scores
+from calibration.significance.permutation import permute_scores
 from tests.calibration.references import r_claims, r_values
 from tests.calibration.scored import QUICK, compared, models
 from tests.refusals import refused

@@ -11,10 +11,10 @@ import pytest
 from calibration.estimate import ScoreStatus
 from calibration.intervals import RatioSums
 from calibration.significance import (
-    paired,
     paired_bootstrap,
     paired_permutation,
     paired_t_test,
+    permutation,
 )
 from factormodels.errors import InputError
 from tests.refusals import refused
@@ -201,7 +201,7 @@ def test_ratios_are_permuted_with_their_denominators(alternative: str) -> None:
         "less": np.array(differences) <= observed + 1e-12,
     }[alternative]
     for n_permutations in (128, 1000):
-        permuted = paired.permute_difference(
+        permuted = permutation.permute_difference(
             first, second, alternative=alternative, n_permutations=n_permutations
         )
         assert permuted.value == pytest.approx(observed, rel=1e-12)
@@ -212,8 +212,8 @@ def test_ratios_are_permuted_with_their_denominators(alternative: str) -> None:
 def test_exact_swaps_are_all_there_are_however_they_are_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(paired, "_MASKS_AT_ONCE", 35)
-    blocks = list(paired.swap_masks(5, 32, 0, True))
+    monkeypatch.setattr(permutation, "_MASKS_AT_ONCE", 35)
+    blocks = list(permutation.swap_masks(5, 32, 0, True))
     assert [len(block) for block in blocks] == [7, 7, 7, 7, 4]
     assert len(np.unique(np.concatenate(blocks), axis=0)) == 32
 
@@ -258,9 +258,9 @@ def test_swaps_that_are_kept_are_those_that_are_drawn(
 ) -> None:
     settings = (n_responses, n_permutations, 3, False)
     # The second time they are those of the first.
-    kept = [np.concatenate(list(paired.swap_masks(*settings))) for _ in range(2)]
-    monkeypatch.setattr(paired, "_KEPT_SWAPS", 0)
-    drawn = list(paired.swap_masks(*settings))
+    kept = [np.concatenate(list(permutation.swap_masks(*settings))) for _ in range(2)]
+    monkeypatch.setattr(permutation, "_KEPT_SWAPS", 0)
+    drawn = list(permutation.swap_masks(*settings))
     for masks in kept:
         assert masks.dtype == np.float64
         assert masks.shape == (n_permutations, n_responses)
