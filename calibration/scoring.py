@@ -353,112 +353,215 @@ def score(
             setting.
     """
     chosen, treatment = scores_named(scores), member_named(Extremes, extremes, "extremes")
-    settings = SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip), treatment)
-    cells: dict[str, dict[str, Any]] = {}
-    left_out: list[str] = []
-    uneven = False
-    of_cells = by is not None or hasattr(p, "columns")
-    if hasattr(p, "columns"):
-        data, p, y, responses, claim = _long_frame(p, y, responses, claim)
-    if data is not None:
-        table = _data_frame(data)
-        if by is not None:
-            if model is not None:
-                raise InputError("by names the columns of cells and model another; give one")
-            table, cells, claim, left_out, uneven = _with_cells(table, p, by, responses, claim)
-            model = _CELL
-            # The first of many cells is rarely a meaningful reference.
-            test = None if reference is None else test
-        inputs = _from_table(table, p, y, responses, model, claim, weights, folds)
-        for name, part in inputs.items() if of_cells else ():
-            # Otherwise cells with the same values of `by` would be pooled.
-            _check_once(name, part.keys(), "name in by every column that tells its rows apart")
+    scoring = _Scoring(
+        scores=chosen,
+        tested=_compared_names(chosen, tested),
+        test=test,
+        alternative=alternative,
+        correction=correction,
+        n_resamples=n_resamples,
+        k=k,
+        intervals=intervals,
+        samples=SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip), treatment),
+        unlabeled=unlabeled,
+    )
+    if data is not None or hasattr(p, "columns"):
+        given = _given_table(p, y, responses, data, by, model, claim, weights, folds)
     elif model is not None or claim is not None or by is not None:
         raise InputError("by, model and claim name columns of a table; give it as data")
     else:
         of_each = p if isinstance(p, Mapping) else {"p": p}
-        inputs = {
-            str(name): _Given(probabilities, y, responses, folds, weights)
-            for name, probabilities in of_each.items()
-        }
-    base = next(iter(inputs), "") if reference is None else reference
-    if base not in inputs:
-        raise InputError(f"reference is {reference!r}; choose one of {', '.join(inputs)}")
-    scored_models: list[ScoredModel] = []
-    n_claims = 0
-    judged: dict[str, JudgedClaims | None] = {}
-    for name, part in inputs.items():
-        try:
-            every = part.claims(k)
-            judged[name] = labeled_claims(every, unlabeled, k)
-            if cells and judged[name] is None and all(each.needs_labels for each in chosen):
-                left_out.append(f"{name}: no claim has a label, so nothing is scored.")
-                continue
-            scored = _scored(name, every, judged[name], chosen, intervals, settings)
-            n_claims = n_claims or every.p.size
-            scored_models.append(replace(scored, cell=cells.get(name, {})))
-        except InputError as error:
-            raise InputError(
-                f"model {name!r}: {error}" if len(inputs) > 1 else f"{error}"
-            ) from None
-    if not scored_models:
-        raise InputError("no cell has a claim with a probability and a label; label some")
-    if y is not None:
-        remark_unlabeled(scored_models[0].n_unlabeled, n_claims, unlabeled)
-    remarks = _remarks(
-        scored_models, intervals, treatment, responses is not None, folds is not None
-    )
-    remarks += left_out
-    names = _compared_names(chosen, tested)
-    differences: Mapping[str, Mapping[str, Difference]] = {}
-    stars_note, n_comparisons, bands = "", 0, intervals or DEFAULT_INTERVALS
-    if test is not None and len(inputs) > 1 and names:
-        how: dict[str, Any] = {
-            "test": paired_test_named(test, names),
-            "alternative": alternative,
-            "n_resamples": whole_number(n_resamples, "n_resamples", 1),
-        }
-        corrected = (
-            None if correction is None else member_named(Correction, correction, "correction")
-        )
-        check_alternative(alternative, scores_named(names, "tested"))
-        # Models passed as arrays differ only in their probabilities.
-        same_data = _of_the_same_data(inputs, cells, base)
-        paired: Mapping[str, _Given] | str = _UNEVEN
-        if not uneven:
-            paired = inputs if data is None else _paired(same_data)
-        if isinstance(paired, str):
-            remarks.append(paired)
-        else:
-            remarks += _left_out(same_data, paired, unlabeled)
-            sides = {
-                name: judged[name]
-                if part is inputs[name]
-                else labeled_claims(part.claims(k), unlabeled, k)
-                for name, part in paired.items()
+        given = _GivenModels(
+            {
+                str(name): _Given(probabilities, y, responses, folds, weights)
+                for name, probabilities in of_each.items()
             }
-            differences, n_comparisons = _differences(
-                sides, base, names, corrected, intervals=bands, settings=settings, **how
-            )
-            stars_note = _stars_note(sides[base], base, n_comparisons, corrected, **how)
-            remarks.append(stars_note)
+        )
+    if by is not None and reference is None:
+        # The first of many cells is rarely a meaningful reference.
+        scoring = replace(scoring, test=None)
+    base = next(iter(given.models), "") if reference is None else reference
+    if base not in given.models:
+        raise InputError(f"reference is {reference!r}; choose one of {', '.join(given.models)}")
+    scored_models, judged, without = _scored_models(given, scoring)
+    first = given.models[scored_models[0].name]
+    if first.y is not None:
+        remark_unlabeled(scored_models[0].n_unlabeled, len(first.p), unlabeled)
+    remarks = _remarks(
+        scored_models,
+        *(intervals, treatment, first.responses is not None, first.folds is not None),
+    )
+    remarks += [*given.left_out, *without]
+    compared = _compared(given, judged, base, scoring)
+    bands = scoring.bands
     drawn = {"n_bootstrap": bands.n_bootstrap, "seed": bands.seed, "level": bands.level}
     return ScoreTable(
         models=tuple(
-            replace(each, differences=differences.get(each.name, {})) for each in scored_models
+            replace(each, differences=compared.differences.get(each.name, {}))
+            for each in scored_models
         ),
         scores=tuple(scores),
-        tested=names if differences else (),
+        tested=scoring.tested if compared.differences else (),
         reference=base,
-        n_comparisons=n_comparisons,
+        n_comparisons=compared.n_comparisons,
         level=bands.level,
-        remarks=tuple(remarks),
-        stars_note=stars_note,
+        remarks=(*remarks, *compared.remarks),
+        stars_note=compared.stars_note,
         drawn={
             name: {**part.arrays(), **drawn, "unlabeled": unlabeled}
-            for name, part in inputs.items()
+            for name, part in given.models.items()
         },
     )
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """Settings of `score`, under the names of its arguments.
+
+    Attributes:
+        tested: names of the compared scores.
+        samples: settings of scores of samples.
+    """
+
+    scores: tuple[ScoreDefinition, ...]
+    tested: tuple[str, ...]
+    test: str | None
+    alternative: str
+    correction: str | None
+    n_resamples: int
+    k: str | float
+    intervals: IntervalSettings | None
+    samples: SampleSettings
+    unlabeled: str
+
+    @property
+    def bands(self) -> IntervalSettings:
+        """Settings of the intervals of differences and of the bands of curves."""
+        return self.intervals or DEFAULT_INTERVALS
+
+
+@dataclass(frozen=True)
+class _GivenModels:
+    """The claims that `score` is given.
+
+    Attributes:
+        models: the claims of each model, by its name.
+        cells: the values that identify each cell of a long frame, by its name.
+        left_out: sentences on omitted claims.
+        uneven: True if claims are identified only by their order, and models have different
+            numbers of claims.
+        of_table: True if claims of models are to be matched.
+    """
+
+    models: dict[str, _Given]
+    cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    left_out: Sequence[str] = ()
+    uneven: bool = False
+    of_table: bool = False
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Differences of models from the reference, by model and score, with sentences on them."""
+
+    differences: Mapping[str, Mapping[str, Difference]] = field(default_factory=dict)
+    n_comparisons: int = 0
+    stars_note: str = ""
+    remarks: Sequence[str] = ()
+
+
+def _given_table(
+    p: Any,
+    y: Any,
+    responses: Any,
+    data: Any,
+    by: str | Sequence[str] | None,
+    model: str | None,
+    claim: str | None,
+    weights: Any,
+    folds: Any,
+) -> _GivenModels:
+    """Claims of a table, by model or by cell; arguments as in `score`."""
+    of_cells = by is not None or hasattr(p, "columns")
+    if hasattr(p, "columns"):
+        data, p, y, responses, claim = _long_frame(p, y, responses, claim)
+    table, uneven = _data_frame(data), False
+    cells: dict[str, dict[str, Any]] = {}
+    left_out: list[str] = []
+    if by is not None:
+        if model is not None:
+            raise InputError("by names the columns of cells and model another; give one")
+        table, cells, claim, left_out, uneven = _with_cells(table, p, by, responses, claim)
+        model = _CELL
+    models = _from_table(table, p, y, responses, model, claim, weights, folds)
+    for name, part in models.items() if of_cells else ():
+        # Otherwise cells with the same values of `by` would be pooled.
+        _check_once(name, part.keys(), "name in by every column that tells its rows apart")
+    return _GivenModels(models, cells, left_out, uneven, of_table=True)
+
+
+def _scored_models(
+    given: _GivenModels, scoring: _Scoring
+) -> tuple[list[ScoredModel], dict[str, JudgedClaims | None], list[str]]:
+    """Scores of the models, their labeled claims, and sentences on cells without labels."""
+    scored_models: list[ScoredModel] = []
+    judged: dict[str, JudgedClaims | None] = {}
+    without = []
+    for name, part in given.models.items():
+        try:
+            every = part.claims(scoring.k)
+            judged[name] = labeled_claims(every, scoring.unlabeled, scoring.k)
+            need_labels = all(each.needs_labels for each in scoring.scores)
+            if given.cells and judged[name] is None and need_labels:
+                without.append(f"{name}: no claim has a label, so nothing is scored.")
+                continue
+            scored = _scored(name, every, judged[name], scoring)
+            scored_models.append(replace(scored, cell=given.cells.get(name, {})))
+        except InputError as error:
+            raise InputError(
+                f"model {name!r}: {error}" if len(given.models) > 1 else f"{error}"
+            ) from None
+    if not scored_models:
+        raise InputError("no cell has a claim with a probability and a label; label some")
+    return scored_models, judged, without
+
+
+def _compared(
+    given: _GivenModels, judged: Mapping[str, JudgedClaims | None], base: str, scoring: _Scoring
+) -> _Compared:
+    """Compare the models with the reference, if there is a test.
+
+    Raises:
+        InputError: for an unknown test, correction or alternative.
+    """
+    if scoring.test is None or len(given.models) < 2 or not scoring.tested:
+        return _Compared()
+    kind = paired_test_named(scoring.test, scoring.tested)
+    n_resamples = whole_number(scoring.n_resamples, "n_resamples", 1)
+    correction = (
+        None
+        if scoring.correction is None
+        else member_named(Correction, scoring.correction, "correction")
+    )
+    check_alternative(scoring.alternative, scores_named(scoring.tested, "tested"))
+    checked = replace(scoring, test=kind, correction=correction, n_resamples=n_resamples)
+    # Models passed as arrays differ only in their probabilities.
+    same_data = _of_the_same_data(given.models, given.cells, base)
+    paired: Mapping[str, _Given] | str = _UNEVEN
+    if not given.uneven:
+        paired = _paired(same_data) if given.of_table else given.models
+    if isinstance(paired, str):
+        return _Compared(remarks=[paired])
+    sides = {
+        name: judged[name]
+        if part is given.models[name]
+        else labeled_claims(part.claims(scoring.k), scoring.unlabeled, scoring.k)
+        for name, part in paired.items()
+    }
+    differences, n_comparisons = _differences(sides, base, checked)
+    note = _stars_note(sides[base], base, n_comparisons, checked)
+    remarks = [*_left_out(same_data, paired, scoring.unlabeled), note]
+    return _Compared(differences, n_comparisons, note, remarks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -513,15 +616,14 @@ def _scored(
     name: str,
     every: JudgedClaims,
     labeled: JudgedClaims | None,
-    scores: Sequence[ScoreDefinition],
-    intervals: IntervalSettings | None,
-    settings: SampleSettings,
+    scoring: _Scoring,
 ) -> ScoredModel:
     """Scores of one model.
 
     Raises:
         InputError: if no claim has a label and every score needs one.
     """
+    scores = scoring.scores
     if labeled is None and all(each.needs_labels for each in scores):
         raise InputError(
             f"none of the {counted(every.p.size, 'atom')} has a label; label some, or set "
@@ -532,7 +634,7 @@ def _scored(
     for needed, claims in ((False, every), (True, labeled)):
         wanted = [each for each in scores if each.needs_labels is needed]
         if wanted and claims is not None:
-            estimates |= estimates_of(claims, wanted, intervals, settings)
+            estimates |= estimates_of(claims, wanted, scoring.intervals, scoring.samples)
     if "entropy" in estimates:
         warn_where_entropy_misorders(every.p)
     n_extreme = 0
@@ -556,9 +658,7 @@ def _scored(
 def _differences(
     sides: Mapping[str, JudgedClaims | None],
     base: str,
-    names: Sequence[str],
-    correction: Correction | None,
-    **tests: Any,
+    scoring: _Scoring,
 ) -> tuple[dict[str, dict[str, Difference]], int]:
     """Differences from the reference by model and score, corrected, and the number of tests."""
     reference = sides[base]
@@ -566,12 +666,19 @@ def _differences(
         (name, each)
         for name, side in sides.items()
         if name != base and side is not None and reference is not None
-        for each in compare_judged(side, reference, names, **tests)
+        for each in compare_judged(
+            *(side, reference, scoring.tested),
+            test=str(scoring.test),
+            alternative=scoring.alternative,
+            n_resamples=scoring.n_resamples,
+            intervals=scoring.bands,
+            settings=scoring.samples,
+        )
     ]
     p_values = np.array([each.p_value for _, each in compared])
     corrected = np.full(p_values.size, np.nan)
-    if correction is not None:
-        corrected = adjust(p_values, correction)
+    if scoring.correction is not None:
+        corrected = adjust(p_values, scoring.correction)
     by_model: dict[str, dict[str, Difference]] = {}
     for (name, each), value in zip(compared, corrected.tolist(), strict=True):
         by_model.setdefault(name, {})[each.name] = replace(each, corrected=value)
@@ -579,24 +686,19 @@ def _differences(
 
 
 def _stars_note(
-    reference: JudgedClaims | None,
-    base: str,
-    n_comparisons: int,
-    correction: Correction | None,
-    test: PairedTest,
-    alternative: str,
-    n_resamples: int,
+    reference: JudgedClaims | None, base: str, n_comparisons: int, scoring: _Scoring
 ) -> str:
     """Sentence that explains the stars."""
     if reference is None:
         return "Models are not tested against each other, because no claim has a label."
-    if correction is None:
+    if scoring.correction is None:
         return "P-values are not corrected, so that none is marked."
+    test, alternative = PairedTest(str(scoring.test)), scoring.alternative
     side = "two-sided" if alternative == Alternative.TWO_SIDED else "one-sided"
     n_responses = len(reference.grouping.responses)
-    used = resamples_used(test, n_responses, n_resamples)
+    used = resamples_used(test, n_responses, scoring.n_resamples)
     least = least_corrected(
-        least_p_value(test, n_responses, used, alternative), n_comparisons, correction
+        least_p_value(test, n_responses, used, alternative), n_comparisons, scoring.correction
     )
     legend, missing = stars_legend(least), unattainable_stars(least)
     drawn = "swaps" if test is PairedTest.PERMUTATION else "replicates"
@@ -605,7 +707,7 @@ def _stars_note(
     compared = counted(n_comparisons, "comparison")
     return (
         f"{legend or 'No star is possible'} against {base}, {side} {test} tests{times} paired by "
-        f"response, corrected over {compared}, shown or not ({correction})."
+        f"response, corrected over {compared}, shown or not ({scoring.correction})."
     )
 
 

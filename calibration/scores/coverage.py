@@ -1,4 +1,9 @@
-"""Simulated coverage of the intervals of scores, and warnings if it is not the nominal level."""
+"""Simulated coverage of the intervals of scores, and warnings if it is not the nominal level.
+
+The numbers are not fields of the definitions, because one simulation makes all of them: its command
+prints this file's tables, and a score without numbers has no warning.
+`tests/calibration/scores/test_coverage.py` compares their names with the registry.
+"""
 
 from __future__ import annotations
 

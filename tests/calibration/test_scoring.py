@@ -709,6 +709,23 @@ def test_cells_of_different_numbers_of_claims_are_not_paired_by_order() -> None:
     assert score(whole, by=["dataset", "model"], reference="A, m", **how).n_comparisons == 1
 
 
+def test_remarks_on_a_long_frame_are_those_on_its_arrays() -> None:
+    frame = cells_of_two_datasets()
+    frame = frame[(frame["dataset"] == "A") & (frame["model"] == "m")]
+    frame = frame.assign(label=frame["label"].astype(object))
+    frame.loc[frame.index[0], "label"] = None
+    of_frame = score(frame, by=["model"], scores=["brier"])
+    of_arrays = score(
+        {"m": frame["p"].to_numpy()},
+        frame["label"].tolist(),
+        frame["response"].tolist(),
+        scores=["brier"],
+    )
+    assert of_frame.remarks == of_arrays.remarks
+    assert "intervals over responses" in of_frame.remarks[0]
+    assert any("without a label" in remark for remark in of_frame.remarks)
+
+
 @pytest.mark.parametrize("n_responses", [3, 19, 20])
 def test_fewer_responses_than_were_simulated_are_named(n_responses: int) -> None:
     generator = np.random.default_rng(1)
