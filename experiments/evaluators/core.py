@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from experiments.asking.relation_models import relation_model
 from experiments.columns.assessed_metadata import CORE_KEY
 from experiments.evaluators.batches.threads import LocalRelations
+from experiments.evaluators.estimate import Stated, of_model, of_pairs
 from experiments.settings import Option, Settings
 from experiments.settings.limits import PEOPLE, BleachedDomain
 from factormodels.errors import InputError
@@ -30,6 +32,7 @@ from factormodels.selection import (
     Relevance,
     Subclaim,
     UnjudgedClaimError,
+    most_entailments,
     select,
     subclaims_of,
     templates_of,
@@ -53,7 +56,7 @@ class CoreSettings(Settings):
 
     core_relevance: bool = False
     """With --core: a claim that the language model finds irrelevant to the question does not count.
-    It is asked once for each claim, which a dry run does not count."""
+    It is asked once for each claim."""
 
     domain: BleachedDomain = PEOPLE
 
@@ -125,6 +128,16 @@ def core_stage(
         return replace(graph, metadata={**graph.metadata, CORE_KEY: facts})
 
     return stage, {CORE_KEY: {**asked, **facts}}
+
+
+def core_calls(settings: CoreSettings) -> list[Stated]:
+    """Estimates of the calls of `core_stage`: relevance, and entailments of a language model."""
+    calls = [of_model(RELEVANCE)] if settings.core_relevance else []
+    if settings.core_relations == "model":
+        n_templates = len(templates_of(settings.domain))
+        most = partial(most_entailments, n_templates=n_templates, sourced=settings.faithfulness)
+        calls.append(of_pairs("core relations", most))
+    return calls
 
 
 def with_relevance(

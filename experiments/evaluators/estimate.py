@@ -1,9 +1,14 @@
-"""Estimate of an assessment before it is run: calls, tokens and cost by stage."""
+"""Estimate of an assessment before it is run: calls, tokens and cost by stage.
+
+`make_plan` names for each stage of a plan what states its calls: `of_model` for a row of the table
+of stages, whose own `calls` count them, and a function for searches, for relations and for
+relations between claims, whose numbers are stated beside what they ask. A dry run adds them up.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -11,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.asking.searchers import RETRIEVERS
 from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE
-from experiments.evaluators.setup import AssessmentPlan, stride_of
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.extraction.asking import table
+from factormodels.extraction.asking.assessor import Assessor
 from factormodels.extraction.asking.stage import CLAIM_CHARACTERS, Extent, ModelStage
-from factormodels.extraction.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
+from factormodels.extraction.embeddings import LitellmEmbedder, n_embedding_calls
 from factormodels.extraction.language_model.model_parameters import reasoning_tokens
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.pipeline import retrieval_stage, stage_by_response
@@ -31,10 +36,14 @@ from factormodels.extraction.retrieval.chunks import searched_text
 from factormodels.extraction.retrieval.dense import DenseRetriever
 from factormodels.extraction.retrieval.own import OwnDocuments
 from factormodels.extraction.sentences import sentences_of
-from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.claim_relations import n_claim_pairs
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
-from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, relation_pairs
+from factormodels.extraction.stages.relations import (
+    EXTRACTED_VARIANTS,
+    n_relation_pairs,
+    relation_pairs,
+)
+from factormodels.extraction.stages.retrieval import n_searches
 from factormodels.extraction.stages.samples import samples_to_ask
 from factormodels.fact_graph import FactGraph
 from factormodels.samples import samples_alone, without_samples
@@ -42,6 +51,7 @@ from factormodels.synthetic import fr1_forest, fr2, fr3
 from factormodels.variants import between_claims, merge_duplicate_contexts
 
 if TYPE_CHECKING:
+    from experiments.evaluators.setup import AssessmentPlan
     from inference.exact.prediction import Prediction
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -132,7 +142,7 @@ def expected_inference(variant: str, atoms: int, contexts: int) -> ExpectedInfer
 
 
 @dataclass(frozen=True)
-class _Size:
+class Size:
     """Size of a response's graph, known or assumed.
 
     Attributes:
@@ -140,63 +150,128 @@ class _Size:
         exact_atoms: True if the claims are known.
         exact_contexts: True if the passages are known.
         graph: the claims and passages that are known.
+        asks_question: True if its question is searched too.
     """
 
     extent: Extent
     exact_atoms: bool
     exact_contexts: bool
     graph: FactGraph
+    asks_question: bool
+
+
+Stated = Callable[[Sequence[Size], "AssessmentPlan"], list[StageEstimate]]
+"""Function from the sizes of the responses and the plan to the estimates of a stage."""
 
 
 def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEstimate]:
     """Estimate the requests of the stages, in order, without sending any.
 
-    The relation stage is estimated for FR1 with O(kn) calls, FR2 with O(nm), and FR3 with O(nm +
-    m^2), whichever is chosen. A passage that is read in windows counts one call per window. Cached
-    answers are not subtracted.
+    A passage that is read in windows counts one call per window. Cached answers are not subtracted.
 
     Raises:
         InputError: if a response does not fit the plan.
     """
-    wanted = plan.settings
     sizes = [_size(graph, plan) for graph in graphs]
-    extents = [size.extent for size in sizes]
-    known = all(size.exact_atoms for size in sizes)
-    rows: list[StageEstimate] = []
-    if plan.atoms == "model":
-        rows.append(_row(table.ATOMIZER, extents, True, plan))
-    if plan.revise:
-        rows.append(_row(table.REVISER, extents, known, plan))
-    if wanted.queries:
-        rows.append(_row(table.QUERIES, extents, known, plan))
-    if plan.retriever != "given":
-        asked = sum(extent.atoms for extent in extents)
-        asked += wanted.question_contexts * sum(bool(g.query.strip()) for g in graphs)
-        local = RETRIEVERS[plan.retriever].reads_documents
-        price = 0.0 if local else wanted.price_search or 0.0
-        searches = f"searches ({plan.retriever})"
-        rows.append(StageEstimate(searches, asked, known, cost=price * asked))
-        searcher = plan.searcher
-        whole = searcher.together() if isinstance(searcher, OwnDocuments) else searcher
-        if isinstance(whole, DenseRetriever):
-            rows += _embeddings(whole, extents)
-    # The number of pairs is known only if both claims and passages are.
-    exact = known and all(size.exact_contexts for size in sizes)
-    sampled = wanted.samples is not None
-    if sampled:
-        rows.append(_row(table.SAMPLED_ANSWER, extents, True, plan))
-    if wanted.summarize:
-        rows.append(_row(table.SUMMARIZER, extents, exact, plan))
-        exact = False  # the number of irrelevant passages is unknown
-    rows += [_relations(name, sizes, exact, plan) for name in EXTRACTED_VARIANTS]
-    for assessor in map(get_assessor, wanted.assessors):
-        # Upper bound: every claim takes all its steps, and its own searches need no passages.
-        sure = known if assessor.searches else exact
-        rows += [_row(step.stage, extents, known, plan) for step in assessor.steps]
-        rows.append(_row(assessor.verdict, extents, sure, plan))
-    if wanted.coherence:
-        rows.append(_claim_relations(sizes, known, plan))
+    rows = [row for stated in plan.calls for row in stated(sizes, plan)]
     return [_with_thoughts(row, plan) for row in rows]
+
+
+def of_model(stage: ModelStage[Any], needs: str = "claims") -> Stated:
+    """Return the estimate of a stage that asks the language model.
+
+    Args:
+        stage: its row of the table of stages.
+        needs: what the number of its calls depends on: ``response``, ``claims``, ``contexts`` as
+            retrieved, or ``passages`` that are left of them.
+    """
+
+    def stated(sizes: Sequence[Size], plan: AssessmentPlan) -> list[StageEstimate]:
+        return [_row(stage, [size.extent for size in sizes], _known(needs, sizes, plan), plan)]
+
+    return stated
+
+
+def searches(sizes: Sequence[Size], plan: AssessmentPlan) -> list[StageEstimate]:
+    """Estimate the searches, and the embeddings if a provider makes them."""
+    wanted = plan.settings
+    asked = sum(n_searches(size.extent, size.asks_question) for size in sizes)
+    price = 0.0 if RETRIEVERS[plan.retriever].reads_documents else wanted.price_search or 0.0
+    stage = f"searches ({plan.retriever})"
+    rows = [StageEstimate(stage, asked, _known("claims", sizes, plan), cost=price * asked)]
+    searcher = plan.searcher
+    whole = searcher.together() if isinstance(searcher, OwnDocuments) else searcher
+    if isinstance(whole, DenseRetriever):
+        rows += _embeddings(whole, [size.extent for size in sizes])
+    return rows
+
+
+def relations(sizes: Sequence[Size], plan: AssessmentPlan) -> list[StageEstimate]:
+    """Estimate the relation stage for every variant, whichever is chosen."""
+    # The number of relations that settle a claim is unknown.
+    exact = _known("passages", sizes, plan) and not plan.settings.few_calls
+    return [_relations(name, sizes, exact, plan) for name in EXTRACTED_VARIANTS]
+
+
+def of_assessor(assessor: Assessor) -> Stated:
+    """Return the estimate of an assessor: every claim takes all its steps, at most."""
+    # Its own searches need no passages.
+    needs = "claims" if assessor.searches else "passages"
+    stages = [*(of_model(step.stage) for step in assessor.steps), of_model(assessor.verdict, needs)]
+    return lambda sizes, plan: [row for stated in stages for row in stated(sizes, plan)]
+
+
+def of_pairs(name: str, most: Callable[[int], int]) -> Stated:
+    """Return the estimate of a stage that asks the language model about pairs of claims.
+
+    Args:
+        name: name of the row.
+        most: largest number of pairs, of the number of claims.
+    """
+
+    def stated(sizes: Sequence[Size], plan: AssessmentPlan) -> list[StageEstimate]:
+        extents = [
+            replace(
+                size.extent,
+                pairs=most(size.extent.atoms),
+                passage_characters=size.extent.atom_characters,
+            )
+            for size in sizes
+        ]
+        return [replace(_row(_relation_stage(plan), extents, False, plan), stage=name)]
+
+    return stated
+
+
+def claim_relations(sizes: Sequence[Size], plan: AssessmentPlan) -> list[StageEstimate]:
+    """Estimate --coherence: a question about each pair of claims, with the response.
+
+    Recorded relations between claims, and the lexical model without a language model, need no
+    calls.
+    """
+    exact = _known("claims", sizes, plan)
+    has_relations = any(between_claims(size.graph) for size in sizes)
+    extents = [
+        replace(size.extent, pairs=n_claim_pairs(size.extent.atoms, plan.settings.claim_window))
+        for size in sizes
+    ]
+    if has_relations or plan.model is None:
+        asked = 0 if has_relations else sum(extent.pairs for extent in extents)
+        return [StageEstimate(table.CLAIM_RELATION.name, asked, exact, cost=0.0)]
+    return [_row(table.CLAIM_RELATION, extents, exact, plan)]
+
+
+def _known(needs: str, sizes: Sequence[Size], plan: AssessmentPlan) -> bool:
+    """True if what a stage needs is counted and not assumed."""
+    claims = all(size.exact_atoms for size in sizes)
+    contexts = claims and all(size.exact_contexts for size in sizes)
+    return {
+        "response": True,
+        "claims": claims,
+        "contexts": contexts,
+        # The number of passages that a summary finds irrelevant is unknown.
+        "passages": contexts and not plan.settings.summarize,
+    }[needs]
 
 
 def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEstimate]:
@@ -227,23 +302,10 @@ def probe_estimates(names: Sequence[str], plan: AssessmentPlan) -> list[StageEst
     return [_with_thoughts(StageEstimate(STAGE, number, False, questions, answers, cost), plan)]
 
 
-def relation_calls(variant: str, extent: Extent) -> int:
-    """Number of pairs that a variant asks about.
-
-    Args:
-        variant: FR1, FR2 or FR3.
-        extent: sizes of a response: n atoms, m contexts (FR3 compares contexts that are not
-            samples), and up to kn pairs of an atom and a context that was retrieved for it.
-    """
-    if variant == "FR1":
-        return extent.retrieved
-    passages = extent.contexts - extent.samples
-    return extent.atoms * extent.contexts + (passages * (passages - 1) if variant == "FR3" else 0)
-
-
-def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
+def _size(graph: FactGraph, plan: AssessmentPlan) -> Size:
     """Size of a response's graph, counted if known and assumed otherwise."""
     wanted = plan.settings
+    for_question = bool(wanted.question_contexts and graph.query.strip())
     sentences = sentences_of(graph) if plan.atoms != "given" else ()
     if plan.atoms == "sentences":
         claims = tuple(Atom(f"a{i}", text) for i, text in enumerate(sentences, 1))
@@ -268,7 +330,7 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
         inner = searcher.of(graph).inner if isinstance(searcher, OwnDocuments) else searcher
         there = {passage.text for passage in getattr(inner, "passages", ())}
         retrieved = n * min(plan.top_k, len(there) or plan.top_k)
-        passages = retrieved + plan.top_k * bool(wanted.question_contexts and graph.query.strip())
+        passages = retrieved + plan.top_k * for_question
         m = min(passages, len(there) or passages)
         length: float = RETRIEVERS[plan.retriever].passage_characters
         if there:
@@ -291,7 +353,7 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
         atoms=n,
         contexts=m,
         retrieved=retrieved,
-        stride=stride_of(wanted.stride, "--stride") if plan.atoms == "model" else None,
+        stride=plan.stride if plan.atoms == "model" else None,
         passage_characters=length,
         atom_characters=sum(len(a.text) for a in atoms) / len(atoms)
         if atoms and exact_atoms
@@ -305,21 +367,13 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
     bare = FactGraph(
         graph.id, atoms, contexts or (), tuple(between_claims(graph)), query=graph.query
     )
-    return _Size(extent, exact_atoms, contexts is not None, bare)
+    return Size(extent, exact_atoms, contexts is not None, bare, for_question)
 
 
 def _relations(
-    variant: str, sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan
+    variant: str, sizes: Sequence[Size], exact: bool, plan: AssessmentPlan
 ) -> StageEstimate:
-    extents = [
-        replace(
-            size.extent,
-            pairs=relation_calls(variant, size.extent),
-        )
-        for size in sizes
-    ]
-    # The number of relations that settle a claim is unknown.
-    exact = exact and not plan.settings.few_calls
+    extents = [replace(size.extent, pairs=n_relation_pairs(variant, size.extent)) for size in sizes]
     stage = f"relations {variant}"
     chosen = variant == plan.widest
     atoms, contexts = max(((s.atoms, s.contexts) for s in extents), key=math.prod, default=(0, 0))
@@ -340,7 +394,7 @@ def _relation_stage(plan: AssessmentPlan) -> ModelStage[Any]:
     return stage_of_method(plan.method, getattr(plan.judge, "prompt", table.RELATION.prompt))
 
 
-def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:
+def _windows(variant: str, size: Size, plan: AssessmentPlan) -> float:
     """Mean number of windows per pair of a response."""
     judge = plan.judge
     if not isinstance(judge, PromptedRelationModel):
@@ -369,7 +423,7 @@ def _embeddings(searcher: DenseRetriever, extents: Sequence[Extent]) -> list[Sta
     if not isinstance(embedder, LitellmEmbedder):
         return []
     texts = [searched_text(passage) for passage in searcher.passages]
-    calls = ceil(len(texts) / TEXTS_AT_ONCE) + sum(ceil(s.atoms / TEXTS_AT_ONCE) for s in extents)
+    calls = n_embedding_calls(len(texts)) + sum(n_embedding_calls(s.atoms) for s in extents)
     characters = sum(map(len, texts)) + sum(s.atoms * s.atom_characters for s in extents)
     tokens = ceil(characters / CHARACTERS_PER_TOKEN)
     cost = None if embedder.price is None else tokens * embedder.price
@@ -391,23 +445,6 @@ def _with_thoughts(row: StageEstimate, plan: AssessmentPlan) -> StageEstimate:
 
 def _prices(plan: AssessmentPlan) -> Prices | None:
     return plan.settings.prices or (None if plan.model is None else model_prices(plan.model.name))
-
-
-def _claim_relations(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> StageEstimate:
-    """Estimate of --coherence: a question about each pair of claims, with the response.
-
-    Recorded relations between claims, and the lexical model without a language model, need no
-    calls.
-    """
-    has_relations = any(between_claims(size.graph) for size in sizes)
-    extents = [
-        replace(size.extent, pairs=n_claim_pairs(size.extent.atoms, plan.settings.claim_window))
-        for size in sizes
-    ]
-    if has_relations or plan.model is None:
-        asked = 0 if has_relations else sum(extent.pairs for extent in extents)
-        return StageEstimate(table.CLAIM_RELATION.name, asked, exact, cost=0.0)
-    return _row(table.CLAIM_RELATION, extents, exact, plan)
 
 
 def _row(

@@ -35,11 +35,20 @@ from experiments.evaluators.batches.batch import refuse_idle_retry
 from experiments.evaluators.batches.threads import LocalRelations
 from experiments.evaluators.calls.early_exits import early_exit, of_answers
 from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_stage
-from experiments.evaluators.core import core_stage
+from experiments.evaluators.core import core_calls, core_stage
+from experiments.evaluators.estimate import (
+    Stated,
+    claim_relations,
+    of_assessor,
+    of_model,
+    searches,
+)
+from experiments.evaluators.estimate import relations as relations_stated
 from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.settings import Option
 from factormodels.conventions import GraphConventions, stated
 from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.asking import table
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import (
     Stage,
@@ -94,6 +103,8 @@ class AssessmentPlan:
     Attributes:
         settings: settings of the assessment.
         stages: stages that build the graphs of responses.
+        calls: for each stage with calls, and for what is asked after the stages, the estimate of
+            its calls.
         views: views that turn graphs into posteriors.
         facts: JSON values that results depend on.
         atoms: source of claims, one of `ATOMS`.
@@ -107,12 +118,14 @@ class AssessmentPlan:
         relation_stage_of: returns this stage for a relation model and the JSON values that its
             answers also depend on; with the third argument True, the relations of both orders of
             two passages stay separate.
+        stride: sentences per call that lists claims; None for all.
         unread: sentences on files of `--documents` that are not searched.
         correction: correction of the label bias of relations, or None.
     """
 
     settings: AssessSettings
     stages: tuple[Stage, ...]
+    calls: tuple[Stated, ...]
     views: tuple[AssessmentView, ...]
     facts: dict[str, Any]
     atoms: str
@@ -124,6 +137,7 @@ class AssessmentPlan:
     model: LanguageModel | None
     relation_place: int
     relation_stage_of: Callable[[RelationModel, Mapping[str, Any], bool], Stage]
+    stride: int | None
     unread: tuple[str, ...]
     correction: RelationCorrection | None = None
 
@@ -178,6 +192,7 @@ def make_plan(
     judge = settings.relations or ("lexical" if session.model is None else "model")
     relations = str(name_of_relations(judge))
     stages: list[Stage] = []
+    calls: list[Stated] = []
     # Everything that affects a result belongs here: a store continues only with equal facts.
     facts: dict[str, Any] = {
         "atoms": atoms,
@@ -210,8 +225,10 @@ def make_plan(
         stages.append(of_answers(sentences_stage()))
     elif atoms == "model":
         stages.append(of_answers(atomizer_stage(_model(session, "--atoms model"), stride)))
+        calls.append(of_model(table.ATOMIZER, "response"))
     if revise:
         stages.append(reviser_stage(_model(session, "--revise")))
+        calls.append(of_model(table.REVISER))
     # After revision, which can merge two claims, and before any question about claims.
     stages.append(merge_duplicate_atoms)
     searcher: Searched | None = None
@@ -224,6 +241,7 @@ def make_plan(
             raise InputError("--question-contexts: no response has a question; give --query")
         retrieval = partial(retrieval_stage, model=writer, for_question=settings.question_contexts)
         stages.append(stage_by_response(retrieval, searcher))
+        calls += [*([] if writer is None else [of_model(table.QUERIES)]), searches]
         facts |= {**chosen_facts, "question_contexts": settings.question_contexts}
     else:
         for name, chosen in (
@@ -239,6 +257,7 @@ def make_plan(
         log_probabilities = _chosen_method(settings, session.model) == "logprobs"
         summarizing = _model(session, "--summarize")
         stages.append(summary_stage(summarizing, log_probabilities=log_probabilities))
+        calls.append(of_model(table.SUMMARIZER, "contexts"))
         # Records of earlier versions use this spelling.
         facts["summarise"] = True
     if settings.samples is not None:
@@ -248,6 +267,7 @@ def make_plan(
                 "--query, or --question-column for a table"
             )
         stages.append(samples_stage(_model(session, "--samples"), settings.samples))
+        calls.append(of_model(table.SAMPLED_ANSWER, "response"))
         facts["samples"] = settings.samples
     elif any(graph.sample_ids for graph in graphs):
         stages.append(samples_stage())
@@ -317,6 +337,7 @@ def make_plan(
     elif settings.decisive != DECISIVE:
         raise InputError("--decisive applies only with --few-calls; add --few-calls")
     stages.append(relation_stage_of(shared, {}, False))
+    calls.append(relations_stated)
     if settings.early_exit is not None:
         rule = early_exit(settings.early_exit)
         # A function is identified only by its name.
@@ -332,6 +353,7 @@ def make_plan(
                     f"--assessor {assessor.name} searches by itself; name --retriever wikipedia or "
                     "google, or --retriever local with --documents"
                 )
+            calls.append(of_assessor(assessor))
         asking = partial(assessor_stage, settings.assessors, judge)
         stages.append(asking() if searcher is None else stage_by_response(asking, searcher))
         if not settings.few_calls:
@@ -343,12 +365,16 @@ def make_plan(
         recorded = atoms == "given"
         stage, selected = core_stage(graphs, settings, session.model, given=recorded)
         stages.append(stage)
+        calls += core_calls(settings)
         facts |= selected
+    if settings.coherence:
+        calls.append(claim_relations)
     return AssessmentPlan(
-        *(settings, tuple(stages), views, facts, atoms, revise),
+        *(settings, tuple(stages), tuple(calls), views, facts, atoms, revise),
         *(retriever, searcher, relations, model, session.model),
         relation_place,
         relation_stage_of,
+        stride,
         unread,
     )
 

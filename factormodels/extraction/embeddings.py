@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -41,6 +42,11 @@ _VECTORS = StoredTable(
     in_order=True,
 )
 _LAYOUT = StoreLayout("a store of embeddings", "remove the file to compute them again", (_VECTORS,))
+
+
+def n_embedding_calls(n_texts: int) -> int:
+    """Return the number of calls for the vectors of texts."""
+    return ceil(n_texts / TEXTS_AT_ONCE)
 
 
 class EmbeddingError(FactormodelsError):

@@ -122,6 +122,17 @@ def select(claims: Sequence[Subclaim], core: Core) -> Selection:
     return Selection(subclaims, program, solution, entailments, entailments.missing + missing)
 
 
+def most_entailments(n: int, *, n_templates: int, sourced: bool) -> int:
+    """Return the largest number of pairs of texts that `select` asks about.
+
+    Args:
+        n: number of subclaims.
+        n_templates: number of bleached claims of `Informativeness`; 0 for other weights.
+        sourced: whether subclaims are compared with their sentences.
+    """
+    return n * (n - 1 + n_templates + sourced)
+
+
 def selecting(
     core: Core,
 ) -> Callable[[Callable[Parameters, Claims]], Callable[Parameters, Claims]]:

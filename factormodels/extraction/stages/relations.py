@@ -17,6 +17,7 @@ from factormodels.claims import (
     likeliest_kind,
 )
 from factormodels.errors import InputError
+from factormodels.extraction.asking.stage import Extent
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
@@ -71,6 +72,20 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
             pairs.append(_pair(context, other.content, other.id, graph.query))
             pairs.append(_pair(other, context.content, context.id, graph.query))
     return pairs
+
+
+def n_relation_pairs(variant: str, extent: Extent) -> int:
+    """Return the number of `relation_pairs` of a response whose size is known or assumed.
+
+    Args:
+        variant: "FR1", "FR2" or "FR3".
+        extent: sizes of the response: n atoms, m contexts (FR3 compares contexts that are not
+            samples), and up to kn pairs of an atom and a context that was retrieved for it.
+    """
+    if variant == "FR1":
+        return extent.retrieved
+    passages = extent.contexts - extent.samples
+    return extent.atoms * extent.contexts + (passages * (passages - 1) if variant == "FR3" else 0)
 
 
 def only_asked(graph: FactGraph, variant: str) -> FactGraph:

@@ -8,6 +8,7 @@ from itertools import count
 
 from factormodels.claims import Context
 from factormodels.errors import InputError
+from factormodels.extraction.asking.stage import Extent
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.fact_graph import FactGraph
@@ -17,6 +18,11 @@ from factormodels.samples import is_sample
 from factormodels.variants import merge_duplicate_contexts
 
 METADATA_KEY = RETRIEVAL_KEY
+
+
+def n_searches(extent: Extent, for_question: bool) -> int:
+    """Return the number of searches of `with_contexts`: one per atom, and one for the question."""
+    return extent.atoms + for_question
 
 
 def with_contexts(

@@ -16,6 +16,7 @@ from experiments.evaluators.core import CoreSettings, core_stage
 from experiments.evaluators.response import AssessedResponse, with_core
 from factormodels import Atom, FactGraph, read_many
 from factormodels.extraction.language_model import Request
+from factormodels.selection import templates_of
 from tests.experiments.conftest import invoke
 from tests.experiments.evaluators.test_assess_model import arguments, notes, provider, stage_of
 from tests.experiments.evaluators.test_fastfact import answer
@@ -75,6 +76,36 @@ def test_claims_beside_the_question_do_not_count_with_core_relevance() -> None:
     )
     assert assessed["claims"]["counts"].tolist().count(True) == 1
     assert "relevance" in assessed["cost"]["stage"].tolist()
+
+
+@pytest.mark.parametrize("how", ["relevance", "relations"])
+def test_a_dry_run_counts_the_calls_of_core(how: str) -> None:
+    def say(request: Request) -> str:
+        if how == "relevance":
+            return json.dumps({"relevant": True})
+        # Without log-probabilities, the same pair is asked about again, with a stated confidence.
+        stated = json.dumps({"relation": "neutral", "confidence": 0.9})
+        return stated if "confidence" in request.messages[0].content else "unknown"
+
+    model = AnsweringModel(say)
+    options: dict[str, Any] = {
+        "relevance": {"core_relevance": True},
+        "relations": {"core_relations": "model"},
+    }[how]
+    options |= {"documents": ["The bridge opened."], "model": model, "relations": "lexical"}
+    options |= {"core": True, "domain": "things", "probe": False}
+    graph = replace(REPEATED, query="When did the bridge open?")
+    planned: Any = assess(graph, dry_run=True, **options)["calls"].set_index("stage")["calls"]
+    assert not model.asked
+    assess(graph, **options)
+    if how == "relevance":
+        assert planned["relevance"] == len(model.asked) == 3
+    else:
+        texts = re.compile(r"<(?:premise|hypothesis)>\s*(.*?)\s*</", re.DOTALL)
+        pairs = {tuple(texts.findall(request.messages[-1].content)) for request in model.asked}
+        # Each claim with both others, with its sentence and with the bleached claims.
+        n_templates = len(templates_of("things"))
+        assert planned["core relations"] == len(pairs) == 3 * (2 + 1 + n_templates)
 
 
 def test_measures_with_core_are_over_the_claims_that_count() -> None:
