@@ -9,7 +9,6 @@ compiles everything.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +31,7 @@ from inference.tasks import (
     sample,
     without_variables,
 )
+from inference.thread_team import available_processors
 from inference.warm_up import small_graph, unannounced, warm_up, warm_up_batches
 
 _COMPOSITE = ("auto",)
@@ -46,8 +46,7 @@ def compile_kernels(
     """Compile the kernels of backends in several processes; return the elapsed seconds.
 
     The machine code is stored on disk beside the kernels and used by every later process. A first
-    use that finds none compiles in its own process: a call of a library that started others would
-    run the main module of a script again.
+    use that finds none compiles in two processes: see `inference.kernels.beside`.
 
     Args:
         backends: names of backends whose kernels for small graphs are compiled; if empty, all
@@ -61,7 +60,7 @@ def compile_kernels(
         ValueError: if `processes` is not positive.
     """
     if processes is None:
-        processes = _processors()
+        processes = available_processors()
     if processes < 1:
         raise ValueError(f"processes must be 1 or more, not {processes}")
     start = time.perf_counter()
@@ -84,12 +83,6 @@ def compile_kernels(
 def _core_backends() -> list[str]:
     """Return the names of the backends that need no optional library."""
     return [name for name, entry in entries().items() if not entry.requires]
-
-
-def _processors() -> int:
-    """Return the number of processors available to this process."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _relatives(names: Sequence[str]) -> list[list[str]]:

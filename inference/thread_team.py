@@ -79,6 +79,12 @@ def thread_count(threads: int | None = None) -> int:
     return threads if threads is not None else os.cpu_count() or 1
 
 
+def available_processors() -> int:
+    """Return the number of processors available to this process."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
 def map_in_threads(function: Callable[[int], Result], numbers: range, workers: int) -> list[Result]:
     """Return the results of a function for each number, computed in threads.
 

@@ -11,7 +11,10 @@ import numpy as np
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.batch import infer_batch, infer_settings
+from inference.exact.backend import Exact
 from inference.exact.small import end_interpretation
+from inference.kernels.compiled import interpreted
+from inference.thread_team import thread_count
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +65,15 @@ def warm_up_batches(backend: Backend) -> None:
         infer_settings(graph, [graph.log_values] * _MANY, backend)
     except Exception:
         logger.debug("%s failed on the batch that warms it up", backend.name, exc_info=True)
+
+
+def warm_up_runs() -> None:
+    """Compile the kernels with which `exact` solves a small graph, and not those that plan it."""
+    graph = small_graph()
+    with interpreted():
+        plan = Exact().cluster_plan(graph)
+    end_interpretation()
+    plan.run(graph.log_values, thread_count)
 
 
 def small_graph() -> FactorGraph:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from inference.kernels.beside import compiled_beside
+
 logger = logging.getLogger("inference.kernels.compiling")
 
 
@@ -36,7 +38,7 @@ def keep_on_disk(dispatcher: Any, sources: str) -> bool:
             "_load_data": _undamaged(index._load_data),
             "save": _kept_if_possible(index.save),
         }
-        load = _without_rules(rtsys.initialize, kept._load_overload)
+        load = _without_rules(rtsys.initialize, kept._load_overload, dispatcher.py_func)
         vars(kept)["load_overload"] = load
     except (ImportError, AttributeError):
         return False
@@ -46,18 +48,26 @@ def keep_on_disk(dispatcher: Any, sources: str) -> bool:
 
 
 def _without_rules(
-    initialize: Callable[[Any], None], load_overload: Callable[[Any, Any], Any]
+    initialize: Callable[[Any], None],
+    load_overload: Callable[[Any, Any], Any],
+    function: Callable[..., Any],
 ) -> Callable[[Any, Any], Any]:
     """Reading of machine code from disk without what Numba needs to compile.
 
     Before it looks on disk, Numba loads all its rules for typing and compiling, and with them
     SciPy's linear algebra: a third of the time of a first answer. Code on disk needs none of them,
-    and other code goes to Numba's compiler, which loads them itself.
+    and other code goes to Numba's compiler, which loads them itself, unless a second process has
+    compiled it.
     """
 
     def load(signature: Any, context: Any) -> Any:
         initialize(context)
-        return load_overload(signature, context)
+        code = load_overload(signature, context)
+        # Where nothing can be kept, nothing comes from another process.
+        keeps = not warn_of_no_storage.cache_info().currsize
+        if code is None and keeps and compiled_beside(function.__module__, function.__name__):
+            code = load_overload(signature, context)
+        return code
 
     return load
 
