@@ -41,7 +41,13 @@ from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
 from inference.exact.prediction import FEWEST_OPERATIONS, Prediction, log_work, scaled_work
 from inference.exact.small import ALLOWANCE, PLANTING, planting_seconds, running_seconds
 from inference.exact.ways import Fields, Flag, OneByOne, Run, Solved, Threads
-from inference.exact.workspaces import SPARE, large_workspace
+from inference.exact.workspaces import (
+    FEWEST_SHARED_BYTES,
+    MOST_SHARED_BYTES,
+    SHARED,
+    SPARE,
+    large_workspace,
+)
 from inference.kernels.compiled import interpreted
 from inference.kernels.views import read_only
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -185,6 +191,11 @@ class Plan(OneByOne):
         return running_seconds(self.table_starts, self.program, self.cost.operations)
 
     def _run_alone(self, log_values: NDArray[np.float64], stop: Flag) -> Run:
+        if FEWEST_SHARED_BYTES <= self.cost.bytes <= MOST_SHARED_BYTES:
+            work = SHARED.take(self.program, self.table_starts)
+            result = self._run(log_values, work, self.program, stop)
+            SHARED.give(work)
+            return result
         try:
             work = self._spare.pop()
         except IndexError:
@@ -439,6 +450,7 @@ def forget_plans() -> None:
     """Drop the plans and the memory that earlier runs kept, so that the next run makes its own."""
     KEPT.clear()
     SPARE.clear()
+    SHARED.clear()
 
 
 def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:

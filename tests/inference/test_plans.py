@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import inference.exact.batch
 import inference.exact.planner
@@ -16,15 +17,21 @@ import inference.exact.plans
 import inference.exact.workspaces
 from factormodels import FactorGraph
 from factormodels.errors import FactormodelsError
-from factormodels.synthetic import fr2
+from factormodels.synthetic import fr2, grid
 from inference import Posterior, TooLargeError, ZeroPartitionError, infer, infer_batch
 from inference.batch import batch_results
 from inference.evidence import with_observed
 from inference.exact.backend import Exact
-from inference.exact.kernels.propagation import propagate
+from inference.exact.kernels.program import TreeProgram
+from inference.exact.kernels.propagation import Workspace, new_workspace, propagate
 from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
 from inference.exact.small import ALLOWANCE
-from inference.exact.workspaces import SpareWorkspace, large_workspace
+from inference.exact.workspaces import (
+    FEWEST_SHARED_BYTES,
+    SharedWorkspaces,
+    SpareWorkspace,
+    large_workspace,
+)
 from inference.memory import MemoryAllowance
 from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST
@@ -290,3 +297,47 @@ def test_tables_that_can_be_written_have_no_kernels_of_their_own(
     writable = graph.with_log_values(np.array(graph.log_values))
     assert [Exact().infer(writable).log_z for _ in range(2)] == before
     assert set(propagate.signatures) == kernels
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Number of factors of every graph for which a workspace of small tables is made."""
+    numbers: list[int] = []
+
+    def counted(program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
+        numbers.append(len(table_starts) - 1)
+        made: Workspace = new_workspace(program, table_starts)
+        return made
+
+    monkeypatch.setattr(inference.exact.workspaces, "new_workspace", counted)
+    monkeypatch.setattr(inference.exact.plans, "SHARED", SharedWorkspaces())
+    return numbers
+
+
+def grid_of(side: int) -> FactorGraph:
+    return grid(side, side, coupling=1.0, field=1.0, seed=side)
+
+
+@pytest.mark.usefixtures("kept")
+def test_structures_share_a_workspace_unless_it_is_too_small(made: list[int]) -> None:
+    sides = (9, 10, 9, 8, 10)
+    graphs = [grid_of(side) for side in sides]
+    assert min(Exact().predict(graph).bytes for graph in graphs) >= FEWEST_SHARED_BYTES
+    answers = [infer(graph, "exact") for graph in graphs]
+    # The smaller ones take a part of the largest.
+    assert made == [graph.n_factors for graph in graphs[:2]]
+    for graph, answer in zip(graphs, answers, strict=True):
+        run = plan_of(graph).run_each([graph.log_values])
+        _, log_z, marginals, _ = next(iter(run))
+        assert answer.log_z == pytest.approx(log_z, abs=1e-9)
+        np.testing.assert_allclose(answer.marginals.flat, marginals, atol=1e-9)
+
+
+@pytest.mark.usefixtures("kept")
+def test_threads_take_workspaces_of_their_own(made: list[int]) -> None:
+    graphs = [other_tables(grid_of(10), seed) for seed in range(4)]
+    expected = [infer(graph, "exact").log_z for graph in graphs]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda graph: infer(graph, "exact").log_z, graphs * 8))
+    assert together == expected * 8
+    assert 1 <= len(made) <= 4
