@@ -18,8 +18,8 @@ class _Mode(local):
     """Mode in which kernels run in this thread.
 
     Attributes:
-        interprets: whether as Python.
-        within: whether one does, so that what it calls is its own.
+        interprets: whether kernels run as Python.
+        within: whether an interpreted kernel is running, which calls others as Python too.
     """
 
     interprets = False
@@ -60,7 +60,7 @@ class Kernel:
 
     Attributes:
         py_func: the function as it is written.
-        dispatcher: what Numba compiles it by, made when it is first asked for.
+        dispatcher: Numba's dispatcher, made on first use.
     """
 
     dispatcher: Any
@@ -185,8 +185,8 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 def inlined_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does, and write the function out wherever another kernel calls it.
 
-    For steps of an inner loop, where a call takes longer than what it does. It is compiled wherever
-    it is called; what is called once in a while is a `kernel`, which is compiled once.
+    For steps of an inner loop, where a call takes longer than the step. It is compiled wherever
+    it is called; a function that is called rarely is a `kernel`, which is compiled once.
     """
     return Kernel(function, inline="always")
 

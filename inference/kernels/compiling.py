@@ -29,7 +29,7 @@ from inference.kernels.symbols import link_by_symbol
 
 Listener: Any = object
 install_listener: Any = None
-# A release of Numba may tell of its compilations in another way.
+# A release of Numba may announce its compilations in another way.
 with suppress(ImportError):
     from numba.core.event import Listener, install_listener
 
@@ -38,8 +38,8 @@ logger = logging.getLogger(__name__)
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 _MEASURED = "10 to 60 seconds"
-"""What `exact` takes to compile what a small graph needs, and `auto` what one of 120 variables does
-that it cannot answer exactly."""
+"""Compilation of `exact` for a small graph, and of `auto` for one of 120 variables that it cannot
+answer exactly."""
 
 PATIENCE = 2.0
 """Seconds after which a compilation is announced; reading machine code from disk never is."""

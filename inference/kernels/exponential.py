@@ -12,7 +12,7 @@ _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 
 _SHIFT = 1.5 * 2.0**52
-"""What is added to this is rounded to a whole number, which the last bits then hold."""
+"""A number that is added to this is rounded to a whole number, which the last bits then contain."""
 
 _LEAST = -708.0
 """Below it results are no longer normal numbers."""
@@ -60,6 +60,6 @@ def exponentials(logs, shift, out):
             it.
         out: float64 (n,), written; it may be `logs`.
     """
-    # Where an index is unsigned, no check for a negative one stands in the way.
+    # An unsigned index needs no check for negative ones, which would prevent vectors.
     for i in range(np.uintp(len(logs))):
         out[i] = exponential(logs[i] - shift)

@@ -16,7 +16,7 @@ def spanning_forest(n, scope_starts, scope_variables, order):
 
     Args:
         n: number of variables.
-        order: int64 (n_factors,), the factors, those first that had better be in it.
+        order: int64 (n_factors,), the factors, the preferred ones first.
     """
     root = np.arange(n)
     kept = np.zeros(len(scope_starts) - 1, dtype=np.bool_)

@@ -1,7 +1,7 @@
-"""The interaction graph of a factor graph: who shares a factor with whom (compiled).
+"""The interaction graph of a factor graph: its edges join variables that share a factor (compiled).
 
-Its induced width along an order is what elimination costs (Dechter 1999, "Bucket elimination: a
-unifying framework for reasoning").
+Its induced width along an order determines the cost of elimination (Dechter 1999, "Bucket
+elimination: a unifying framework for reasoning").
 """
 
 from __future__ import annotations

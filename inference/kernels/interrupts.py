@@ -1,7 +1,7 @@
-"""Two places where Numba itself does not bear an interrupt, mended when the first kernel is used.
+"""Two places where an interrupt would break Numba itself, mended when the first kernel is used.
 
-Both are private parts of Numba. Where a release has renamed one, it stays as it is: every answer is
-the same, and an interrupt that comes within the few microseconds concerned ends as Numba has it.
+Both are private parts of Numba. Where a release has renamed one, it is not mended: every answer is
+the same, and only an interrupt within the few microseconds concerned ends as in Numba.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Kernels that call one another by symbol, so that each is compiled once.
 
-Left to itself Numba links the optimized code of what a kernel calls into the kernel and optimizes
-it there again, and the whole in whatever calls that: what lies deep is worked over dozens of times,
-which was most of what compiling took. Here a kernel's module only declares what it calls, under a
-name of ours, and LLVM looks the address up when it makes the module ready. So the code of a callee
+By default Numba links the optimized code of a callee into the kernel and optimizes it there again,
+and the whole in every caller of that kernel: the deepest functions are optimized dozens of times,
+which was most of the time of compiling. Here a kernel's module only declares its callees, under a
+name of ours, and LLVM looks up the address when it prepares the module. So the code of a callee
 has to be there before, with its name: it is when a caller has just been compiled, and when one is
-read from disk, what it calls is read first, or compiled anew where it is not on disk.
+read from disk, its callees are read first, or compiled anew where they are not on disk.
 
-Numba's own names will not do: they hold a counter of the process, and the code on disk outlives it.
+Numba's own names cannot serve: they contain a counter of the process, which the code on disk
+outlives.
 
 All of this are private parts of Numba. Where a release has renamed one, kernels are linked as Numba
 links them, which is as right and takes longer to compile.

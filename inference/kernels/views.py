@@ -27,8 +27,8 @@ def lent(lent: Lent) -> Lent:
     A kernel counts one more reference to each array that it is given, once a call, and to each that
     it takes out of a tuple, in each round of a loop. These are atomic operations, which take longer
     than the rest of a small kernel. The caller holds the arrays until the kernel returns, so that
-    it need not count what it is given as an argument. It must not lend anything else, for what
-    nobody holds is freed, and for the same reason must not return what is lent, nor a part of that.
+    it need not count what it is given as an argument. It must not lend anything else, since memory
+    without references is freed, and for the same reason not return a lent array or a part of it.
     An `inlined_kernel` has no arguments of its own, and must not lend.
     """
     return lent

@@ -42,7 +42,7 @@ def isotonic_blocks(sums, weights, values, sizes):
         last += 1
         # Each point is a block at first.
         values[last], sizes[last] = sums[point], weights[point]
-        # Means of blocks must ascend: those that do not are pooled. Products avoid a division.
+        # Means of blocks must ascend: other blocks are pooled. Products avoid a division.
         while last > 0 and values[last - 1] * sizes[last] >= values[last] * sizes[last - 1]:
             values[last - 1] += values[last]
             sizes[last - 1] += sizes[last]

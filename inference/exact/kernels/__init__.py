@@ -13,7 +13,7 @@ The walks over a cluster tree, all of them runs of one `TreeProgram`:
         rows.py                   counts and pairs of targets, in the order of subtrees.py
         assignments.py            draws, and the states of a maximum, from the roots down
 
-What the general walk takes in place of each, as a multiple of its processor time, for a response of
+Processor time of the general walk as a multiple of the special one's, for a response of
 31 claims and 93 passages (a; density .02), a chain of 500 variables of 8 states (b), grids of 5 by
 5 of 4 states (c) and of 10 by 10 (d), a response of 26 claims and 130 passages (e; density .05), a
 noisy-or network of 22 causes and 30 findings (f), and a deterministic network of 26 variables, of

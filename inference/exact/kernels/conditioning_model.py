@@ -121,7 +121,7 @@ def potentials(fields, ties):
         for state in range(2):
             row = values[c, state]
             row[0] = fields[c, state]
-            # Bit j doubles the states: those that have it add its table for 1, the others for 0.
+            # Bit j doubles the states: states with the bit add its table for 1, the others for 0.
             for j in range(k):
                 for i in range(1 << j):
                     row[i | (1 << j)] = row[i] + ties[c, j, state, 1]

@@ -80,7 +80,7 @@ def batches(ranges, safe_range):
 def _log_weights(model, split, bits, weights):
     """Write the log potential of the cover alone for all inner states, given the others."""
     inner, n = split.inner, len(model.cover)
-    # What the outer and middle variables have among themselves is the same for all inner states.
+    # Potentials among the outer and middle variables are the same for all inner states.
     base = 0.0
     for a in range(inner, n):
         state = (bits >> a) & 1

@@ -4,7 +4,7 @@ A cluster of 2**24 entries with twenty inputs of 2**6 would be walked twenty tim
 cluster that eliminates nothing: it gathers inputs whose union is still small, so that the large
 table meets one input instead of many, on the way up and on the way down. A binary join tree does so
 for every product (Shenoy 1997, "Binary join trees for computing marginals in the Shenoy-Shafer
-architecture"); here only those are divided that are walked often.
+architecture"); here only clusters that are walked often are divided.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _is_halved(tree, c):
 
 @kernel
 def _halve(masks, log2_axes, joins, join_masks, sequences):
-    """Divide the inputs of a cluster between two halves whose product it is, if that pays.
+    """Divide the inputs of a cluster between two factors of a matrix product, if that is faster.
 
     Sets `joins` and `join_masks` as `_fill_joins` does.
 
@@ -165,7 +165,7 @@ def _halve(masks, log2_axes, joins, join_masks, sequences):
             in the second and in the cluster.
 
     Returns:
-        number of joins; -1 if it does not pay.
+        number of joins; -1 if it is not faster.
     """
     n_inputs, n_axes = len(masks), len(log2_axes)
     eliminated = np.int64(1) << (n_axes - 1)
@@ -180,7 +180,7 @@ def _halve(masks, log2_axes, joins, join_masks, sequences):
         for k in range(n_inputs):
             if k != first and masks[k] != eliminated:
                 return -1
-        # So is a vector, if it is one alone.
+        # A single vector is also walked where it lies.
         joined = n_inputs > 2
         join_masks[0] = eliminated
         joins[:n_inputs] = 0 if joined else -1
@@ -203,7 +203,7 @@ def _halve(masks, log2_axes, joins, join_masks, sequences):
     if _log2_size(first_mask & ~second_mask, log2_axes) > _log2_size(
         second_mask & ~first_mask, log2_axes
     ):
-        # Inner loops go over what the second half has alone.
+        # Inner loops go over the variables of the second half alone.
         first_mask, second_mask = second_mask, first_mask
         for k in range(n_inputs):
             joins[k] = 1 - joins[k]

@@ -10,9 +10,9 @@ algorithm for probabilistic expert systems").
 
 One walk up serves three: sums for marginals (`propagate_log`), maxima for the most probable states
 (`inference.tasks.maximum`), and the messages of `inference.tasks.kernels.log_messages`. On the way
-down `propagate_log` divides what a cluster sent out of its table; messages that have to be right
-where the receiver's side is impossible are sent with nothing divided out. `inference.exact.kernels`
-lists the other walks, with what each saves.
+down `propagate_log` divides a cluster's own message out of its table; messages that have to be
+right where the receiver's side is impossible are sent without division. `inference.exact.kernels`
+lists the other walks, with the time that each saves.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.views import lent
 
 SUM, MAXIMUM = range(2)
-"""What a cluster does with its variables."""
+"""Operations by which a cluster eliminates its variables."""
 
 
 class LogWalk(NamedTuple):
@@ -72,7 +72,7 @@ def ascend_log(program, table_starts, constant_factors, log_values, operations, 
         walk: the `LogWalk`, written.
 
     Returns:
-        the logarithm that the roots and the constant factors come to; NaN if it was stopped.
+        log Z, from the roots and the constant factors; NaN if the walk was stopped.
     """
     program, walk = lent((program, walk))
     steps, values = program.steps, walk.values

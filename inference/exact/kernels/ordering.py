@@ -99,7 +99,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
             stale[u] = False
             others = _members(rows, u, second)
             if criterion == MIN_FILL:
-                # How many pairs of its neighbors are not joined.
+                # The number of pairs of its neighbors that are not joined.
                 joined = _joined(rows, u, second, others)
                 score[u] = (others * (others - 1) - joined) // 2
                 spent += (others + (6 if step > 0 else 0)) * words
@@ -137,7 +137,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
             total = np.inf
             break
         if degree == n - step - 1:
-            # Its neighbors are all that is left, and a clique: the widest variables go first.
+            # Only its neighbors remain, and they form a clique: the widest variables go first.
             for i in range(degree):
                 slot = step + 1 + i
                 while slot > step + 1 and log2_card[order[slot - 1]] < log2_card[members[i]]:
@@ -225,7 +225,7 @@ def order_components(cardinalities, starts, neighbors, seed, restarts, effort):
             `inference.exact.orders` takes them.
 
     Returns:
-        order: int64 (n,), in which the variables of such a component stand next to each other.
+        order: int64 (n,), in which the variables of such a component are adjacent.
         large: int64 (n_large, 2), where each begins and ends.
         effort: the rest of it.
     """

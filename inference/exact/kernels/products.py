@@ -10,7 +10,7 @@ takes. The equations are those of `propagation.py`, for two inputs:
     message[b, l, r]   = sum_e one[b, l, e] two[b, e, r]
     to one[b, l, e]    = one[b, l, e] sum_r a[b, l, r] two[b, e, r]
     to two[b, e, r]    = two[b, e, r] sum_l a[b, l, r] one[b, l, e]
-    marginal[e]        = sum_(b, r) of what the second input is answered
+    marginal[e]        = sum_(b, r) of the answer to the second input
 
 with a = answer / message the factors that scale the groups of the table. The inner loop adds
 multiples of rows, or takes products of two rows, so that both operands are read in the order in
@@ -137,7 +137,7 @@ def multiply_down(program, values, answers, marginals, c, begin, end):
 
     Args:
         program, values: as of `multiply_up`.
-        answers: float64, the factors where the message lies; what is answered is zero before.
+        answers: float64, the factors at the message's place; answers to inputs are zero before.
         marginals: float64 (n_states,), of which those of e are written.
         begin, end: a range of states e.
     """

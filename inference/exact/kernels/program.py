@@ -3,11 +3,10 @@
 A table is walked in blocks of its fastest axes. An entry lies in an input at the sum over the axes
 of state times stride, with stride 0 along the axes that the input lacks (row-major order: Knuth
 1997, "The art of computer programming", section 2.2.6). That sum is kept as two offsets, one for
-the block and one for the entry within it; so a step knows nothing of variables any more, and a run
-neither allocates nor looks anything up. Where the two fastest axes have two states, offsets are
-kept for four entries at a time: within these, an input has two strides, and what is done to them
-fits a vector register. Nothing is computed here; `propagation.py` and `log_walk.py` have the
-equations that a program runs.
+the block and one for the entry within it; so a step needs no variables, and a run neither allocates
+memory nor looks anything up. Where the two fastest axes have two states, offsets are kept for four
+entries at a time: within these, an input has two strides, and the four fit a vector register.
+Nothing is computed here; `propagation.py` and `log_walk.py` have the equations that a program runs.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ ONE, TWO, BATCH, ROWS, COLUMNS, ONE_BATCH, ONE_ROW, ONE_STATE, TWO_BATCH, TWO_ST
 # table; and the columns of `products`.
 
 FEWEST_STATES = 8
-"""States of an eliminated variable, and entries of a message, from which on products pay."""
+"""Minimum states of an eliminated variable, and entries of a message, for products to be faster."""
 
 SMALLEST_PRODUCT = 2**10
-"""Entries of a table from which on they do."""
+"""Minimum entries of a table for products to be faster."""
 
 _SMALLEST_BLOCK = 128
 _LARGEST_BLOCK = 1024
@@ -131,7 +130,7 @@ def _write_product(states, first_strides, second_strides, row):
         row: int64 (10,), out.
 
     Returns:
-        whether they do, and the product repays.
+        whether they do, and the product is faster than the table.
     """
     last = len(states) - 1
     row[BATCH] = row[ROWS] = row[COLUMNS] = 1

@@ -1,8 +1,8 @@
 """Message propagation over a cluster tree: one upward and one downward pass (compiled).
 
 The fast pass works on scaled potentials: every factor and message is divided by its largest entry
-and the logarithms of the divisors are summed. It knows the range of its inputs, so it can tell
-beforehand whether a product could underflow; it then gives up, and the pass in log space is run.
+and the logarithms of the divisors are summed. It knows the range of its inputs, so it knows
+beforehand whether a product could underflow; it then stops, and the pass in log space is run.
 
 With s the separator of cluster c, r the variables eliminated in it and f_k its inputs (factors, and
 messages of children), the passes are
@@ -67,9 +67,9 @@ _SMALLEST_SCALE = 1e-150
 """Products of divisors between this and its inverse are kept as they are."""
 
 FEWEST_IN_VECTORS = 32
-"""Entries from which on it repays to have them in vectors."""
+"""Minimum entries for vector instructions to be faster."""
 
-# Where an index is unsigned, no check for a negative one stands in the way of vector instructions.
+# An unsigned index needs no check for negative ones, which would prevent vector instructions.
 _ONE, _TWO, _THREE, _FOUR = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
 
 
@@ -78,7 +78,7 @@ class Workspace(NamedTuple):
 
     Attributes:
         values: float64, scaled potentials of the factors, then the messages to the parents.
-        answers: float64, what the parents answer: sums first, then factors to scale groups by.
+        answers: float64, the parents' answers: sums first, then factors that scale groups.
         tables: float64, the clusters' tables: products after the way up, beliefs after the way
             down.
         spans: float64 (n_factors + 2 n_clusters,), the range of each factor, then of each message
@@ -332,7 +332,7 @@ def ascend_all(program, table_starts, work, first, last):
 
     Returns:
         code: DONE, ZERO, UNDERFLOW or STOPPED.
-        log_scale: sum of the logarithms of what the messages were divided by, in nats.
+        log_scale: sum of the logarithms of the messages' divisors, in nats.
     """
     program, work = lent((program, work))
     steps, inputs = program.steps, program.inputs
@@ -348,7 +348,7 @@ def ascend_all(program, table_starts, work, first, last):
             return UNDERFLOW, 0.0
         if steps[c, FORM] == ONE_QUARTET:
             # Most clusters of claims and their evidence: four numbers that stay in registers. It
-            # stands here, since a call would count references to each of its arrays.
+            # is written here, since a call would count references to each of its arrays.
             v00, v01, v10, v11 = 1.0, 1.0, 1.0, 1.0
             for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
                 source = np.uintp(inputs[k, POSITION])
@@ -464,7 +464,7 @@ def descend(program, work, targets, marginals, c, begin, end, scale):
     Args:
         work: the `Workspace`: its tables are scaled, a group each by its answers.
         targets: float64, where the sums for the children go: the answers, or a thread's own.
-        marginals: float64, what the marginal of a variable that is eliminated alone is added to.
+        marginals: float64, to which the marginal of a variable that is eliminated alone is added.
         begin, end: a range of whole blocks.
         scale: whether to scale and to sum the marginal; not where that has been done before.
     """
@@ -502,7 +502,7 @@ def descend(program, work, targets, marginals, c, begin, end, scale):
                 true += v01
                 false_too += v10
                 true_too += v11
-            # What is left where a block is no multiple of four.
+            # The rest of a block whose length is no multiple of four.
             for i in range(_TWO * quarters, block // _TWO):
                 v00 = tables[base + _TWO * i] * answers[at + i]
                 v01 = tables[base + _TWO * i + _ONE] * answers[at + i]

@@ -77,7 +77,7 @@ def _join(cardinalities, scope_starts, scope_variables, table_starts, tree):
 def join_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
     """Fields of the tree with joins before large clusters, and of its program.
 
-    It stands apart from `plant_program` since few graphs need it, and it takes long to compile.
+    It is separate from `plant_program`, since few graphs need it and it takes long to compile.
 
     Args:
         cardinalities, scope_starts, scope_variables, table_starts: int64, of `GraphArrays`.

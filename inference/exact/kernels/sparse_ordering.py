@@ -69,7 +69,7 @@ def minimum_degree_order(vertices, starts, neighbors, local, effort):
         for entry in range(starts[v], starts[v + 1]):
             if local[neighbors[entry]] >= 0:
                 used += 1
-        # Lists have no room to grow: those that do move to the end of the arena.
+        # Lists have no room to grow: a growing list moves to the end of the arena.
         capacity[i] = used - begin[i]
         length[i] = 0
     arena = np.empty(max(2 * used, 1), dtype=np.int32)

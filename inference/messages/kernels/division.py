@@ -1,7 +1,7 @@
 """Tables divided by messages: an equivalent model of numbers that are near one (compiled).
 
-Messages move what factors say to the variables, and the product of all tables stays the same
-(Wainwright, Jaakkola & Willsky 2003, "Tree-based reparameterization framework for analysis of
+Messages move information from the factors to the variables, and the product of all tables stays the
+same (Wainwright, Jaakkola & Willsky 2003, "Tree-based reparameterization framework for analysis of
 sum-product and related algorithms").
 """
 
@@ -16,7 +16,7 @@ from inference.messages.kernels.trees import reparametrized
 
 @kernel
 def divided_by_messages(cardinalities, graph, damping, tolerance, sweeps):
-    """Pass messages in sweeps, and divide the tables of a `Reduced` graph by what they are then.
+    """Pass messages in sweeps, and divide the tables of a `Reduced` graph by the last ones.
 
     Args:
         cardinalities: int64 (n_variables,), numbers of states.

@@ -45,7 +45,7 @@ def breadth_first(n, scope_starts, scope_variables):
         while head < tail:
             v = order[head]
             head += 1
-            # Everything that shares a factor with v comes next.
+            # All variables that share a factor with v come next.
             for entry in range(starts[v], starts[v + 1]):
                 factor = factors[entry]
                 if listed[factor]:
@@ -152,7 +152,7 @@ def raise_priority(heap, factor, amount):
     Args:
         heap: the `Heap`, changed in place.
         factor: index of the factor.
-        amount: what is added, at least 0; `schedules` adds bounds on changes of log messages.
+        amount: increase, at least 0; `schedules` adds bounds on changes of log messages.
     """
     factors, position, priority = lent(heap)
     priority[factor] += amount

@@ -2,11 +2,11 @@
 
 The sum-product rule (Kschischang, Frey & Loeliger 2001, "Factor graphs and the sum-product
 algorithm", equations 5 and 6) for tables of two binary variables.
-A message with entries (1, r) meets a table t as (t00 + t10 r, t01 + t11 r), so the odds of what
-comes out are (t01 + t11 r) / (t00 + t10 r): no logarithm and no exponential. Beliefs are products
-of odds, which may leave the range of doubles; they carry a power of 2^512 apart. Odds of messages
+A message with entries (1, r) meets a table t as (t00 + t10 r, t01 + t11 r), so the odds of the
+result are (t01 + t11 r) / (t00 + t10 r): no logarithm and no exponential. Beliefs are products of
+odds, which may leave the range of doubles; they carry a power of 2^512 apart. Odds of messages
 stay within a factor of exp(150) of 1 if the tables are positive and span no more than that. Zeros
-let them grow further, from one pair to the next; where they do, this way of computing gives up.
+let them grow further, from one pair to the next; then this computation stops with OUT_OF_RANGE.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def solve_pairs(graph, passing):
     """Run belief propagation on a reduced graph of binary pairs.
 
     Returns:
-        code, marginals, log_z, residuals: as there; nothing of use besides if the code is
-        OUT_OF_RANGE.
+        code, marginals, log_z, residuals: as there; if the code is OUT_OF_RANGE, the others are
+        meaningless.
     """
     pairs = _initial(graph)
     code, residuals = _run(graph, pairs, passing)

@@ -45,7 +45,7 @@ class Reduced(NamedTuple):
         possible: whether every variable keeps a state; if not, the rest is empty.
         binary_pairs: whether all factors are tables of two binary variables, whose positive
             entries are within a factor of exp(150).
-        constant: what is added to the log potential of every assignment.
+        constant: addend to the log potential of every assignment.
         state_starts: int64 (n_variables + 1,), where the states of every variable begin.
         unary: float64, per state of every variable the sum of its log tables, -inf if the state
             cannot occur.
@@ -85,7 +85,7 @@ def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log
             cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
             alive,
         )  # fmt: skip
-        # A product may exclude what none of its factors does.
+        # A product may exclude states that none of its factors excludes.
         if not zeros or not _strike_out(
             cardinalities, read_only(graph.scope_starts), read_only(graph.scope_variables),
             read_only(graph.table_starts), read_only(graph.log_values), alive,
@@ -295,7 +295,7 @@ def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
                 hashes[factor] |= np.uint64(1) << np.uint64(v & 63)
                 if rarest < 0 or lengths[v] < lengths[rarest]:
                     rarest = v
-            # Whoever takes the factor in holds all its variables, and so the one with fewest hosts.
+            # A host has all variables of the factor, and therefore the one with the fewest hosts.
             entry = newest[rarest]
             while entry >= 0:
                 other = owner[entry]
@@ -323,7 +323,7 @@ def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
 
 @kernel
 def _strike_out(cardinalities, scope_starts, scope_variables, table_starts, log_values, alive):
-    """Mark the states as dead that some factor excludes with what others allow; return if any.
+    """Mark states as dead that a factor excludes given the states alive; return if there are any.
 
     Arc consistency: these are the zeros that messages would find, on any graph. Where no
     assignment is left all states are dead.

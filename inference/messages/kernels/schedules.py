@@ -124,7 +124,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
     One iteration renews every message once: along a breadth-first order of the variables from its
     end and back again (SWEEP; `sweep_targets` says which message when), all from the messages of
     the iteration before (FLOODING), factor by factor in a new random order every time (RANDOM), or
-    as many factors as there are, those first whose incoming messages changed most (RESIDUAL).
+    as many factors as there are, by decreasing change of their incoming messages (RESIDUAL).
 
     Args:
         graph: a `Reduced` graph.
@@ -137,7 +137,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
         code: CONVERGED, NOT_CONVERGED or ZERO (no assignment has positive potential).
         messages: the last messages.
         residuals: float64 (iterations,), the largest residual of every iteration; of RESIDUAL the
-            bound on what its end left to do.
+            bound on the changes that remain at its end.
     """
     graph = lent(graph)
     schedule, damping, tolerance, max_iterations, seed = passing

@@ -138,7 +138,7 @@ def workspace(graph, messages):
 def incoming(slot, start, count, messages, out):
     """Write the log message of a variable to the factor of `slot` to `out`, largest 0.
 
-    This is equation 5: the log belief less what the factor itself sent. With weights it is
+    This is equation 5: the log belief less the factor's own message. With weights it is
     log b(x) - log m(f, x), since the belief has w_f log m(f, x), and w_f - 1 is to be left.
 
     Args:
@@ -219,7 +219,7 @@ def fresh_message(target, cardinalities, graph, messages, work):
     for i in range(out, end):
         lowest = min(lowest, work.fresh[i])
         largest = max(largest, work.fresh[i])
-    # Terms below the smallest double would be lost without a word.
+    # Terms below the smallest double would be lost silently.
     if lowest < LINEAR_FLOOR:
         return _fresh_log_message(target, cardinalities, graph, messages, work)
     shift = math.log(largest)
@@ -318,8 +318,8 @@ def replace_message(slot, damping, graph, messages, work):
     Returns:
         how far the message was from the fresh one, whatever the damping: the range of the
         differences of their logarithms (the dynamic range of Ihler, Fisher & Willsky 2005). A
-        difference of potentials would hide what happens to improbable states, which other factors
-        may make probable.
+        difference of potentials would hide changes of improbable states, which other factors may
+        make probable.
     """
     graph, messages, work = lent((graph, messages, work))
     start, stop = messages.slot_starts[slot], messages.slot_starts[slot + 1]

@@ -127,7 +127,7 @@ def lay_out(graph, tree, stop):
             node, graph, tree, axis_of, strides[starts[node] :], scratch, positions[starts[node] :]
         )
         size = here * blocks[node]
-        # The array doubles: what it will hold is known only when all is laid out.
+        # The array doubles, since its length is known only at the end.
         if used + size > len(offsets):
             larger = np.empty(2 * (used + size), dtype=np.int32)
             for i in range(used):
@@ -286,7 +286,7 @@ def forward(arrays, use_answers, step, stop):
 
 @inner_kernel
 def _match_moments(arrays, m, count, use_answers, step):
-    """Shift cost between the mini-buckets of match `m`, so that what they share agrees more.
+    """Shift cost between the mini-buckets of match `m`, so that their shared marginals agree more.
 
     Args:
         arrays: the `Pass`, whose shifts and tables are changed.
@@ -362,7 +362,7 @@ def _power_sum(tables, start, count, weight):
 @kernel
 def _input_of(node, factor, tree, layouts):
     """Return the number of the input of mini-bucket `node` that is a given factor; -1 if absent."""
-    # Shifts are the factors of highest number, so they stand last among a mini-bucket's factors.
+    # Shifts have the highest numbers, so they come last among a mini-bucket's factors.
     for entry in range(tree.factor_starts[node + 1] - 1, tree.factor_starts[node] - 1, -1):
         if tree.factors[entry] == factor:
             return layouts.starts[node] + entry - tree.factor_starts[node]

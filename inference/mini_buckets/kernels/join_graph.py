@@ -44,7 +44,7 @@ def _send(sums, received, old, damping):
         differences of their logarithms, as in `lbp`. A difference of potentials would hide what
         happens to improbable states, which other clusters may make probable.
     """
-    # What was received is divided out; an impossible state stays impossible.
+    # The received message is divided out; an impossible state stays impossible.
     largest = -np.inf
     for i in range(len(sums)):
         if sums[i] > -np.inf and received[i] > -np.inf:
@@ -324,7 +324,7 @@ def propagate_join_graph(graph, order, propagation, stop):
                         onward[along : along + count], back[along + count : along + 2 * count]
                     )
                 continue
-            # Messages to the children, over what each shares with this cluster.
+            # Messages to the children, over the variables that each shares with this cluster.
             first_child = tree.factor_starts[node + 1] - tree.factor_starts[node]
             for entry in range(tree.child_starts[node], tree.child_starts[node + 1]):
                 child = tree.children[entry]

@@ -135,7 +135,7 @@ def _home_of(scope, opened, buckets, counts, limits):
             bucket_scope = contents[r, : lengths[r]]
             united = _united_entries(bucket_scope, buckets.entries[r], scope, counts)
             fits = united <= limits.table_limit
-        # What lies within a mini-bucket costs nothing there, however large it is.
+        # A function within a mini-bucket costs nothing there, however large it is.
         if (fits or overlap == len(scope)) and overlap > best_overlap:
             best = r
             best_overlap = overlap

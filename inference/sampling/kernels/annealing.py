@@ -32,7 +32,7 @@ _LONGEST_STEP = 0.02
 """Of an inverse temperature: what is small enough for fewer steps takes no time."""
 
 _HARDEST = 1e9
-"""A zero that costs so much and stands yet will not fall."""
+"""Cost of a zero above which particles that still have it will not lose it."""
 
 
 class TemperedGraph(NamedTuple):

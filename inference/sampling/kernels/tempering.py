@@ -116,7 +116,7 @@ def run_chain(graph, log_values, inverse, states, random, burn_in, drawn):
     tries = np.zeros(n_levels - 1, dtype=np.float64)
     came_from_zero = np.zeros(n_levels, dtype=np.bool_)
     round_trips = 0
-    # One block that holds everything depends on nothing else: its messages stay.
+    # One block of all variables depends on no other: its messages stay.
     fixed = len(graph.blocks.starts) == 2
     first_sweep = 0 if fixed else -burn_in
     alone = n_levels == 1

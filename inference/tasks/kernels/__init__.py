@@ -1,1 +1,1 @@
-"""Compiled kernels of the exact tasks: what is computed over a cluster tree besides marginals."""
+"""Compiled kernels of the exact tasks, which compute more than marginals on a cluster tree."""

@@ -1,4 +1,4 @@
-"""Messages of a cluster tree in log space, both ways, with nothing divided out (compiled).
+"""Messages of a cluster tree in log space, both ways, without division (compiled).
 
 Each message to a child is the product of all other inputs, summed: the scheme without division of
 Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation", which is right also

@@ -219,7 +219,7 @@ def posteriors_without(cardinalities, table_starts, values, tree, program, remov
                     work.positions[slot + k] += anew
             if not is_top[c]:
                 work.positions[up] += anew
-            # What goes to the parent has nothing of what came from it.
+            # The message to the parent excludes the message from it.
             work.used[up] = not upwards
             multiply(program, c, up + 1, values, work)
             if upwards:
