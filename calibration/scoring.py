@@ -937,7 +937,8 @@ def _paired(inputs: Mapping[str, _Given]) -> dict[str, _Given] | str:
     if base is not None and any(each.tolist() != base.tolist() for each in rest):
         return (
             "Models are not tested against each other, because claims that should be the same "
-            "have different labels, or labels in only some of them."
+            "have different labels, or labels in only some of them"
+            + ("; name the column of claim ids." if nameless else ".")
         )
     return paired
 

@@ -125,6 +125,7 @@ def read_claims(
         *filter(None, [reader.columns.remark(), read.repeated_remark(), *labels.remarks()]),
         *read.number_remarks(),
         *_response_remarks(reader, wanted, resolved, read.kept),
+        *_order_remarks(reader, resolved),
         *_spelling_remarks(reader.response, read.kept),
     ]
     # Records with verdicts now have standard columns.
@@ -256,6 +257,10 @@ def _resolve(
             columns.guessed["model"] = ", ".join(by)
     # Otherwise a model may have written the responses, whose claims have their own labels.
     models = columns.all_known(MODEL)
+    of_models = tuple(name for name in by if judges and name in models)
+    if claim is None and guesses and of_models:
+        claim = _id_shared_by_models(reader, identity, by, of_models)
+        identity = claim or identity
     return _Resolved(
         probabilities,
         label,
@@ -263,10 +268,42 @@ def _resolve(
         identity,
         text_beside_id,
         by,
-        tuple(name for name in by if judges and name in models),
+        of_models,
         columns.quietly(SHOWN_TEXT) if texts else None,
         columns.quietly(ANSWER) if texts else None,
     )
+
+
+def _id_shared_by_models(
+    reader: TableReader, text: str | None, by: Sequence[str], of_models: Sequence[str]
+) -> str | None:
+    """The column that identifies a claim of a response for every model, or None.
+
+    It is the claim's text or a column of ids. A name such as "item id" can mean a response or a
+    claim: it means a claim if another column holds the responses, no model repeats the id within a
+    response, and models share ids.
+    """
+    columns, rows, response = reader.columns, reader.table.rows, reader.response
+    if response is None:
+        return None
+    of_data = [name for name in by if name not in of_models]
+    ids = [name for name in columns.all_known(RESPONSE) if name not in columns.used]
+    for column in filter(None, (text, *ids)):
+        if any(not cell_name(row.get(column)) for row in rows):
+            continue
+        claims = [
+            tuple(cell_name(row.get(name)) for name in (*of_data, response, column)) for row in rows
+        ]
+        judged = {
+            (claim, tuple(cell_name(row.get(name)) for name in of_models))
+            for claim, row in zip(claims, rows, strict=True)
+        }
+        if len(judged) == len(rows) > len(set(claims)):
+            if column != text:
+                columns.used.add(column)
+                columns.guessed[CLAIM.meaning] = column
+            return column
+    return None
 
 
 def _text_beside_id(reader: TableReader, claim: str | None) -> str | None:
@@ -487,7 +524,8 @@ def _response_remarks(
         and folded(response) not in ID_OF_A_RESPONSE
         and _are_single(rows)
     ):
-        reason = f"No two rows share a value of {response!r}"
+        of_a_model = " of a model" if resolved.of_models else ""
+        reason = f"No two rows{of_a_model} share a value of {response!r}"
     else:
         return
     others = [name for name in columns.names if name not in {*columns.used, *resolved.by}]
@@ -498,6 +536,19 @@ def _response_remarks(
     if shared:
         mend = f"; {as_option('--group', shared)} pairs models by {shared!r}"
     yield f"{reason}, so claims are treated as independent{mend}."
+
+
+def _order_remarks(reader: TableReader, resolved: _Resolved) -> Iterator[str]:
+    """Yield a sentence on models whose claims have no id and are paired by their order."""
+    rows = reader.table.rows
+    if not resolved.of_models or resolved.claim or reader.response is None or reader.is_nested:
+        return
+    keys = (*resolved.by, reader.response)
+    if len({tuple(cell_name(row.get(name)) for name in keys) for row in rows}) < len(rows):
+        yield (
+            "No column identifies claims, so models are paired by the order of their rows in a "
+            f"response; {as_option('--claim', 'COLUMN')} pairs them by a column."
+        )
 
 
 def _shared_by_models(reader: TableReader, resolved: _Resolved) -> str | None:
