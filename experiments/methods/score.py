@@ -174,6 +174,11 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     kept = sum(isinstance(row["label"], bool) for row in rows)
     if not kept or not models:
         tools = models or [each.name for each in alignments]
+        if not n_labeled:
+            raise InputError(
+                f"{source}: no claim has a label; --with compares tools on labeled claims, so add "
+                "a label to the claims"
+            )
         raise InputError(
             f"{source}: no labeled claim is judged by all of {', '.join(tools)}; give a single "
             "--with at a time to see how many claims each tool shares"
@@ -340,9 +345,9 @@ def tools_table(others: Beside, scored: ScoreTable, conventions: Conventions = D
         tuple(columns),
         f"Each tool on the same claims: {', '.join([*shown.values(), 'Pr'])} and F1@K, the last "
         f"two as means over responses{known_k}, and mean cost of a response.",
-        note=f"Differences from {reference} are paired by response, with 95% intervals. Costs "
-        "come from the files: calls, tokens and prices in factormodels' assessments, seconds "
-        "in FactReasoner's outputs.",
+        note=f"Differences from {reference} are paired by response, with 95% intervals where they "
+        "vary between responses. Costs come from the files: calls, tokens and prices in "
+        "factormodels' assessments, seconds in FactReasoner's outputs.",
     )
 
 

@@ -91,7 +91,8 @@ _SHOWN = {
         "cost:4 cost (US$) | per_response:4 per response",
     ),
     "methods": (
-        "Calls of several methods for these responses, by the formulas of table 6.",
+        "Calls of several methods for these responses, by the formulas of FaStfact's table 6, with "
+        "3 passages for each claim of FR1 to FR3.",
         "method | extracting:0 | verifying:0 | searches:0 | calls:0",
     ),
     "audit": (

@@ -329,3 +329,31 @@ def test_no_column_pairs_models_whose_claims_would_stand_there_twice() -> None:
     ]
     scores = score(rows, scores=["brier"], **QUICK)
     assert not any("group=" in each for each in scores.sentences)
+
+
+def test_models_are_paired_by_a_shared_id_or_text_before_they_are_paired_by_order() -> None:
+    claims = pd.DataFrame(
+        {
+            "document": ["u", "u", "v", "v"],
+            "item id": ["1", "2", "1", "2"],
+            "statement": ["It is old.", "It is tall.", "It is blue.", "It is wide."],
+            "label": [1, 0, 1, 0],
+        }
+    )
+    first, second = [0.9, 0.2, 0.6, 0.3], [0.8, 0.4, 0.8, 0.1]
+    tables = [claims.assign(model="a", p=first), claims.assign(model="b", p=second)[::-1]]
+    both = pd.concat(tables)
+    expected = np.mean((np.array(second) - claims["label"]) ** 2) - np.mean(
+        (np.array(first) - claims["label"]) ** 2
+    )
+    # In the order of rows, the labels of the models would differ, and nothing would be tested.
+    by_order = "models are paired by the order of their rows"
+    for dropped in (["statement"], ["item id"], []):
+        scores = score(both.drop(columns=dropped), reference="a", scores=["brier"], **QUICK)
+        assert scores["tests"]["difference"].tolist() == pytest.approx([expected], abs=1e-12)
+        assert not any(by_order in sentence for sentence in scores.sentences)
+    # An id of rows, which no two models share, is no id of a claim.
+    of_rows = both.drop(columns="statement").assign(**{"item id": list("abcdefgh")})
+    scores = score(of_rows, reference="a", scores=["brier"], **QUICK)
+    assert any(by_order in sentence for sentence in scores.sentences)
+    assert any("name the column of claim ids" in sentence for sentence in scores.sentences)
