@@ -17,6 +17,8 @@ NUMBA ?= numba
 # A model of tests/real_model/serve.py, or the path of a GGUF file.
 REAL ?= smollm2-135m-instruct
 QWEN := qwen2.5-coder-1.5b-instruct
+# A llama-server compiled for this processor, which `make real-model` uses if it is named.
+SERVER ?=
 
 # Tools that write files and are in no environment that runs the packages: uv takes down the hashes
 # of what is locked, cyclonedx-bom writes the bill of materials.
@@ -79,7 +81,7 @@ quick: install ## Run the tests that take no service, notebook, browser or kill:
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m '$(QUICK)'
 
 real-model: install $(MODEL)/embeddings $(if $(filter $(QWEN),$(REAL)),$(MODEL)/large) ## Run the commands with a real model on this machine; REAL=qwen2.5-coder-1.5b-instruct is larger
-	$(VENV)/bin/python -m tests.real_model --model $(REAL)
+	$(VENV)/bin/python -m tests.real_model --model $(REAL) $(if $(SERVER),--server $(SERVER))
 
 lint: install ## Check style, format and types
 	$(VENV)/bin/ruff check .

@@ -100,6 +100,7 @@ def assess(
     openness: float = 0.05,
     relation_prompt: Literal[
         "relation_question_examples",
+        "relation_question_reordered",
         "relation_question",
         "relation_support",
         "relation",
@@ -363,6 +364,7 @@ def fit(
     openness: float = 0.05,
     relation_prompt: Literal[
         "relation_question_examples",
+        "relation_question_reordered",
         "relation_question",
         "relation_support",
         "relation",
@@ -492,6 +494,7 @@ def probe(
     openness: float = 0.05,
     relation_prompt: Literal[
         "relation_question_examples",
+        "relation_question_reordered",
         "relation_question",
         "relation_support",
         "relation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -130,6 +130,7 @@ def record_relations(
     model: LanguageModel,
     *,
     most: int | None = None,
+    prompts: Collection[str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
     """Ask a language model about pairs, and append each answer to a file.
@@ -143,6 +144,7 @@ def record_relations(
         pairs: the pairs.
         model: the language model, which must return log-probabilities.
         most: maximum number of pairs; None for all.
+        prompts: names of the prompts to ask; None for all of the origin.
         clock: returns seconds; differences are recorded.
 
     Returns:
@@ -161,6 +163,7 @@ def record_relations(
             asked_model, "logprobs", fallback=None, top_logprobs=ALTERNATIVES, prompt=prompt.name
         )
         for prompt in origin.prompts
+        if prompts is None or prompt.name in prompts
     }
     order = recording_order(pairs, origin.order, origin.seed)[:most]
     empty = [PairOfResponse("", TextPair(text, text, text, text)) for text in CONTENT_FREE]

@@ -6,7 +6,7 @@ correction of the label bias by their log loss; the other half says what the cho
 
 Question: which prompt, with which correction of its label bias, has the smallest log loss?
 Data: factcheck-bench, embedded, whose stances people judged, with recorded answers of two models.
-Rival: the prompt "relation", and the share of each relation in the half that chooses.
+Rival: the default prompt, "relation", and the share of each relation in the half that chooses.
 
     python notebooks/questions/relation_prompts.py --out docs/results/relation-prompts
 
@@ -42,6 +42,7 @@ from experiments.findings.table import Table, columns_as, data_frame, named
 from factormodels import datasets
 from factormodels.claims import JUDGED_KINDS, RelationKind
 from factormodels.errors import InputError
+from factormodels.extraction.asking.table import RELATION
 from factormodels.io.relation_record import RelationRecord
 from factormodels.nouns import counted
 
@@ -53,8 +54,9 @@ RECORDS = (
     "factcheck-bench.qwen2.5-coder-1.5b-instruct.prompts",
 )
 
-RIVAL = "relation"
-"""Prompt that defines entailment, contradiction and neutral, which is compared with the choice."""
+RIVALS = {"default": RELATION.prompt, "defined": "relation"}
+"""Prompts that are compared with the choice: the default, and the one that defines entailment,
+contradiction and neutral."""
 
 SHARES = "shares of labels"
 """Rival that gives every pair the shares of the relations in the half that chooses."""
@@ -104,11 +106,11 @@ TABLES = {
         "vector scaling that the half that chooses teaches.",
     ),
     "choice": (
-        "prompt | correction | pairs:0 held back | log_loss:3± log loss | defined:3± less the "
-        "prompt relation | shares:3± less the shares of labels",
+        "prompt | correction | pairs:0 held back | log_loss:3± log loss | default:3± less the "
+        "default | defined:3± less the prompt relation | shares:3± less the shares of labels",
         "The prompt and correction with the smallest log loss in one half, on the other",
-        "Differences are paired over responses; below 0 the choice is better. The prompt relation "
-        "has the correction that is best for it in the half that chooses.",
+        "Differences are paired over responses; below 0 the choice is better. The default and the "
+        "prompt relation have the correction that is best for them in the half that chooses.",
     ),
     "costs": (
         "prompt | pairs:0 | of:0 | missing:0 | asked:0 tokens asked | read:0 tokens read | "
@@ -249,16 +251,17 @@ def label_shares(comparison: Comparison) -> Floats:
 
 
 def choice_row(comparison: Comparison, seed: int) -> dict[str, Any]:
-    """Row of the chosen prompt, with its differences from `RIVAL` and from the shares of labels."""
+    """Row of the chosen prompt, with its differences from `RIVALS` and the shares of labels."""
     y, chosen = comparison.y[~comparison.chooses], comparison.best()
     p = comparison.held_back[chosen]
     scores = relation_score_row(p, y, comparison.responses, seed)
     row: dict[str, Any] = {"model": comparison.model, "prompt": chosen[0], "correction": chosen[1]}
     row |= {"pairs": len(y)} | {name: scores[name] for name in scores if "log_loss" in name}
     rivals = {"shares": label_shares(comparison)}
-    if RIVAL in comparison.prompts:
-        rivals["defined"] = comparison.held_back[comparison.best(RIVAL)]
-    for name in ("defined", "shares"):
+    for name, prompt in RIVALS.items():
+        if prompt in comparison.prompts and prompt != chosen[0]:
+            rivals[name] = comparison.held_back[comparison.best(prompt)]
+    for name in (*RIVALS, "shares"):
         difference = (np.nan,) * 3
         if name in rivals:
             compared = compare_corrections(p, rivals[name], y, comparison.responses, seed=seed)

@@ -23,7 +23,7 @@ from pathlib import Path
 from tests.processes import ROOT
 from tests.real_model.inputs import QUESTION, write_inputs
 from tests.real_model.serve import QWEN, SMOLLM2
-from tests.real_model.server import MODEL_ENVIRONMENT, RealModel, serving
+from tests.real_model.server import MODEL_ENVIRONMENT, RealModel, served
 
 _OUTPUT = ROOT / "results" / "real-model"
 _LONGEST = 3600
@@ -66,12 +66,13 @@ def main() -> int:
     """Run every command; 0 if each did what it should."""
     parser = argparse.ArgumentParser(prog="tests.real_model", description=__doc__)
     parser.add_argument("--model", default=SMOLLM2, help=f"{SMOLLM2}, {QWEN} or a GGUF file")
+    parser.add_argument("--server", type=Path, help="llama-server compiled for this processor")
     given = parser.parse_args()
     folder = _OUTPUT / Path(given.model).name.removesuffix(".gguf")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "answers.sqlite").unlink(missing_ok=True)
     write_inputs(folder)
-    with serving(given.model) as model:
+    with served(given.model, given.server, slots=2, context=8192) as model:
         outcomes = [_shown(outcome) for outcome in _outcomes(folder, model)]
     failed = [outcome.name for outcome in outcomes if outcome.faults]
     _say(f"{len(outcomes) - len(failed)} of {len(outcomes)} commands did what they should")

@@ -16,7 +16,6 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
@@ -49,7 +48,7 @@ from factormodels.io.relation_record import (
 )
 from factormodels.io.source.files import write_text
 from tests.real_model.serve import QUANTIZATION, QWEN, SMOLLM2, model_file
-from tests.real_model.server import MODEL_ENVIRONMENT, RealModel, serving, serving_with
+from tests.real_model.server import MODEL_ENVIRONMENT, served
 
 BENCH, BIOGRAPHIES = "factcheck-bench", "factscore"
 
@@ -70,6 +69,7 @@ def main() -> int:
     parser.add_argument("--passages", type=Path, help="passages of the biographies")
     parser.add_argument("--out", type=Path, required=True, help="file of recorded answers")
     parser.add_argument("--prompts", default=RELATION.prompt, help=", ".join(RELATION_PROMPTS))
+    parser.add_argument("--only", help="those of --prompts to ask now; the others stay as they are")
     parser.add_argument("--order", choices=ORDERS, default=ORDERS[0])
     parser.add_argument("--responses", type=int, help="number of responses, drawn at random")
     parser.add_argument("--most", type=int, help="largest number of pairs")
@@ -208,12 +208,22 @@ def _record(given: argparse.Namespace, pairs: list[PairOfResponse]) -> int:
         seed=given.seed,
         clock="processor time of the server",
     )
-    with _served(given, len(prompts)) as real:
+    asked_now = given.prompts if given.only is None else given.only
+    only = frozenset(asked_now.split(","))
+    with served(
+        given.model,
+        given.server,
+        slots=len(only),
+        context=_CONTEXT,
+        threads=given.threads,
+        in_turn=True,
+    ) as real:
         os.setpriority(os.PRIO_PROCESS, real.pid, _NICE)
         model = LitellmModel(LitellmSettings(real.name, real.api_base, timeout=_LONGEST))
         asked = record_relations(
             *(given.out, origin, pairs, model),
             most=given.most,
+            prompts=only,
             clock=lambda: processor_seconds(real.pid),
         )
     sys.stdout.write(f"{asked:,} questions asked\n")
@@ -225,21 +235,6 @@ def processor_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     user, system = map(int, fields[11:13])
     return (user + system) / os.sysconf("SC_CLK_TCK")
-
-
-def _served(given: argparse.Namespace, prompts: int) -> AbstractContextManager[RealModel]:
-    """Serve the model with a slot for each prompt, whose instructions stay in the slot's cache."""
-    if given.server is not None:
-        return serving_with(
-            given.server,
-            model_file(given.model, MODEL_ENVIRONMENT),
-            slots=prompts,
-            context=_CONTEXT,
-            threads=given.threads,
-        )
-    options = {"--slots": prompts, "--context": _CONTEXT, "--threads": given.threads}
-    words = [str(word) for option in options.items() for word in option]
-    return serving(given.model, *words, "--in-turn")
 
 
 def _server_version(executable: Path | None) -> str:

@@ -6,13 +6,14 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from tests.processes import ROOT
+from tests.real_model.serve import model_file
 
 MODEL_ENVIRONMENT = ROOT / ".venv-model"
 """What `make model` installs: the server and the models, apart from what runs the packages."""
@@ -43,6 +44,39 @@ class RealModel:
 def is_installed() -> bool:
     """Return whether the server and the small model are installed."""
     return (MODEL_ENVIRONMENT / "installed").exists()
+
+
+def served(
+    model: str,
+    executable: Path | None,
+    *,
+    slots: int,
+    context: int,
+    threads: int = 1,
+    in_turn: bool = False,
+) -> AbstractContextManager[RealModel]:
+    """Serve a model with a compiled `llama-server`, or with that of the wheel if none is named.
+
+    Args:
+        model: as `serve.py` takes it.
+        executable: the `llama-server`.
+        slots: number of requests answered at a time.
+        context: tokens of one request.
+        threads: threads of the server.
+        in_turn: whether requests take the slots in turn, so that each of as many prompts keeps a
+            cache of its own.
+
+    Raises:
+        RuntimeError: if the server does not start.
+    """
+    if executable is not None:
+        file = model_file(model, MODEL_ENVIRONMENT)
+        return serving_with(
+            executable, file, slots=slots, context=context, threads=threads, in_turn=in_turn
+        )
+    options = {"--slots": slots, "--context": context, "--threads": threads}
+    words = [str(word) for option in options.items() for word in option]
+    return serving(model, *words, *(["--in-turn"] if in_turn else []))
 
 
 @contextmanager
@@ -79,7 +113,14 @@ def serving(model: str, *options: str) -> Iterator[RealModel]:
 
 @contextmanager
 def serving_with(
-    executable: Path, model: Path, *, slots: int, context: int, threads: int, seconds: float = 120.0
+    executable: Path,
+    model: Path,
+    *,
+    slots: int,
+    context: int,
+    threads: int,
+    in_turn: bool = False,
+    seconds: float = 120.0,
 ) -> Iterator[RealModel]:
     """Serve a model with a `llama-server` that was compiled for this processor.
 
@@ -89,9 +130,10 @@ def serving_with(
     Args:
         executable: the `llama-server`.
         model: a GGUF file.
-        slots: number of prompts that each keep a cache of their own.
+        slots: number of requests answered at a time.
         context: tokens of one request.
         threads: threads of the server.
+        in_turn: whether requests take the slots in turn.
         seconds: limit of the time that loading may take.
 
     Raises:
@@ -109,10 +151,9 @@ def serving_with(
         "--ctx-size": str(context * slots),
         "--threads": str(threads),
         "--threads-batch": str(threads),
-        # Slots in turn, each with the cache of one prompt.
-        "--slot-prompt-similarity": "0",
-        "--cache-ram": "0",
     }
+    if in_turn:
+        options |= {"--slot-prompt-similarity": "0", "--cache-ram": "0"}
     words = [word for option in options.items() for word in option]
     with subprocess.Popen(
         [str(executable), *words, "--no-warmup", "--log-disable"],

@@ -108,10 +108,9 @@ def test_a_compiled_server_is_waited_for_and_ended(tmp_path: Path) -> None:
 
 def test_a_compiled_server_that_ends_at_once_is_an_error(tmp_path: Path) -> None:
     server = _executable(tmp_path / "server", "#!/bin/sh\nexit 1\n")
-    arguments = {"slots": 1, "context": 64, "threads": 1}
     with (
         pytest.raises(RuntimeError, match="did not answer"),
-        serving_with(server, tmp_path / "tiny.gguf", **arguments),
+        serving_with(server, tmp_path / "tiny.gguf", slots=1, context=64, threads=1),
     ):
         pass
 

@@ -153,6 +153,7 @@ def _each_window(extent: Extent, _slots: Mapping[str, str]) -> Calls:
 
 RELATION_PROMPTS = (
     "relation_question_examples",
+    "relation_question_reordered",
     "relation_question",
     "relation_support",
     "relation",

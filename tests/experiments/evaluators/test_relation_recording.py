@@ -132,6 +132,19 @@ def test_every_question_is_recorded_with_what_it_cost(tmp_path: Path) -> None:
     assert costs == {"asked": 100.0, "read": 15.0, "answered": 3.0, "seconds": 1.0}
 
 
+def test_some_prompts_are_asked_first_and_the_others_later(tmp_path: Path) -> None:
+    path, model = tmp_path / "record.jsonl", AnsweringModel(weighed)
+    record_relations(path, ORIGIN, PAIRS, model, prompts=("relation",))
+    assert {request.prompt.name for request in model.asked} == {"relation"}
+    record = read_relation_record(path)
+    assert record.origin == ORIGIN
+    assert (len(record.of_prompt("relation")), len(record.of_prompt("relation_question"))) == (
+        12,
+        0,
+    )
+    assert record_relations(path, ORIGIN, PAIRS, AnsweringModel(weighed)) == 3 + len(PAIRS)
+
+
 def test_a_recording_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     path, whole = tmp_path / "record.jsonl", tmp_path / "whole.jsonl"
 

@@ -138,6 +138,8 @@ def test_the_prompt_that_knows_more_is_chosen_and_confirmed(tmp_path: Path) -> N
     assert (choice["prompt"], choice["correction"]) == (PROMPT, "probe")
     assert choice["defined_upper"] < 0
     assert choice["shares_upper"] < 0
+    # The choice is the default, which is no rival of itself.
+    assert np.isnan(choice["default"])
     scores = tables["prompts"].frame.set_index(["prompt", "correction"])
     assert scores["log_loss"][PROMPT, "probe"] < scores["log_loss"][PROMPT, "none"]
     # Scores of one half; the other chose.
@@ -145,6 +147,14 @@ def test_the_prompt_that_knows_more_is_chosen_and_confirmed(tmp_path: Path) -> N
     costs = tables["costs"].frame
     assert costs["missing"].tolist() == [0, 0]
     assert costs["read"].tolist() == [100.0, 100.0]
+
+
+def test_a_choice_that_differs_from_the_default_is_compared_with_it(tmp_path: Path) -> None:
+    record = simulated(tmp_path / "r.jsonl", BENCH, bench_pairs(30), {OTHER: 3.0, PROMPT: 0.5})
+    (choice,) = relation_prompts(records=(record,)).tables["choice"].frame.to_dict("records")
+    assert choice["prompt"] == OTHER
+    assert choice["default_lower"] <= choice["default"] <= choice["default_upper"] < 0
+    assert np.isnan(choice["defined"])
 
 
 def test_a_record_without_enough_pairs_compares_nothing(tmp_path: Path) -> None:
