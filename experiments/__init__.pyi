@@ -528,6 +528,7 @@ def report(
     strength: str | float | Sequence[str | float] = ...,
     seed: str | float | Sequence[str | float] = ...,
     out: str | os.PathLike[str] | None = None,
+    rename: Mapping[str, str] = ...,
     first: int | None = None,
 ) -> Findings: ...
 def revise(
@@ -572,6 +573,7 @@ def run(
     dataset: str | Sequence[str] = ...,
     backend: str | Sequence[str] = ...,
     venue: str | None = None,
+    rename: Mapping[str, str] = ...,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | None = None,

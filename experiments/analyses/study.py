@@ -17,7 +17,14 @@ from experiments.findings.artifacts import Artifacts, Origin, write_artifacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.settings.keyed import Keyed
 from experiments.settings.limits import Seed
-from experiments.study.config import Purpose, StudyName, VenueName, known, without_folders
+from experiments.study.config import (
+    Purpose,
+    ShownNames,
+    StudyName,
+    VenueName,
+    known,
+    without_folders,
+)
 from experiments.study.files import MANIFEST, publish
 from experiments.study.manifest import manifest, manifest_text
 from experiments.study.reading import RawStudy, model_of
@@ -39,6 +46,8 @@ class AnalysisStudy(Keyed):
     """Seed of whatever is drawn."""
 
     venue: VenueName = DEFAULT_VENUE
+
+    rename: ShownNames = Field(default_factory=dict)
 
     settings: Mapping[str, Any] = Field(default_factory=dict)
     """Settings of the analysis."""
@@ -66,6 +75,9 @@ class LoadedAnalysis:
         """The study as plain data, with every default written out and files without their
         folders."""
         plain: dict[str, Any] = self.study.model_dump(mode="json")
+        # Studies without the key keep their hash from before the key existed.
+        if not plain["rename"]:
+            del plain["rename"]
         plain["settings"] = self.settings.model_dump(mode="json")
         return {key: without_folders(value) for key, value in plain.items()}
 
@@ -119,6 +131,7 @@ def run_analysis(
         frames = {stem: table.frame for stem, table in artifacts.tables.items()}
         beside = {STEM: compare_published(name, frames, context.sources)}
         artifacts = dataclasses.replace(artifacts, tables={**artifacts.tables, **beside})
+    artifacts = artifacts.renamed(study.rename)
     with unfinished_folder(folder) as unfinished:
         files = list(
             write_artifacts(artifacts, unfinished, loaded.origin(), venue_named(study.venue))

@@ -35,7 +35,7 @@ from cyclopts import (
     RepeatArgumentError,
     UnusedCliTokensError,
 )
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from rich.console import Console
 
 from experiments.cli.config import read_configs
@@ -68,6 +68,7 @@ from experiments.settings import (
     USUAL,
     Files,
     Names,
+    NewNames,
     Option,
     Settings,
     check_out,
@@ -105,16 +106,6 @@ _HYPHEN = "\0-"
 """Stand-in for a lone hyphen, which means standard input and is not an option."""
 
 
-def _by_name(value: Any) -> Any:
-    """Parse texts NAME=TEXT into a mapping."""
-    if not isinstance(value, list):
-        return value
-    for text in value:
-        if "=" not in text:
-            raise ValueError("give NAME=TEXT, such as --rename gpt-4o=GPT-4o")
-    return dict(text.split("=", 1) for text in value)
-
-
 class Output(Settings):
     """Output."""
 
@@ -133,9 +124,7 @@ class Output(Settings):
     show: Annotated[Names, Option("COLUMN,...")] = ()
     """Numeric columns to show, in this order, by name or title: --show brier,auroc."""
 
-    rename: Annotated[dict[str, str], Option("NAME=TEXT"), BeforeValidator(_by_name)] = Field(
-        default_factory=dict
-    )
+    rename: NewNames = Field(default_factory=dict)
     """Replace a name in the output: --rename gpt-4o=GPT-4o; repeatable."""
 
     venue: Annotated[str, Field(description=VENUE_MEANING), Option("NAME")] = DEFAULT_VENUE
@@ -359,8 +348,10 @@ def command_of(
         _check_destinations(settings, asked, _gathered(places, arguments))
         with announced(messages(), watcher.step), watcher.shown(), watched(watcher):
             findings = found_by(function, asked, *_gathered(places, arguments))
-        if settings.rename or settings.show:
-            findings = _presented(findings, settings)
+        # Some commands replace names themselves, since they write files or a page.
+        names = {} if "rename" in kind.model_fields else settings.rename
+        if names or settings.show:
+            findings = _presented(findings, names, settings)
         deliver(findings, settings)
         if findings.limit_reached:
             return LIMIT_REACHED
@@ -389,8 +380,8 @@ def command_of(
     return app
 
 
-def _presented(findings: Findings, settings: Output) -> Findings:
-    """Findings with the requested names and columns.
+def _presented(findings: Findings, names: Mapping[str, str], settings: Output) -> Findings:
+    """Findings with the given names and the requested columns.
 
     If no table has a requested column, findings that are already written, or that may have cost
     money, are shown with all columns and a warning.
@@ -398,10 +389,8 @@ def _presented(findings: Findings, settings: Output) -> Findings:
     Raises:
         InputError: if no table of other findings has a requested column.
     """
-    for name in findings.names_without_place(settings.rename):
-        logger.warning("--rename: no name is %r; names are compared as whole words", name)
     try:
-        return findings.presented(settings.rename, settings.show)
+        shown = findings.presented(chosen=settings.show)
     except InputError as error:
         # Imported here, since few commands ask models.
         from experiments.asking.settings import AnswerSettings
@@ -409,7 +398,8 @@ def _presented(findings: Findings, settings: Output) -> Findings:
         if findings.written is None and not isinstance(settings, AnswerSettings):
             raise InputError(f"--show: {error}") from None
         logger.warning("--show: %s; every column is shown", error)
-        return findings.presented(settings.rename)
+        shown = findings
+    return shown.presented(names)
 
 
 def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
@@ -439,7 +429,7 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
     settings_of_backend = _settings_of_backend(kind, by_field) if values else {}
     for name in values:
         if name not in settings_of_backend:
-            known = [*by_option, *settings_of_backend]
+            known = [*by_option, *settings_of_backend, *_settings_of_backends(kind)]
             subject = f"--{name}" if name in typed else f"{in_files[name][1]}: {name!r}"
             if elsewhere := _of_another_backend(kind, name, by_field):
                 raise InputError(f"{subject}: {elsewhere}")
@@ -470,6 +460,19 @@ def _settings_of_backend(kind: type[Settings], by_field: Mapping[str, Any]) -> d
     return {name.replace("_", "-"): name for name in names}
 
 
+def _core_backends() -> list[str]:
+    """Backends without an extra library; the others have settings with the same names."""
+    from inference.registry import entries
+
+    return [name for name, entry in entries().items() if not entry.requires]
+
+
+def _settings_of_backends(kind: type[Settings]) -> list[str]:
+    """Options for the settings of any backend."""
+    backends = _core_backends() if issubclass(kind, AlgorithmSettings) else []
+    return [name.replace("_", "-") for backend in backends for name in setting_names(backend)]
+
+
 def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str, Any]) -> str:
     """Sentence on a setting that only other backends have; "" if none has it.
 
@@ -478,12 +481,10 @@ def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str
     """
     if not issubclass(kind, AlgorithmSettings):
         return ""
-    from inference.registry import entries, get_entry
+    from inference.registry import get_entry
 
     backend = get_entry(_backend_of(kind, by_field)).name
-    # Backends without an extra library suffice, since the others have settings with the same names.
-    core = [name for name, entry in entries().items() if not entry.requires]
-    have = [name for name in core if option.replace("-", "_") in setting_names(name)]
+    have = [name for name in _core_backends() if option.replace("-", "_") in setting_names(name)]
     lacks = f"the backend {backend!r} has no such setting"
     return f"{lacks}; it is a setting of {', '.join(have)}" if have else ""
 

@@ -134,7 +134,8 @@ def meaning_of(kind: type[Settings], field: str, *, every: bool = True) -> str:
     if choices := choices_of(info.annotation):
         text += f" One of {', '.join(map(str, choices))}."
     default = info.get_default(call_default_factory=True)
-    if default or type(default) in (int, float):
+    # The option --no-NAME says that a flag is set by default.
+    if default is not True and (default or type(default) in (int, float)):
         shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
         text += f" [default: {shown}]"
     return text

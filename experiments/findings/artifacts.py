@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from experiments.findings.markup import write_csv
-from experiments.findings.table import Table, markdown
+from experiments.findings.table import Table, markdown, presented, renaming, warn_of_absent
 from experiments.findings.venues import DEFAULT_VENUE, POINTS, VENUES, Venue, fitted
 from factormodels.errors import InputError
 from factormodels.io.source.files import atomic_path, write_text
@@ -113,6 +113,18 @@ class Artifacts:
             f"There is no figure {stem}: {why}." for stem, why in absences.items() if why
         )
         return replace(self, figures=figures, remarks=(*self.remarks, *remarks))
+
+    def renamed(self, names: Mapping[str, str]) -> Artifacts:
+        """Return the artifacts with other names in tables, figures and remarks, but not in data."""
+        if not names:
+            return self
+        warn_of_absent(names, self.tables.values(), self.remarks)
+        named, in_prose = renaming(names), renaming(names, prose=True)
+        return Artifacts(
+            {stem: presented(table, names) for stem, table in self.tables.items()},
+            {stem: figure.renamed(named, in_prose) for stem, figure in self.figures.items()},
+            tuple(map(in_prose, self.remarks)),
+        )
 
 
 def write_artifact(

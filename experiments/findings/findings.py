@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from experiments.findings.table import (
     markdown,
     presented,
     renaming,
-    texts_of,
+    warn_of_absent,
 )
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, options_as_arguments, unknown_name
@@ -41,8 +40,6 @@ from factormodels.io.source.files import (
     write_text,
 )
 from factormodels.object_repr import Preview, Previewed
-
-logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,6 +189,7 @@ class Findings(Previewed):
         tables = {name: presented(table, names, chosen) for name, table in self.tables.items()}
         if not names:
             return replace(self, tables=tables)
+        warn_of_absent(names, self.tables.values(), self.sentences)
         in_prose = renaming(names, prose=True)
 
         def draw() -> Mapping[str, PaperFigure]:
@@ -199,8 +197,9 @@ class Findings(Previewed):
                 stem: each.renamed(renaming(names), in_prose) for stem, each in self.draw().items()
             }
 
+        listed = None if self.listed is None else partial(_listed_renamed, self.listed, names)
         sentences = tuple(map(in_prose, self.sentences))
-        return replace(self, tables=tables, sentences=sentences, draw=draw)
+        return replace(self, tables=tables, sentences=sentences, draw=draw, listed=listed)
 
     def _unknown_column(self, name: str, known: Iterable[str]) -> str:
         """Return the message for a column that no table has, with the option that computes it."""
@@ -218,16 +217,7 @@ class Findings(Previewed):
         chosen = show.split(",") if isinstance(show, str) else show
         if not rename and not chosen:
             return self
-        for name in self.names_without_place(rename):
-            logger.warning("rename: nothing is called %r; names are compared as whole words", name)
         return self.presented(rename, [name.strip() for name in chosen])
-
-    def names_without_place(self, names: Iterable[str]) -> list[str]:
-        """Return the names that no table and no sentence contains as whole words."""
-        texts = [*self.sentences, *chain.from_iterable(map(texts_of, self.tables.values()))]
-        return [
-            name for name in names if not any(renaming({name: ""})(text) != text for text in texts)
-        ]
 
     def with_figures(self) -> Findings:
         """Return the findings with figures drawn; a sentence names figures without a number."""
@@ -377,3 +367,9 @@ class Findings(Previewed):
     def shown(self) -> dict[str, Table]:
         """The tables that are printed."""
         return {name: table for name, table in self.tables.items() if name not in self.unshown}
+
+
+def _listed_renamed(
+    listed: Callable[[], ListedResponses], names: Mapping[str, str]
+) -> ListedResponses:
+    return listed().renamed(renaming(names))

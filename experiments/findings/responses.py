@@ -6,8 +6,8 @@ The page contains them as JSON, which its script renders. Texts are never interp
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from experiments.findings.text import ABSENT, number, word
@@ -198,6 +198,20 @@ class ListedResponses:
     compared: bool = False
     lead: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+
+    def renamed(self, named: Callable[[str], str]) -> ListedResponses:
+        """Return the list with other names of judges, views and datasets.
+
+        Args:
+            named: function that replaces the names in a text.
+        """
+        return replace(
+            self,
+            answers=tuple(replace(each, title=named(each.title)) for each in self.answers),
+            views=tuple(map(named, self.views)),
+            responses=tuple(replace(each, dataset=named(each.dataset)) for each in self.responses),
+            failures=tuple(each._replace(stage=named(each.stage)) for each in self.failures),
+        )
 
     @property
     def n_claims(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -227,6 +228,9 @@ def with_note(table: Table, sentence: str) -> Table:
     return replace(table, note=" ".join(filter(None, (table.note, sentence))))
 
 
+logger = logging.getLogger(__name__)
+
+
 def presented(
     table: Table, names: Mapping[str, str] = MappingProxyType({}), chosen: Sequence[str] = ()
 ) -> Table:
@@ -309,6 +313,14 @@ def texts_of(table: Table) -> Iterator[str]:
             yield from map(column.text, table.frame[column.name])
     if table.group:
         yield from map(str, table.frame[table.group])
+
+
+def warn_of_absent(names: Iterable[str], tables: Iterable[Table], sentences: Iterable[str]) -> None:
+    """Warn of names to replace that no table and no sentence contains as whole words."""
+    texts = [*sentences, *chain.from_iterable(map(texts_of, tables))]
+    for name in names:
+        if not any(renaming({name: ""})(text) != text for text in texts):
+            logger.warning("rename: no name is %r; names are compared as whole words", name)
 
 
 def _named(column: Column, named: Callable[[str], str], value: Any) -> str:

@@ -15,7 +15,7 @@ from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import ABSENT, duration, in_sample_remark
 from experiments.findings.venues import VENUE_MEANING
 from experiments.progress import watcher
-from experiments.settings import USUAL, Option, front_door, option_of
+from experiments.settings import USUAL, NewNames, Option, front_door, option_of
 from experiments.settings.cells import CellSettings, chosen_cells
 from experiments.settings.conventions import ConventionSettings
 from experiments.settings.limits import DaskAddress, DryRun
@@ -51,6 +51,9 @@ class RunSettings(CellSettings, ConventionSettings):
     venue: Annotated[
         str | None, Field(description=VENUE_MEANING), Option("NAME", command_line=False)
     ] = None
+
+    rename: Annotated[NewNames, Option(command_line=False)] = Field(default_factory=dict)
+    """Replace a name in tables, figures and the page; data files keep it. Repeatable."""
 
     resume: Annotated[bool, USUAL] = False
     """Continue the run in the folder; finished units are kept."""
@@ -155,7 +158,7 @@ def run(
     if settings.workers is not None and settings.dask is not None:
         raise InputError("--dask uses the workers of its cluster; leave --workers out")
     if isinstance(config, LoadedStudy):
-        if overrides or _declared(settings).keys() - {"venue"}:
+        if overrides or _declared(settings):
             raise InputError("a loaded study takes no overrides; pass them to load_study")
         return _units(config, settings)
     raw = read_raw(config, overrides)
@@ -177,7 +180,7 @@ def run(
 def _declared(settings: RunSettings) -> dict[str, Any]:
     """Overrides of the study's keys from options, by path."""
     keys_of_cells = {name: getattr(settings, name) for name in ("k", "unlabeled")}
-    declared = {"venue": settings.venue, **keys_of_cells}
+    declared = {"venue": settings.venue, "rename": settings.rename or None, **keys_of_cells}
     for name in ConventionSettings.model_fields:
         if name not in keys_of_cells:
             declared[f"conventions.{name}"] = getattr(settings, name)
@@ -383,7 +386,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
         written=results.files,
         tidy=lambda: claims().drop(columns=["selections", "status"]),
     )
-    return with_failed_calls(findings, calls)
+    return with_failed_calls(findings.presented(loaded.study.rename), calls)
 
 
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from experiments.findings.venues import DEFAULT_VENUE
 from experiments.networks.shapes import GraphShape
@@ -18,6 +18,7 @@ from experiments.study.config import (
     Backends,
     Purpose,
     Seeds,
+    ShownNames,
     Some,
     StudyName,
     VenueName,
@@ -30,7 +31,7 @@ from experiments.study.reading import RawStudy, model_of
 Searcher = Literal["exact", "toulbar2"]
 """Elimination, or toulbar2's search."""
 
-PRESENTATION = ("description", "against", "venue")
+PRESENTATION = ("description", "against", "venue", "rename")
 """Keys that do not affect measurements and may change when a run is resumed."""
 
 
@@ -143,6 +144,8 @@ class NetworkStudy(Keyed):
 
     venue: VenueName = DEFAULT_VENUE
 
+    rename: ShownNames = Field(default_factory=dict)
+
     @model_validator(mode="after")
     def _consistent(self) -> NetworkStudy:
         labels = [title for choice in self.backends for title, _ in choice.settings_of_each()]
@@ -178,6 +181,9 @@ class NetworkStudy(Keyed):
     def plain(self) -> dict[str, Any]:
         """The study as plain data, with every default and file names without folders."""
         plain: dict[str, Any] = without_folders(self.model_dump(mode="json"))
+        # Studies without the key keep their hash from before the key existed.
+        if not plain["rename"]:
+            del plain["rename"]
         return plain
 
     def measured_part(self) -> dict[str, Any]:

@@ -113,6 +113,7 @@ def write_networks(
         *(failures(searched) if len(searched) else ()),
     )
     artifacts = Artifacts(tables, {"frontier": figure}, remarks).with_points()
+    artifacts = artifacts.renamed(study.rename)
     plain = study.plain()
     origin = Origin(study.study, plain_hash(plain))
     with unfinished_folder(folder) as unfinished:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,9 @@ def make_report(
         InputError: as `read_subject` and `study_page`, and if the page cannot be written.
     """
     subject = read_subject(folder, shown.data, chosen_cells(shown))
+    if shown.rename:
+        names = {**subject.study.rename, **shown.rename}
+        subject = replace(subject, study=subject.study.model_copy(update={"rename": names}))
     content, listed = study_page(subject, shown, watch)
     write_page(target, content)
     if target.resolve() == (folder / REPORT).resolve():

@@ -112,4 +112,5 @@ def _assessed(source: Path, settings: ReportSettings) -> tuple[bytes, int]:
     # The folder of `assess --out` has the name that its owner knows; its file is always the same.
     name = source.resolve().parent.name if source.name == GRAPHS else source.stem
     findings = findings_of_graphs(chosen, name)
-    return findings_page(replace(findings, command="report")), len(chosen)
+    shown = replace(findings, command="report").presented(settings.rename)
+    return findings_page(shown), len(chosen)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from experiments.settings import USUAL, Option, Words
+from experiments.settings import USUAL, NewNames, Option, Words
 from experiments.settings.cells import CellSettings
 
 
@@ -37,15 +37,17 @@ class ReportSettings(CellSettings):
         {
             # The page is the output, and has no tables that could be presented.
             "report": "the page is the output; write --out {value}",
-            **dict.fromkeys(
-                ("rename", "show", "venue"),
-                "a page shows results under their own names; leave it out",
-            ),
+            "show": "a page shows every column; leave it out",
+            "venue": "a page has no venue; the tables and figures of a run are written for one by "
+            "`factormodels run STUDY --resume --venue {value}`",
         }
     )
 
     out: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
     """Write the page to this file; by default RESULTS/report.html, or FILE-report.html."""
+
+    rename: Annotated[NewNames, Option(command_line=False)] = Field(default_factory=dict)
+    """Replace a name on the page; of a run, in addition to the names that the run replaces."""
 
     data: Annotated[Data, USUAL] = ()
     """Path of a data file that the run read; repeatable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from calibration.figures.panels import COLUMN
 from calibration.figures.style import COLORS, MARKERS, paper_style
 from experiments.columns.cell_names import CELL, NO_GRAPH, shown
 from experiments.findings.page import inline_svg, page, write_page
-from experiments.findings.table import ENDS, Column
+from experiments.findings.table import ENDS, Column, renaming
 from experiments.findings.text import small
 from experiments.pages.pages import ABSENT, Number, change, fixed, interval, report_templates
 from experiments.pages.report_settings import AS_PLANNED, ReportSettings
@@ -57,11 +57,12 @@ def study_page(
         InputError: for an id that the run does not have.
     """
     parts = parts_of(subject, shown)
-    listed = listed_of_study(subject, parts, watch)
+    named = renaming(subject.study.rename) if subject.study.rename else str
+    listed = listed_of_study(subject, parts, watch).renamed(named)
     filled = {
         "run": subject.study.study,
         "sha256": subject.manifest["config_sha256"],
-        **_study(subject, parts),
+        **_study(subject, parts, named),
     }
     made = page(report_templates(), "study.html", "report", filled, listed)
     return made, len(listed.responses)
@@ -81,10 +82,31 @@ def write_study_page(subject: RunContents, path: Path, *, watch: Watch | None = 
     write_page(path, study_page(subject, watch=watch)[0])
 
 
-def _study(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
-    """Contents of the page, except for the list of responses."""
+def _texts_with_names(value: Any, named: Callable[[str], str]) -> Any:
+    """Values of the page's tables, in which every text has the readers' names."""
+    if isinstance(value, str):
+        return named(value)
+    if isinstance(value, Number):
+        return Number(*(_texts_with_names(part, named) for part in value))
+    if isinstance(value, dict):
+        return {key: _texts_with_names(each, named) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_texts_with_names(each, named) for each in value]
+    return value
+
+
+def _study(
+    subject: RunContents, parts: Sequence[Part], named: Callable[[str], str]
+) -> dict[str, Any]:
+    """Contents of the page, except for the list of responses.
+
+    Args:
+        subject: the run.
+        parts: its datasets as shown.
+        named: function that replaces names by those of the readers.
+    """
     groups = agreeing_cells(subject.rows, subject.summary)
-    differences, others = _plots(subject, parts, groups)
+    differences, others = _plots(subject, parts, groups, named)
     # The selections of a cell share its units.
     # Failures would otherwise be counted once for each selection.
     cells = subject.summary.drop_duplicates(list(CELL))
@@ -93,12 +115,19 @@ def _study(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
         "study": subject.study,
         "manifest": subject.manifest,
         "settings": [(key, yaml_text(value).strip()) for key, value in differs.items()],
-        "sentences": sentences(subject.summary, groups, times=False),
-        "answers": list(_answers(subject, groups)),
+        "sentences": [
+            renaming(subject.study.rename, prose=True)(sentence)
+            if subject.study.rename
+            else sentence
+            for sentence in sentences(subject.summary, groups, times=False)
+        ],
+        "answers": _texts_with_names([*_answers(subject, groups)], named),
         "differences": differences[:1],
-        "summaries": list(_summaries(subject)),
+        "summaries": _texts_with_names([*_summaries(subject)], named),
         "plots": [*differences[1:], *others],
-        "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
+        "tests": _texts_with_names(
+            [_test_row(record) for record in subject.tests.to_dict("records")], named
+        ),
         "covers": bool(subject.tests["coverage"].notna().any()),
         "conventions": tables.conventions_note(subject.study),
         "correction": subject.study.significance.correction,
@@ -106,7 +135,7 @@ def _study(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
         "n_cells": len(cells),
         "n_rows": len(subject.summary),
         "asked": [
-            (_KINDS.get(key, key), name, facts)
+            (_KINDS.get(key, key), named(name), facts)
             for key, models in subject.manifest.get("models", {}).items()
             for name, facts in models.items()
         ],
@@ -213,19 +242,24 @@ def _scores(
 
 
 def _plots(
-    subject: RunContents, parts: Sequence[Part], groups: Sequence[AgreeingCells]
+    subject: RunContents,
+    parts: Sequence[Part],
+    groups: Sequence[AgreeingCells],
+    named: Callable[[str], str],
 ) -> tuple[list[_Plot], list[_Plot]]:
     """The plots of scores, and the others."""
     scores = []
     for number, (caption, answers) in enumerate(_scores(subject, groups)):
-        figure = scores_figure(answers, _PLOTTED)
+        caption = named(caption)
+        shown = [{**row, "name": named(row["name"])} for row in answers]
+        figure = scores_figure(shown, _PLOTTED)
         scores.append((caption, inline_svg(figure, f"scores{number}", caption), True))
     others: list[tuple[str, Figure, bool]] = []
     located = {cell.key: cell for cell in subject.rows.cells()}
     for part in parts:
         judgements = read_judgements(subject.rows, located[part.main_key])
         if judgements.judged.any():
-            caption = f"{part.data.name}: posteriors under {part.title(part.main)}"
+            caption = named(f"{part.data.name}: posteriors under {part.title(part.main)}")
             figure = posteriors_figure(
                 judgements.p[judgements.judged], judgements.label[judgements.judged]
             )

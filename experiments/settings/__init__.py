@@ -232,6 +232,20 @@ Words = Annotated[tuple[str, ...], Option("WORD"), BeforeValidator(_listed)]
 Names = Annotated[tuple[str, ...], Option("NAME,..."), BeforeValidator(_parted)]
 """Names: one or several, or several in a comma-separated text."""
 
+
+def _by_name(value: Any) -> Any:
+    """Parse texts NAME=TEXT into a mapping."""
+    if not isinstance(value, list):
+        return value
+    for text in value:
+        if "=" not in text:
+            raise ValueError("give NAME=TEXT, such as --rename gpt-4o=GPT-4o")
+    return dict(text.split("=", 1) for text in value)
+
+
+NewNames = Annotated[dict[str, str], Option("NAME=TEXT"), BeforeValidator(_by_name)]
+"""Replacements of names in what readers see, by the replaced name."""
+
 Numbers = Annotated[tuple[float, ...], Option("X,..."), BeforeValidator(_parted)]
 """Numbers: one or several, or several in a comma-separated text."""
 

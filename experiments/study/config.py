@@ -137,6 +137,13 @@ Some = Annotated[tuple[Item, ...], Field(min_length=1)]
 Several = Annotated[tuple[Item, ...], Field(min_length=1), AfterValidator(distinct)]
 UnlabeledPolicy = Literal[Unlabeled, "true", "error"]
 NonEmpty = Annotated[str, Field(min_length=1)]
+ShownNames = Annotated[
+    Mapping[NonEmpty, str],
+    Field(
+        description="Replacements of names in tables, figures and the page, such as {gpt-4o: "
+        "GPT-4o}; data files keep the names.",
+    ),
+]
 BackendName = Annotated[str, known(entries, "backend")]
 MeasureName = Annotated[str, known(lambda: REGISTRY, "measure")]
 VenueName = Annotated[str, AfterValidator(venue_name), Field(description=VENUE_MEANING)]
@@ -788,7 +795,7 @@ class Report(Keyed):
 
 PRESENTATION = (
     *("description", "selections", "unlabeled", "k", "measures", "significance", "conventions"),
-    *("reliability", "report", "venue", "outputs"),
+    *("reliability", "report", "venue", "rename", "outputs"),
 )
 """Keys that do not affect posteriors (except for conventions of graphs) and may change when a run
 is resumed.
@@ -877,6 +884,8 @@ class Study(Keyed):
     """Contents of the HTML report."""
 
     venue: VenueName = DEFAULT_VENUE
+
+    rename: ShownNames = Field(default_factory=dict)
 
     outputs: Annotated[
         tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],
@@ -1051,6 +1060,8 @@ def as_plain(study: Study) -> dict[str, Any]:
     plain["conventions"] = differing_from_default(study.declared)
     if not plain["conventions"]:
         del plain["conventions"]
+    if not plain["rename"]:
+        del plain["rename"]
     # What a model is asked beforehand changes no result.
     del plain["probe"]
     without_access(plain)

@@ -20,7 +20,7 @@ from experiments.columns.cell_names import CELL
 from experiments.findings.artifacts import Origin
 from experiments.findings.latex import latex
 from experiments.findings.markup import csv_text
-from experiments.findings.table import markdown
+from experiments.findings.table import markdown, presented
 from experiments.findings.venues import venue_named
 from experiments.study.config import EVERYTHING, Study, config_hash
 from experiments.study.data import StudyData
@@ -218,7 +218,8 @@ def write_results(
             papers["significance"] = significance_table(tests, study)
         if len(means):
             papers["means"] = means_table(means, study, study.description or study.study)
-        for stem, table in papers.items():
+        for stem, plain_table in papers.items():
+            table = presented(plain_table, study.rename)
             if "latex" in study.outputs:
                 text = latex(table, stem, origin.comments(), venue_named(study.venue))
                 write_text(file(f"{stem}.tex"), text)

@@ -14,6 +14,7 @@ from calibration.cells import are_close
 from experiments.columns.cell_names import NO_GRAPH
 from experiments.findings.artifacts import Origin, PaperFigure, write_artifact
 from experiments.findings.figures.reliability import reliability_figure
+from experiments.findings.table import renaming
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from experiments.study.config import OWN_PRIORS
 from experiments.study.report.frame import read_judgements
@@ -145,6 +146,9 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
             f"Reliability: {title}",
             panels=together,
         )
+        if study.rename:
+            in_label, in_prose = renaming(study.rename), renaming(study.rename, prose=True)
+            title, shown = in_label(title), shown.renamed(in_label, in_prose)
         yield Diagram(stem, title, shown)
 
 

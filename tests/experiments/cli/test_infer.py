@@ -218,6 +218,9 @@ def test_bounds_tighten_for_some_seconds(folder: Path) -> None:
         "--damping: the backend 'exact' has no such setting; it is a setting of lbp"
         in refused.stderr
     )
+    # A misspelled setting of a backend that is not named is known too.
+    refused = invoke("infer", folder / "wide.uai", "--dampin", "1", code=2)
+    assert "the option --dampin is unknown (did you mean '--damping'" in refused.stderr
     (folder / "own.yaml").write_text("damping: 1\n")
     refused = invoke("infer", folder / "wide.uai", "--config", folder / "own.yaml", code=2)
     assert "own.yaml: 'damping': the backend 'auto' has no such setting" in refused.stderr

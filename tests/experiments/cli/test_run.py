@@ -22,6 +22,7 @@ from experiments.study.rows import SCHEMA, read_rows
 from factormodels.datasets import load
 from factormodels.io.store.results import STORE
 from tests.experiments.conftest import invoke, study_file
+from tests.experiments.pages.reported import listed
 
 pytestmark = pytest.mark.slow
 
@@ -239,6 +240,33 @@ def test_artifacts_that_a_study_no_longer_makes_are_gone(folder: Path) -> None:
     invoke("run", path, "--out", "out", "--resume", "outputs=[latex]")
     assert (folder / "out" / "table.tex").exists()
     assert not (folder / "out" / "rows.csv").exists()
+
+
+def test_readers_names_are_in_tables_figures_and_page_but_not_in_data(folder: Path) -> None:
+    outputs = "outputs: [csv, latex, markdown, reliability, report]\n"
+    data = "datasets: [{name: demonstration, limit: 3}]\nvariants: [FR3]\n"
+    path = study_file(folder, f"study: s\n{data}backends: [exact, lbp]\n{outputs}")
+    names = ("--rename", "lbp=loopy BP", "--rename", "nobody=Nobody")
+    printed = invoke("run", path, "--out", "out", *names)
+    assert printed.stderr.count("rename: no name is 'nobody'") == 1
+    shown = [path.read_text() for path in (folder / "out").glob("*.*") if path.suffix in SHOWN]
+    page = (folder / "out" / "report.html").read_text()
+    for text in (printed.stdout, *shown, page.partition('id="settings"')[0]):
+        assert "lbp" not in text
+    assert sum("loopy BP" in text for text in shown) >= 2
+    data_files = [(folder / "out" / name).read_text() for name in ("rows.csv", "summary.csv")]
+    assert all("lbp" in text and "loopy" not in text for text in data_files)
+    # A page of the finished run has the names of the run and new ones.
+    invoke("report", "out", "--out", "page.html", "--rename", "exact=elimination")
+    titles = [each["title"] for each in listed(folder / "page.html")["answers"]]
+    assert titles == ["FR3 · implication · elimination", "FR3 · implication · loopy BP"]
+    # Without the option, the names of the data are back.
+    invoke("run", path, "--out", "out", "--resume")
+    assert "lbp" in (folder / "out" / "table.tex").read_text()
+
+
+SHOWN = (".tex", ".md")
+"""Suffixes of files that are read by people."""
 
 
 def test_counts_agree_with_their_nouns(folder: Path) -> None:

@@ -201,8 +201,8 @@ def test_a_command_shows_what_is_chosen_under_the_names_that_readers_know(folder
     assert "every column is shown" in paid.stderr
     assert {"precision", "recall", "omitted"} <= set(paid.stdout.split())
     unused = invoke("score", "t.csv", "--rename", "c-1=GPT-4o", "--rename", "b-1=Llama")
-    assert unused.stderr.count("--rename: no name is") == 1
-    assert "warning: --rename: no name is 'c-1'" in unused.stderr
+    assert unused.stderr.count("rename: no name is") == 1
+    assert "warning: rename: no name is 'c-1'" in unused.stderr
 
 
 def test_columns_are_written_as_their_header() -> None:

@@ -395,7 +395,7 @@ def test_a_result_is_saved_with_the_names_and_columns_of_the_reader(
     assert [each.strip() for each in head.split("|")][:3] == ["model", "AUROC", "Brier"]
     assert "| GPT-4o |" in rows
     assert f"| {models[0]} |" not in rows
-    assert "nothing is called 'nobody'" in caplog.text
+    assert "no name is 'nobody'" in caplog.text
     page = result.report(tmp_path / "p.html", rename=renamed, show=["brier"])
     assert "GPT-4o" in page.read_text(encoding="utf-8")
     # A score that was not computed is no unknown column.

@@ -39,6 +39,13 @@ def test_the_page_lists_what_the_file_says(folder: Path) -> None:
     assert [entry["id"] for entry in listed(folder / "third.html")["responses"]] == [graphs[2].id]
 
 
+def test_readers_names_are_on_the_page(folder: Path) -> None:
+    invoke(*ASSESS, "--response", "demo-01-marie-curie", "--out", "o")
+    invoke("report", "o", "--rename", "FR1=retrieved passages")
+    answers = listed(folder / "o" / "report.html")["answers"]
+    assert [each["title"] for each in answers] == ["retrieved passages", "FR2"]
+
+
 @pytest.mark.usefixtures("folder")
 def test_verdicts_and_what_is_missing_are_shown() -> None:
     import json
