@@ -365,14 +365,23 @@ def _split(
         names.pop()
     caps = {**caps, **shares}
     taken = [caps[at] or column_width for at, column_width in enumerate(widths)]
-    parts = [[*names]]
-    for at in range(len(widths)):
-        if at in names:
-            continue
-        if len(parts[-1]) > len(names) and _total([taken[e] for e in (*parts[-1], at)]) > width:
-            parts.append([*names])
-        parts[-1].append(at)
-    return tuple({at: caps[at] for at in part} for part in parts)
+    others = [at for at in range(len(widths)) if at not in names]
+
+    def filled(limit: float) -> list[list[int]]:
+        """Columns of the tables that are filled one after the other up to a width."""
+        parts = [[*names]]
+        for at in others:
+            if len(parts[-1]) > len(names) and _total([taken[e] for e in (*parts[-1], at)]) > limit:
+                parts.append([*names])
+            parts[-1].append(at)
+        return parts
+
+    # Tables of about equal widths, rather than a last one with a single column.
+    runs = (others[i:j] for i in range(len(others)) for j in range(i + 1, len(others) + 1))
+    totals = sorted(_total([taken[at] for at in (*names, *run)]) for run in runs)
+    fewest = len(filled(width))
+    narrowest = next((each for each in totals if len(filled(each)) <= fewest), width)
+    return tuple({at: caps[at] for at in part} for part in filled(narrowest))
 
 
 def _total(widths: Sequence[float]) -> float:
@@ -568,7 +577,8 @@ def _cells(
 ) -> Iterator[Latex]:
     """Yield a number or text and, if it has columns for them, its marks and interval."""
     is_text = column.digits is None
-    text = _breakable(cell.text, cap, letters) if is_text else _signed(cell.text)
+    shown = _NEGATIVE.sub("\N{MINUS SIGN}", cell.text) if is_right(column) else cell.text
+    text = _breakable(shown, cap, letters) if is_text else _signed(cell.text)
     yield Latex(rf"\textbf{{{text}}}") if cell.bold else text
     if behind.marks:
         yield Latex(rf"\textsuperscript{{{escape_latex(cell.stars)}}}" if cell.stars else "")
@@ -598,6 +608,10 @@ def _pieces(word: str, width: float, size: float) -> Iterator[str]:
             piece = ""
         piece += character
     yield piece
+
+
+_NEGATIVE = re.compile(r"(?<![\w-])-(?=[\d.])|(?<=\de)-(?=\d)")
+"""Hyphens of negative numbers and exponents."""
 
 
 def _signed(text: str) -> Latex:

@@ -164,7 +164,9 @@ def escape_latex(text: str) -> Latex:
     of others, while engines that support every letter show the letters themselves.
     """
     line = " ".join(printable(text).split())
-    return Latex("".join(map(_latex_sign, line)))
+    # Two hyphens are a dash to LaTeX, such as ABSENT, but not before the name of an option.
+    line = "".join(map(_latex_sign, line))
+    return Latex(re.sub(r"--(?=[a-z])", "-{}-", line))
 
 
 def _latex_sign(character: str) -> str:

@@ -428,9 +428,7 @@ def _models(answers: Sequence[Answer]) -> Table:
         stats = jsonable(answer.stats)
         rows.append({**stats, **row, "status": str(answer.status), "seconds": stats.get("seconds")})
     is_log_z = "log_z" in rows[0]
-    log_columns = (
-        "log_z:6 log Z | log_z_kind of log Z" if is_log_z else "log_potential:6 log potential"
-    )
+    log_columns = "log_z:6 log Z | log_z_kind kind" if is_log_z else "log_potential:6 log potential"
     columns = columns_as(f"response | {log_columns} | status | seconds> time", seconds=duration)
     return Table(rows, columns, "Models.")
 

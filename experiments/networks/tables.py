@@ -98,7 +98,9 @@ def network_table(measured: pd.DataFrame) -> Table:
         log_z_error_text=[_error_text(row) for row in measured.to_dict("records")],
     )
     shown = frame.drop(columns=["round_seconds", "measurement"])
-    return Table(shown, _EACH, "Every network", group="dataset")
+    remarked = bool((frame["remark"] != "").any())
+    columns = [column for column in _EACH if remarked or column.name != "remark"]
+    return Table(shown, tuple(columns), "Every network", group="dataset")
 
 
 def ratio_texts(overall: pd.DataFrame) -> list[str]:

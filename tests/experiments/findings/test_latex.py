@@ -139,6 +139,23 @@ def test_a_table_shrinks_a_little_then_goes_over_all_columns_then_is_split() -> 
     assert parts.count("implication & a 0 &") == 3
 
 
+def test_parts_of_a_table_are_about_equally_wide() -> None:
+    parts = latex(table(3, 5), "t", (), VENUES["acl"]).split(r"\end{tabular}")[:-1]
+    # Greedily filled, the last part would have a single column besides the names.
+    assert [part.count(r"\multicolumn{2}{c}{Accuracy}") for part in parts] == [3, 2]
+
+
+def test_an_option_keeps_its_hyphens_and_a_negative_text_has_a_minus_sign() -> None:
+    rows = [{"name": "--max-size", "value": "-1.5e-3 [-2, -1]", "day": "2026-11-30"}]
+    columns = (Column("name", "name"), Column("value", "--", right=True), Column("day", "day"))
+    text = latex(Table(rows, columns, "Of --max-size."), "t")
+    minus = "$-$"
+    shown = f"{minus}1.5e{minus}3 [{minus}2, {minus}1]"
+    assert rf"-{{}}-max-size & {shown} & 2026-11-30 \\" in text
+    assert "& -- &" in text
+    assert r"\caption{Of -{}-max-size.}" in text
+
+
 def test_few_models_with_many_scores_have_a_row_per_score_where_a_column_is_narrow() -> None:
     scores = tuple(Column(f"s{at}", f"Score {at}", digits=3) for at in range(8))
     numbers = {f"s{at}": at / 8 for at in range(8)}
