@@ -96,6 +96,7 @@ from factormodels.extraction.probe.table import (
     PRE_VERIFICATIONS,
     PRE_VERIFICATIONS_IN_RESPONSE,
     RELATIONS,
+    RELEVANCES,
 )
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
@@ -302,6 +303,7 @@ def _probed_stages(settings: FastFactRun) -> tuple[str, ...]:
         VERDICTS.name,
         *(failures if settings.failure_types else ()),
         *([RELATIONS] if by_model else []),
+        *([RELEVANCES] if settings.core and settings.core_relevance else []),
     )
 
 

@@ -60,11 +60,13 @@ def probed_stages(settings: AssessSettings, relations: str) -> tuple[str, ...]:
         relations: source of relations.
     """
     asks = settings.model is not None
+    by_relevance = any(ASSESSORS[assessor].steps for assessor in settings.assessors)
+    by_relevance |= settings.core and settings.core_relevance
     return (
         # Lexical and recorded relations are not answers of a model.
         *([RELATIONS] if relations == "model" or (settings.probe and _is_local(relations)) else []),
         *(settings.assessors if asks else ()),
-        *([RELEVANCES] if asks and any(ASSESSORS[a].steps for a in settings.assessors) else []),
+        *([RELEVANCES] if asks and by_relevance else []),
         *([CLAIM_RELATIONS] if asks and settings.coherence else []),
     )
 

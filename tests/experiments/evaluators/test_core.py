@@ -16,6 +16,8 @@ from experiments.evaluators.core import CoreSettings, core_stage
 from experiments.evaluators.response import AssessedResponse, with_core
 from factormodels import Atom, FactGraph, read_many
 from factormodels.extraction.language_model import Request
+from factormodels.extraction.probe.asking import probe_calls
+from factormodels.extraction.probe.table import RELEVANCES
 from factormodels.selection import templates_of
 from tests.experiments.conftest import invoke
 from tests.experiments.evaluators.test_assess_model import arguments, notes, provider, stage_of
@@ -76,6 +78,17 @@ def test_claims_beside_the_question_do_not_count_with_core_relevance() -> None:
     )
     assert assessed["claims"]["counts"].tolist().count(True) == 1
     assert "relevance" in assessed["cost"]["stage"].tolist()
+    # The judge of relevance is probed, as that of `select` is.
+    more = {**more, "probe": True}
+    options: dict[str, Any] = {"documents": ["The bridge opened."], "core": True, **how, **more}
+    probed = assess(graph, core_relevance=True, **options)
+    assert probed["probe"]["probe"].tolist() == ["relevance"]
+    assert "probe" not in assess(graph, **options).tables
+    options = {**options, "dry_run": True}
+    del options["relations"]
+    planned = [fastfact(graph, core_relevance=each, **options) for each in (True, False)]
+    calls = [dict(each["calls"].itertuples(index=False))["probe"] for each in planned]
+    assert calls[0] - calls[1] == probe_calls(RELEVANCES)
 
 
 @pytest.mark.parametrize("how", ["relevance", "relations"])
