@@ -5,12 +5,17 @@ from __future__ import annotations
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from factormodels.extraction.language_model.accounting import Ledger, StageUsage
+from factormodels.nouns import counted
 
 
-def ledger_table(ledger: Ledger) -> Table:
+def ledger_table(ledger: Ledger, n_responses: int | None = None) -> Table:
     """Table of calls and costs with a row per stage; empty if nothing was asked.
 
     The original cost of answers from the cache is in a separate column.
+
+    Args:
+        ledger: the calls.
+        n_responses: number of responses that they were about; None if they were about no response.
     """
     rows = [*ledger.stages.items(), *([("all", ledger.total)] if len(ledger.stages) > 1 else [])]
     names = {
@@ -44,7 +49,13 @@ def ledger_table(ledger: Ledger) -> Table:
         Column(name, title, show=_cost if name.endswith("cost") else "{:,}".format, right=True)
         for name, title in names.items()
     )
-    return Table(frame, (Column("stage", "stage"), *columns), note=_prefix_note(ledger.total))
+    of = "" if n_responses is None else f" for {counted(n_responses, 'response')}"
+    return Table(
+        frame,
+        (Column("stage", "stage"), *columns),
+        f"Calls, tokens and cost{of}, by stage.",
+        note=_prefix_note(ledger.total),
+    )
 
 
 def _prefix_note(total: StageUsage) -> str:
@@ -56,9 +67,9 @@ def _prefix_note(total: StageUsage) -> str:
     return f"In prefix cache: tokens that the server already had in its cache, {share:.0%} of {of}."
 
 
-def cost_tables(ledger: Ledger) -> dict[str, Table]:
-    """The ledger's table as a table of findings; empty without a model."""
-    return {"cost": ledger_table(ledger)} if ledger.stages else {}
+def cost_tables(ledger: Ledger, n_responses: int | None = None) -> dict[str, Table]:
+    """The ledger's table, as `ledger_table`, as a table of findings; empty without a model."""
+    return {"cost": ledger_table(ledger, n_responses)} if ledger.stages else {}
 
 
 def planned_findings(source: str, ledger: Ledger) -> Findings:

@@ -338,7 +338,7 @@ def _findings(
             "responses": response_table(batch, settings.names, conventions),
             "summary": summary_table(compared, _with_core(batch, compared, settings), how),
             "origins": origin_table(batch.responses),
-            "cost": ledger_table(session.ledger),
+            "cost": ledger_table(session.ledger, len(loaded.graphs)),
         }
     of_graphs = graph_names(settings.variant)
     shown = [column.name for column in tables["summary"].columns]

@@ -187,7 +187,7 @@ def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
     if len(conflicts.frame):
         tables["conflicts"] = conflicts
     tables[CLAIMS] = long_table(_claims(readings), "P(true) of each claim, given the others.")
-    tables |= cost_tables(session.ledger)
+    tables |= cost_tables(session.ledger, len(readings))
     failed = [reading.failure for reading in readings if reading.failure]
     stateless = sum(reading.readouts.log_z == -math.inf for reading in readings if reading.readouts)
     missing = sum(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from factormodels.nouns import counted
+
+if TYPE_CHECKING:
+    from factormodels.fact_graph import FactGraph
 
 ABSENT = "--"
 """Text of an undefined number in a table."""
@@ -22,6 +26,14 @@ def in_sample_remark(passages: int) -> str:
     return (
         f"in-sample: the lexical model was fitted to {counted(passages, 'passage')} of these; what "
         "is measured against labels flatters it"
+    )
+
+
+def labeled_sizes(graphs: Iterable[FactGraph]) -> str:
+    """Numbers of labeled claims and of their responses, in words."""
+    counts = [sum(atom.label is not None for atom in graph.atoms) for graph in graphs]
+    return (
+        f"{counted(sum(counts), 'labeled claim')} of {counted(sum(map(bool, counts)), 'response')}"
     )
 
 

@@ -46,7 +46,7 @@ from experiments.columns.user_columns import UserTable, read_user_table
 from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import CLAIMS, Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame, named, with_note
-from experiments.findings.text import interval, number, p_value, some_of
+from experiments.findings.text import interval, labeled_sizes, number, p_value, some_of
 from experiments.methods.estimate import EstimateSettings, estimates_by_judges
 from experiments.methods.learned_judge import folds_sentence
 from experiments.methods.relation_fit import fitted_relations
@@ -333,7 +333,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
         view=settings.variant,
         own=user_columns,
     )
-    tables, sentences = {}, []
+    of, tables, sentences = labeled_sizes(graphs), {}, []
     cross_fit: tuple[FactGraph, ...] = ()
     frames: dict[str, Callable[[], pd.DataFrame]] = {}
     draw = no_figures
@@ -345,7 +345,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
         frames = {CLAIMS: lambda: _claims(graphs, predictions[FIELD], marks)}
         as_given = any(row["model"] == GIVEN for row in rows)
         note = note_of(DEFAULT, graph_names([settings.variant])) if as_given else ""
-        tables["scores"] = with_note(_scores_table(rows), note)
+        tables["scores"] = with_note(_scores_table(rows, of), note)
         sentences.append(sentence)
         judge = replace(judge, scores=tuple(rows))
         if settings.estimate:
@@ -354,7 +354,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
             sentences.append(folds_sentence(judge.table(graphs, user_columns), settings.folds))
             sentences += estimates.sentences
             draw = estimates.draw
-    tables |= {"columns": _columns_table(judge), "causes": _causes_table(judge)}
+    tables |= {"columns": _columns_table(judge, of), "causes": _causes_table(judge, of)}
     if votes is None and judge.families != settings.columns:
         sentences.append(f"{_without_texts(graphs)}: columns of texts are left out.")
     sentences += _unread_samples(graphs, judge.families)
@@ -515,14 +515,14 @@ def _unread_samples(graphs: Sequence[FactGraph], families: Iterable[str]) -> lis
     ]
 
 
-def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _scores_table(rows: Sequence[Mapping[str, Any]], of: str) -> Table:
     return Table(
         data_frame([dict(row) for row in rows]),
         columns_as(
             "model | brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | "
             "less:4± field less it, Brier"
         ),
-        "Scores on held-out responses.",
+        f"Scores of {of}, held out by fold.",
         note="In brackets: 95% intervals over responses. AUROC is within folds; baselines learn in "
         "the same folds.",
     )
@@ -545,18 +545,18 @@ def _tidy_scores(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     )
 
 
-def _columns_table(judge: Judge) -> Table:
+def _columns_table(judge: Judge, of: str) -> Table:
     frame = data_frame(judge.as_plain()["columns"]).rename(columns={"name": "column"})
     return Table(
         frame.reindex(columns=["column", "mean", "weight", "standard_error"]),
         columns_as("column | mean:3 | weight:3 | standard_error:3 standard error"),
-        "Weights of columns.",
+        f"Weights of columns, learned from {of}.",
         note="Weight: log odds per standard deviation of the column; standard error: over "
         "responses. A nonlinear potential has no weights.",
     )
 
 
-def _causes_table(judge: Judge) -> Table:
+def _causes_table(judge: Judge, of: str) -> Table:
     field = judge.field
     size, levels = field.parameters.shape[1], len(field.causes)
     standard_errors = field.standard_errors
@@ -578,7 +578,7 @@ def _causes_table(judge: Judge) -> Table:
             "cause | coupling:2 | coupling_error:2 standard error | bias:2 | "
             "bias_error:2 standard error"
         ),
-        "Couplings of causes.",
+        f"Couplings of causes, learned from {of}.",
         note="Coupling: log odds that a node below a cause agrees with it, shrunk toward 0 by "
         "--coupling-penalty.",
     )

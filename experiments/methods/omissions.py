@@ -154,7 +154,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     }
     caption = "The facts of the passages; P(true): that the response entails it."
     tables[CLAIMS] = long_table(_claims(coverages), caption)
-    tables |= cost_tables(session.ledger)
+    tables |= cost_tables(session.ledger, len(coverages))
     missing = sum(len(coverage.facts) - len(coverage.known) for coverage in coverages)
     failures = sum(len(coverage.failures) for coverage in coverages)
     remarks = [*loaded.remarks, *own_prior_remarks(loaded.graphs, conventions)]

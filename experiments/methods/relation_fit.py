@@ -108,11 +108,12 @@ def fitted_relations(responses: Responses | Data, settings: FitSettings) -> Find
         )
         corrected[LEARNED] = crossed.p
     rows = [_row(name, p, pairs, settings.seed) for name, p in corrected.items()]
+    of = f"{counted(len(pairs.y), 'labeled pair')} of {counted(n_responses, 'response')}"
     tables = {
-        "corrections": _corrections_table(rows, settings.folds),
-        "relations": _relations_table(pairs, corrected, scaling),
-        "confusion": _confusion_table(pairs, corrected),
-        **cost_tables(session.ledger),
+        "corrections": _corrections_table(rows, settings.folds, of),
+        "relations": _relations_table(pairs, corrected, scaling, of),
+        "confusion": _confusion_table(pairs, corrected, of),
+        **cost_tables(session.ledger, n_responses),
     }
     sentences = [*_sentences(rows, pairs, settings), *pairs.remarks]
     if settings.save is not None:
@@ -248,7 +249,7 @@ def _sentences(
         )
 
 
-def _corrections_table(rows: list[dict[str, Any]], folds: int) -> Table:
+def _corrections_table(rows: list[dict[str, Any]], folds: int, of: str) -> Table:
     held_out = (
         f" Learned: each pair is corrected by the scaling of the other {folds - 1} of {folds} "
         "folds of responses."
@@ -261,14 +262,14 @@ def _corrections_table(rows: list[dict[str, Any]], folds: int) -> Table:
             "correction | accuracy:3± | log_loss:3± log loss | ece:3± ECE | brier:3± Brier | "
             "difference:3± less none, log loss"
         ),
-        "Effect of corrections on the relations.",
+        f"Effect of corrections on the relations of {of}.",
         note="In brackets: 95% intervals over responses. ECE: of the most probable relation's "
         f"probability. Brier: of all three relations, from 0 to 2.{held_out}",
     )
 
 
 def _relations_table(
-    pairs: LabeledRelations, corrected: dict[str, Floats], scaling: VectorScaling
+    pairs: LabeledRelations, corrected: dict[str, Floats], scaling: VectorScaling, of: str
 ) -> Table:
     rows = [
         {
@@ -284,13 +285,13 @@ def _relations_table(
     return Table(
         data_frame(rows),
         columns_as(f"relation | share:3 labeled | {means} | weight:3 | constant:3"),
-        "Observed frequency of each relation, and its mean probability.",
+        f"Observed frequency of each relation, and its mean probability, in {of}.",
         note="P: mean probability. Weight and constant of ln P: of the scaling learned from all "
         "pairs; 1 and 0 change nothing.",
     )
 
 
-def _confusion_table(pairs: LabeledRelations, corrected: dict[str, Floats]) -> Table:
+def _confusion_table(pairs: LabeledRelations, corrected: dict[str, Floats], of: str) -> Table:
     kinds = tuple(map(str, JUDGED_KINDS))
     rows = [
         {"correction": name, "human": human, **dict(zip(kinds, counts, strict=True))}
@@ -302,7 +303,7 @@ def _confusion_table(pairs: LabeledRelations, corrected: dict[str, Floats]) -> T
         columns_as(
             "correction | human human relation | " + " | ".join(f"{kind}:0" for kind in kinds)
         ),
-        "Human relations by row, most probable relations by column.",
+        f"Human relations by row, most probable relations by column: {of}.",
     )
 
 

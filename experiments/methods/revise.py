@@ -197,7 +197,7 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
         tables["labels"] = _labels(changes)
     caption = "The claims that the revised responses assert, judged again."
     tables[CLAIMS] = long_table(_claims(revised, changes), caption)
-    tables |= cost_tables(session.ledger)
+    tables |= cost_tables(session.ledger, len(graphs))
     remarks = [*loaded.remarks, *own_prior_remarks(graphs, conventions)]
     if settings.variant not in (None, "given"):
         unused = sum(len(between_claims(graph)) for graph in graphs)

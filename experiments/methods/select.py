@@ -21,6 +21,7 @@ from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.claims import claims_frame
 from experiments.columns.responses import load_responses
+from experiments.evaluators.calls.early_exits import declines
 from experiments.evaluators.core import claims_with_sources, with_relevance
 from experiments.evaluators.core_choices import (
     KEPT,
@@ -151,7 +152,7 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
     its weight and the reason why it does not count, and the responses with the claims that count,
     which every command reads. For labeled responses it also shows, by sentence, the share of kept
     claims and whether kept claims are more often true. Responses without claims are split into
-    sentences.
+    sentences; one that declines to answer has none.
 
     Examples::
 
@@ -193,9 +194,13 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     irrelevant: set[tuple[str, str]] = set()
     selections: list[tuple[FactGraph, Selection]] = []
     unselected: list[str] = []
+    declined: list[str] = []
     for graph in each_response(graphs):
         whole = graph
-        if not graph.atoms and graph.response.strip():
+        if not graph.atoms and declines(graph):
+            # The sentences of a refusal are not claims.
+            declined.append(graph.id)
+        elif not graph.atoms and graph.response.strip():
             # Each sentence counts as a claim.
             whole = replace(graph, atoms=sentence_atoms(graph.response, stated_language(graph)))
             split.add(graph.id)
@@ -214,13 +219,22 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
             else:
                 selections.append((whole, selection))
     if not selections and not unselected:
-        raise InputError(f"{source}: no response has a claim or a text; name other data")
-    empty = len(graphs) - len(selections) - len(unselected)
+        lacks = (
+            "every response declines to answer" if declined else "no response has a claim or a text"
+        )
+        raise InputError(f"{source}: {lacks}; name other data")
+    empty = len(graphs) - len(selections) - len(unselected) - len(declined)
     sentences = [
         *([_summary(selections)] if selections else []),
         *remarks,
         *_remarks(selections, settings, empty, len(split), unjudged),
     ]
+    if declined:
+        verb = "declines" if len(declined) == 1 else "decline"
+        sentences.append(
+            f"{counted(len(declined), 'response')} {verb} to answer ({some_of(declined)}): without "
+            "claims, and left out."
+        )
     if unselected:
         sentences.append(
             f"It is not known which claims of {counted(len(unselected), 'response')} count, since "
@@ -239,7 +253,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
             draw = partial(_figures, kept)
     if settings.dry_run:
         return planned_findings(source, session.ledger)
-    tables |= cost_tables(session.ledger)
+    tables |= cost_tables(session.ledger, len(selections))
     findings = Findings(
         source=source,
         sentences=tuple(sentences),

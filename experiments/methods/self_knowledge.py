@@ -76,7 +76,7 @@ from experiments.settings import USUAL, Numbers, Option, front_door
 from experiments.settings.limits import DrawnSettings, Replicates
 from factormodels.errors import InputError
 from factormodels.extraction.asking.table import SELF_SETTINGS
-from factormodels.nouns import counted
+from factormodels.nouns import counted, counted_range
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -289,7 +289,11 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
         findings,
         sentences=(*loaded.remarks, *findings.sentences, *remarks),
         # Running the command on these claims without a model gives the same findings.
-        tables={**findings.tables, "cost": ledger_table(session.ledger), "answers": answer_table},
+        tables={
+            **findings.tables,
+            "cost": ledger_table(session.ledger, len(graphs)),
+            "answers": answer_table,
+        },
         unshown=(*findings.unshown, "answers"),
         incomplete=incomplete,
     )
@@ -331,11 +335,12 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
     titles = _setting_names(table, threshold)
     frame = data_frame([*_quantities(groups, titles, table), *_swept(table, settings)])
     judged = bool(table.settings)
-    tables = _views(frame, judged, table.has_positions, settings.interval)
+    of = _sizes(groups)
+    tables = _views(frame, judged, table.has_positions, settings.interval, of)
     sentences: list[str] = []
     if judged:
-        tables["test"] = _tests(groups, titles)
-        predicted = _predictions(groups, titles)
+        tables["test"] = _tests(groups, titles, of)
+        predicted = _predictions(groups, titles, of)
         if predicted is not None:
             tables["prediction"] = predicted
         compared, unpaired = _comparisons(groups, table, bins, settings)
@@ -572,8 +577,25 @@ def _rows(
             }
 
 
-def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) -> dict[str, Table]:
-    """The long table and its printed views: overall, by position, and by threshold."""
+def _sizes(groups: Sequence[_Group]) -> str:
+    """Numbers of claims and responses of each model and condition, in words."""
+    claims = [len(group.records) for group in groups]
+    responses = [len({record.response for record in group.records}) for group in groups]
+    return f"{counted_range(claims, 'claim')} of {counted_range(responses, 'response')}"
+
+
+def _views(
+    frame: pd.DataFrame, judged: bool, has_positions: bool, method: str, of: str
+) -> dict[str, Table]:
+    """The long table and its printed views: overall, by position, and by threshold.
+
+    Args:
+        frame: the long table.
+        judged: whether the model judged the claims.
+        has_positions: whether claims have positions in their response.
+        method: how intervals are computed.
+        of: numbers of claims and responses, in words.
+    """
     swept = frame["threshold"].notna()
     kinds = frame["setting"] == ""
     shown = frame[~swept & ~kinds & ~frame["quantity"].isin(_BALANCE) if judged else kinds]
@@ -582,11 +604,11 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
         status=lambda status: _STATUS.get(status, status),
     )
     note = f"In brackets: 95% intervals over responses ({method})."
-    what = "Self-Known and Self-Unknown" if judged else "Kinds of claims"
+    what = "Self-Known and Self-Unknown" if judged else "Kinds"
     is_overall = shown["position"] == OVERALL
     whole = shown[is_overall].reset_index(drop=True)
     long = (*columns[:1], *columns_as("position"), *columns[1:])
-    tables = {"overall": Table(whole, columns, f"{what}, overall.", group="of", note=note)}
+    tables = {"overall": Table(whole, columns, f"{what} of {of}.", group="of", note=note)}
     if has_positions:
         tables["positions"] = Table(
             _wide(shown[~is_overall], ("of", "quantity", "title"), "position"),
@@ -594,7 +616,7 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
                 *columns[:1],
                 *(interval_column(name, name, 2) for name in shown["position"].unique()[:-1]),
             ),
-            "Quantities by relative position in the response.",
+            f"Quantities of {of}, by relative position in the response.",
             group="of",
             note=_PLACES if judged else "Means over sentences; sentence i of n is at i/n.",
         )
@@ -608,10 +630,12 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
                 *(interval_column(name, _TITLES[name], 3) for name in names),
                 Column("p_value", "p of σ = F", show=p_value, right=True),
             ),
-            "Quantities at other thresholds; p-values are not corrected for their number.",
+            f"Quantities of {of} at other thresholds; p-values are not corrected for their number.",
             group="of" if by_threshold["of"].nunique() > 1 else "",
         )
-    tables["quantities"] = Table(frame, long, "Every quantity by position.", group="of", note=note)
+    tables["quantities"] = Table(
+        frame, long, f"Every quantity of {of}, by position.", group="of", note=note
+    )
     return tables
 
 
@@ -639,7 +663,7 @@ def _by_position(
     ]
 
 
-def _tests(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Table:
+def _tests(groups: Sequence[_Group], titles: Mapping[Setting, str], of: str) -> Table:
     balance_rows = _by_position([(group, group.balances) for group in groups], titles)
     rows = [{**row, "reading": _reading(row)} for row in balance_rows]
     columns = columns_as(
@@ -653,7 +677,7 @@ def _tests(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Table:
     return Table(
         data_frame(rows),
         columns,
-        "Test of σ = F on the same claims: whether FP, unsupported claims judged correct, and FN, "
+        f"Test of σ = F on the same {of}: whether FP, unsupported claims judged correct, and FN, "
         "supported claims judged incorrect, are equally frequent.",
         group="of",
         note=(
@@ -673,7 +697,7 @@ def _reading(row: Mapping[str, Any]) -> str:
     return "rejected" if p < SIGNIFICANT else "not rejected"
 
 
-def _predictions(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Table | None:
+def _predictions(groups: Sequence[_Group], titles: Mapping[Setting, str], of: str) -> Table | None:
     rows = _by_position([(group, group.predictions) for group in groups], titles)
     if not rows:
         return None
@@ -685,7 +709,7 @@ def _predictions(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Tab
     return Table(
         data_frame(rows),
         columns,
-        "Prediction of the factuality of one half of the responses from the other half.",
+        f"Prediction of the factuality of one half of {of} from the other half.",
         group="of",
         note=(
             "Errors are root mean squares over splits. σ and F here use only the labels of one "

@@ -30,7 +30,7 @@ from experiments.findings.claim_scores import (
 )
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
-from experiments.findings.text import some_of
+from experiments.findings.text import labeled_sizes, some_of
 from experiments.progress import tell
 from experiments.settings import option_of
 from experiments.settings.inputs import graphs_of
@@ -119,9 +119,10 @@ def fitted_sources(responses: Responses, settings: FitSettings) -> Findings:
     learned = _whole(graphs, models[f"prior by {by}"], settings)
     rows = _prior_rows(learned, n_passages, n_claims, set(frequent))
     scores = _score_rows({name: each[atoms.kept] for name, each in p.items()}, atoms, settings.seed)
-    tables = {"priors": _priors_table(rows, by)}
+    of = labeled_sizes(graphs)
+    tables = {"priors": _priors_table(rows, by, of)}
     if settings.folds:
-        tables = {"scores": _scores_table(scores), **tables}
+        tables = {"scores": _scores_table(scores, of), **tables}
     sentences = [*_sentences(scores if settings.folds else [], rows, learned, by)]
     if settings.save is not None:
         _write(rows, settings.save)
@@ -231,28 +232,28 @@ def _score_rows(p: Mapping[str, Any], atoms: Any, seed: int) -> list[dict[str, A
     return rows
 
 
-def _priors_table(rows: Sequence[Mapping[str, Any]], by: str) -> Table:
+def _priors_table(rows: Sequence[Mapping[str, Any]], by: str, of: str) -> Table:
     return Table(
         data_frame([dict(row) for row in rows]),
         columns_as(
             f"source {by} | passages:0 | claims:0 labeled claims | prior:3± | "
             "effective:1 responses | status"
         ),
-        "Priors of passages by source.",
+        f"Priors of passages by source, learned from {of}.",
         note="In brackets: 95% intervals over responses. Others: sources with fewer than "
         f"{FEWEST} labeled claims, and passages without a source. Passages with a stated "
         "prior keep it. Responses: of equal size, that say as much about the prior.",
     )
 
 
-def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _scores_table(rows: Sequence[Mapping[str, Any]], of: str) -> Table:
     return Table(
         data_frame([dict(row) for row in rows]),
         columns_as(
             "model | brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | "
             "less:4± Brier less as given | less_shared:4± less one prior"
         ),
-        "Scores on held-out responses.",
+        f"Scores of {of}, held out by fold.",
         note=(
             "In brackets: 95% intervals over responses; differences are paired. Relations are "
             "as given."

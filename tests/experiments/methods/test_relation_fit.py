@@ -210,4 +210,4 @@ def test_options_of_a_judge_and_of_a_correction_are_not_mixed(tmp_path: Path) ->
         model="x/y",
     )
     result = invoke("fit", str(pairs), "--relations", "given", "--folds", "3")
-    assert "Effect of corrections on the relations." in result.stdout
+    assert "Effect of corrections on the relations of " in result.stdout

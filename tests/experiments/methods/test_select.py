@@ -23,6 +23,7 @@ from factormodels.selection import select as select_claims
 from factormodels.selection.bleached import templates_of
 from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.refusals import refused
 
 TEXT = "Ada built the bridge in 1890. The bridge was built by Ada in 1890. It carries trains."
 
@@ -44,6 +45,16 @@ def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path) -> N
     shown = invoke("select", str(path), "--weights", "uniform", "--json")
     tables = json.loads(shown.stdout)["tables"]
     assert [row["selected"] for row in tables["selection"]].count(True) == 2
+
+
+def test_sentences_of_a_refusal_are_no_claims() -> None:
+    refusal = FactGraph("q2", (), response="I'm sorry, but I cannot answer that.")
+    answers = FactGraph("q1", (), response=TEXT)
+    selected = select([answers, refusal], weights="uniform")
+    assert selected["responses"]["response"].tolist() == ["q1"]
+    expected = "1 response declines to answer (q2): without claims, and left out."
+    assert expected in selected.sentences
+    refused("every response declines to answer", select, [refusal], weights="uniform")
 
 
 def test_claims_without_labels_are_those_that_core_selects() -> None:
