@@ -22,6 +22,7 @@ from calibration.learned_potentials import FieldSettings, learn_judge
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.text import p_value
 from factormodels import datasets
 from factormodels.fact_graph import FactGraph
 
@@ -77,7 +78,8 @@ def _table(rows: Sequence[dict[str, object]]) -> Table:
             "brier:3 Brier by posteriors | brier_lower:3 at least | brier_upper:3 at most | "
             "true_brier:3 by labels | share_lower:3 true at least | share_upper:3 at most | "
             "true_share:3 by labels | n_to_label:0 to label | "
-            "n_in_any_case:0 in any case"
+            "n_in_any_case:0 in any case",
+            p_value=p_value,
         ),
         "Bounds of the effect of a shift of the evidence, and the values by labels.",
         note="p: of the test that the evidence is a mixture of the learned evidence. To label: "
