@@ -185,7 +185,8 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
         )
     scored = f"all {len(models)}" if len(models) > 1 else models[0]
     sentences = [
-        f"Scored are the {counted(kept, 'labeled claim')} of {n_labeled:,} that {scored} judged.",
+        f"The scores are over the {counted(kept, 'labeled claim')} of {n_labeled:,} that {scored} "
+        "judged.",
         *(_aligned_sentence(each) for each in alignments),
     ]
     marks_of_models = [mark_column(name) for name in models if name in marked]

@@ -469,7 +469,9 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     }
     assert aligned["factreasoner"]["file"] == str(files[0])
     # Each claim is found in all files; of two of them one tool says nothing.
-    assert "Scored are the 40 labeled claims of 42 that all 7 judged." in document["findings"]
+    assert (
+        "The scores are over the 40 labeled claims of 42 that all 7 judged." in document["findings"]
+    )
     common = np.ones(SHAPE, dtype=bool)
     common[0, 6] = common[1, 0] = False
     for tool, judged in answers.items():

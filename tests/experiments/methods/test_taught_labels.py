@@ -219,6 +219,13 @@ def test_labels_that_come_later_are_refused_too(judge: Path, tmp_path: Path) -> 
     write_many(with_labels, tmp_path / "ordered.jsonl")
     refused("labels of 6 responses", score, of_cities(12), beside=(tmp_path / "ordered.jsonl",))
     refused("is judged by all of judge", score, of_cities(12), beside=(tmp_path / "labeled.jsonl",))
+    write_many(unlabeled(of_cities(12)), tmp_path / "unlabeled.jsonl")
+    refused(
+        "no claim has a label",
+        score,
+        tmp_path / "unlabeled.jsonl",
+        beside=(tmp_path / "ordered.jsonl",),
+    )
 
 
 def test_cross_fitted_posteriors_may_be_corrected_by_the_same_labels(tmp_path: Path) -> None:
