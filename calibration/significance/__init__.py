@@ -9,6 +9,11 @@ independent unit is the response, because claims of a response share a subject, 
 context. What the tests compare is a ratio of sums over responses (`ratio_differences`), or any
 function of weighted forecasts (`sample_differences`), such as AUROC. `mcnemar` has the tests of
 counts.
+
+Tests of other questions are where these are asked: whether an accuracy is above that of a constant
+answer (`label_bias.scores`), whether old and new responses have the same distribution
+(`filtering.conformal`), and whether new evidence is a mixture of the evidence for known claims
+(`learned_potentials.shift` and `harm`, which redraw both data sets).
 """
 
 from __future__ import annotations

@@ -180,7 +180,11 @@ def ratio_of(group: pd.DataFrame, other: pd.DataFrame, seed: int) -> dict[str, A
 
 
 def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) -> dict[str, Any]:
-    """Ratio of a call's time to another's, from the times of both in the same rounds."""
+    """Ratio of a call's time to another's, from the times of both in the same rounds.
+
+    Rounds are redrawn within each network and summarized by a median, unlike the weighted responses
+    of `calibration.intervals.replicates`.
+    """
     # Use common rounds: slow backends have fewer.
     both = [np.array(list(zip(*pair, strict=False))) for pair in pairs]
     logs = [np.log(times[:, 0] / times[:, 1]) for times in both if len(times)]

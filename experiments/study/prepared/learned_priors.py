@@ -2,7 +2,8 @@
 
 They are fitted to the data as stated; strengths then act on the learned priors. A response is
 judged with priors learned on the other folds by `CrossFitting` of `calibration`, or with a judge
-that `fit` saved, if one is named (`judge: FILE`). `calibration` learns; here is which views of
+that `fit` saved, if one is named (`judge: FILE`), whose posteriors are those of `apply`
+(`tests/experiments/study/test_judge_in_a_study.py`). `calibration` learns; here is which views of
 which datasets need it, what tables say of it, and the store: a run keeps the fit of each fold, so
 that a killed run repeats none, and a failed fit fails its own units alone.
 """

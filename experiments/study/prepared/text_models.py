@@ -3,7 +3,8 @@
 Relations are found in the process that runs the study, so that its workers need no model; they
 receive the graphs. The evaluators' stages `with_relations` and `assess` ask the models, and a
 language model's answers are in its own cache. The rest is a study's own: several models on several
-variants of the same responses, of which the widest is asked and the others read its answers;
+variants of the same responses, of which the widest is asked and the others read its answers, with
+the same relations as the views of `assess` (`tests/experiments/study/test_relation_models.py`);
 corrections by the mean of all answers, which is known only at the end; the facts and hashes of the
 manifest; and the answers that no cache has. Those are of local models, and failures, which count as
 results until `--retry-failed`.

@@ -59,6 +59,7 @@ def test_findings_are_scored_estimated_and_kept_by_their_claims() -> None:
 
 
 LABELED: dict[str, Callable[[], Findings]] = {
+    "assess": assessed,
     "infer": lambda: infer("demonstration"),
     "coherence": lambda: coherence("demonstration", relations="lexical", window=1),
     "revise": lambda: revise("demonstration"),
@@ -69,9 +70,15 @@ LABELED: dict[str, Callable[[], Findings]] = {
 }
 
 
+@cache
+def found_by(name: str) -> Findings:
+    """The findings of a method, which no test changes: they are made once."""
+    return LABELED[name]()
+
+
 @pytest.mark.parametrize("name", LABELED)
 def test_the_long_frame_of_every_method_is_data_of_the_others(name: str) -> None:
-    findings = LABELED[name]()
+    findings = found_by(name)
     frame = findings.claims
     assert tuple(frame)[: len(LONG)] == LONG
     assert not frame.duplicated([*_IDS, *({*frame} & {"model", "condition", "setting"})]).any()
@@ -89,6 +96,27 @@ def test_the_long_frame_of_every_method_is_data_of_the_others(name: str) -> None
     )
     changes = diff(frame, frame.assign(p=frame["p"].where(frame.index > 0, 0.125)))["changes"]
     assert changes[["column", "after"]].values.tolist() == [["p", 0.125]]
+
+
+@pytest.mark.parametrize("name", LABELED)
+def test_the_long_frame_of_every_method_is_fitted_and_related(name: str) -> None:
+    frame = found_by(name).claims.dropna(subset=["label", "p"]).drop_duplicates(_IDS)
+    ids = frame[_IDS].astype(str).values.tolist()
+    # The probabilities are a column of numbers, from which others are learned.
+    fitted = fit(frame, numbers="p", folds=2).claims
+    assert fitted[_IDS].astype(str).values.tolist() == ids
+    assert fitted["label"].tolist() == frame["label"].tolist()
+    if frame["text"].astype(bool).all():
+        related = coherence(frame, relations="lexical", window=1).claims
+        assert related[_IDS].astype(str).values.tolist() == ids
+
+
+def test_the_long_frame_is_a_table_of_a_paper_and_a_figure(tmp_path: Path) -> None:
+    scored = score(found_by("infer").claims, scores="brier", n_bootstrap=20)
+    scored.save(tmp_path, venue="acl")
+    value = f"{scored.frame['value'][0]:.3f}".removeprefix("0")
+    assert value in (tmp_path / "scores.tex").read_text("utf-8")
+    assert "reliability.pdf" in {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_long_frame_says_what_a_method_computed() -> None:
