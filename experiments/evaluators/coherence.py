@@ -348,7 +348,7 @@ def _responses(readings: Sequence[_Found], settings: CoherenceSettings) -> Table
             "P: mean posterior of the claims. No conflict active: probability that no "
             "contradiction or exclusion has both claims true. Reified: posterior of a node that "
             "makes all relations hold. Log Z: position between the most probable state, 0, and "
-            "log Z without conflicts, 1.  " + _conventions_note(settings)
+            "log Z without conflicts, 1. " + _conventions_note(settings)
         ),
     )
 

@@ -272,8 +272,8 @@ def _applied(
         )
     empty = int((by_response["kept"].sum() == 0).sum())
     sentences = [
-        f"{int(kept.sum()):,} of {counted(len(claims), 'claim')} are kept, of "
-        f"{counted(len(by_response), 'response')}, of which {empty:,} "
+        f"{int(kept.sum()):,} of {counted(len(claims), 'claim')} of "
+        f"{counted(len(by_response), 'response')} are kept; {counted(empty, 'response')} "
         f"{'becomes' if empty == 1 else 'become'} empty"
         + ("." if settings.answers is None else f"; the answers are in {settings.answers}."),
         _alike(calibrator, fresh),

@@ -185,7 +185,7 @@ def test_by_group_the_promise_keeps_what_one_threshold_drops() -> None:
     old, new = of_two_kinds(400, 0), of_two_kinds(1200, 1, labeled=False)
     pooled = keep(old, new, splits=2)
     assert pooled["claims"]["kept"].sum() == 0
-    assert any("of which 1,200 become empty" in each for each in pooled.sentences)
+    assert any("1,200 responses become empty" in each for each in pooled.sentences)
     findings = keep(old, new, by="kind", splits=2)
     groups: dict[str, Any] = {
         str(row["group"]): row for row in findings["groups"].to_dict("records")
