@@ -16,7 +16,7 @@ Marginals are chosen by estimates of their errors:
 - Without either, a rule decides: two algorithms that err in different ways and yet agree are likely
   to be right. The rule compares a sum over some assignments, if it is the best lower bound; message
   passing on clusters, if its log Z lies within the bounds, and plain message passing besides; and
-  mini-buckets with the tightest upper bound, as the gradient of that bound. Of the two that are
+  mini-buckets with the tightest upper bound, as the gradient of that bound. From the two
   nearest to each other, the first in this list is chosen, except that mini-buckets precede message
   passing if the bounds are near each other or the messages have not converged. If no two are near,
   mini-buckets are chosen, unless the later half of the sum added little while the last growth of

@@ -55,7 +55,7 @@ def response_weights(n_responses: int, n_bootstrap: int, seed: int) -> Iterator[
 def drawn_weights(
     generator: np.random.Generator, n_bootstrap: int, n_responses: int, n_drawn: int
 ) -> Floats:
-    """How often each response is drawn in replicates of any size, (n_bootstrap, n_responses).
+    """Number of draws of each response in replicates of any size, (n_bootstrap, n_responses).
 
     Unlike `response_weights`, which starts its own generator, draws of several data sets can follow
     each other, as where training data and new data are redrawn together.

@@ -6,9 +6,8 @@ score_difference("brier", p, q, y, responses).interval
 Each test is a file, whatever the score: `permutation` swaps two methods in whole responses,
 `bootstrap` redraws whole responses, and `student` has SciPy's t-test of a number per response. The
 independent unit is the response, because claims of a response share a subject, a retrieval and a
-context. What the tests compare is a ratio of sums over responses (`ratio_differences`), or any
-function of weighted forecasts (`sample_differences`), such as AUROC. `mcnemar` has the tests of
-counts.
+context. The tests compare a ratio of sums over responses (`ratio_differences`), or any function of
+weighted forecasts (`sample_differences`), such as AUROC. `mcnemar` has the tests of counts.
 
 Tests of other questions are where these are asked: whether an accuracy is above that of a constant
 answer (`label_bias.scores`), whether old and new responses have the same distribution

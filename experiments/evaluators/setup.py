@@ -103,8 +103,7 @@ class AssessmentPlan:
     Attributes:
         settings: settings of the assessment.
         stages: stages that build the graphs of responses.
-        calls: for each stage with calls, and for what is asked after the stages, the estimate of
-            its calls.
+        calls: the estimated calls of each stage, and of each question asked after the stages.
         views: views that turn graphs into posteriors.
         facts: JSON values that results depend on.
         atoms: source of claims, one of `ATOMS`.
