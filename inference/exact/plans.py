@@ -194,7 +194,7 @@ class Plan(OneByOne):
         if FEWEST_SHARED_BYTES <= self.cost.bytes <= MOST_SHARED_BYTES:
             work = SHARED.take(self.program, self.table_starts)
             result = self._run(log_values, work, self.program, stop)
-            SHARED.give(work)
+            SHARED.give(self.program, work)
             return result
         try:
             work = self._spare.pop()

@@ -89,21 +89,22 @@ class SharedWorkspaces:
 
     def __init__(self) -> None:
         # Threads append and remove without a lock; a full queue drops its oldest.
-        self._kept: deque[Workspace] = deque(maxlen=_MOST_SHARED)
+        self._kept: deque[tuple[TreeProgram, Workspace]] = deque(maxlen=_MOST_SHARED)
 
     def take(self, program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
         """Return a workspace for a program, for exclusive use until `give`."""
         try:
-            kept = self._kept.pop()
+            last, kept = self._kept.pop()
         except IndexError:
-            fits = None
-        else:
-            fits = _part(kept, workspace_sizes.py_func(program, table_starts))
+            return new_workspace(program, table_starts)  # type: ignore[no-any-return]
+        if last is program:
+            return kept
+        fits = _part(_whole(kept), workspace_sizes.py_func(program, table_starts))
         return fits or new_workspace(program, table_starts)
 
-    def give(self, work: Workspace) -> None:
-        """Cache a workspace."""
-        self._kept.append(_whole(work))
+    def give(self, program: TreeProgram, work: Workspace) -> None:
+        """Cache the workspace of a program, which the next run of the program takes as it is."""
+        self._kept.append((program, work))
 
     def clear(self) -> None:
         """Free all workspaces."""
