@@ -69,7 +69,8 @@ class Auto(Backend):
     Otherwise two lanes run concurrently until the time is over. One bounds log Z by the best of
     several algorithms: from above `wmb` with larger and larger tables, `trw` and, for dense binary
     graphs, a quadratic (`inference.variational.quadratic`); from below `cavi` and clamping. The
-    other estimates: `lbp`, then `ais` and `wmb_is` planned for the time, then `ijgp`.
+    other estimates: `lbp`, then `ais` and `wmb_is` planned for the time, then `ijgp`, also given
+    each assignment of a few variables (`conditioned ijgp`).
 
     log Z is the best upper bound. `stats` hold `upper`, `lower` and their `gap`, and the algorithms
     that gave them (`upper_by`, `lower_by`); the `estimate` of log Z, its algorithm (`estimate_by`)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from inference import (
 )
 from inference.anytime import Clamping, _Best
 from inference.exact.backend import Exact
+from inference.mini_buckets.conditioned import ConditionedPropagation
+from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.mini_buckets.wmb import coarse_bound
 from inference.stop import Stop
 from tests.endurance import Row
@@ -193,7 +196,7 @@ def portfolio(log2_table: float, width: int) -> Iterator[tuple[str, str, dict[st
     """
     yield "lbp", "lbp", {"tolerance": 1e-6}
     for bound in sorted({2, max(2, width // 3), max(2, width // 2)}):
-        settings = {"i_bound": bound, "damping": 0.5, "tolerance": 1e-6}
+        settings = {"i_bound": bound, **_DAMPED}
         yield f"ijgp(i_bound={bound})", "ijgp", settings
     yield "cavi", "cavi", {}
     yield "trw", "trw", {"weight_updates": 4}
@@ -203,6 +206,11 @@ def portfolio(log2_table: float, width: int) -> Iterator[tuple[str, str, dict[st
         yield f"wmb(table_limit={table})", "wmb", settings
     yield "wmb_is", "wmb_is", {"i_bound": 1, "samples": 512}
 
+
+_CONDITIONED = "conditioned ijgp"
+"""No backend, but what `auto` makes of `ijgp`."""
+
+_DAMPED: dict[str, Any] = {"damping": 0.5, "tolerance": 1e-6}
 
 Choice = Callable[[_Best, dict[str, Posterior]], str]
 """Function that names one of several runs."""
@@ -237,13 +245,21 @@ def clusters(best: _Best, runs: dict[str, Posterior]) -> str:
     return next(name for name, run in runs.items() if run is best.messages["ijgp"])
 
 
+def conditioned(runs: dict[str, Posterior]) -> str:
+    """Return join-graph propagation given each assignment of some variables; empty if not run."""
+    return next((name for name in runs if name.startswith(_CONDITIONED)), "")
+
+
 _CHOSEN = "the rule"
 
-_SINGLE = "`wmb`, largest tables"
+_SINGLE = "`wmb`, tightest bound"
 """The best single algorithm of all."""
 
 _DIGITS = 1e-4
 """Errors are compared to four digits."""
+
+_SMALL = 1e-3
+"""Mean errors below this are of no consequence, whatever their ratio."""
 
 CHOICES: dict[str, Choice] = {
     _CHOSEN: lambda best, runs: _name_of(best.choice().posterior, runs),
@@ -252,6 +268,7 @@ CHOICES: dict[str, Choice] = {
     _SINGLE: lambda best, _: best.largest[0] if best.largest else best.upper_by,
     "`lbp`": lambda *_: "lbp",
     "`ijgp`, largest clusters": clusters,
+    "`conditioned ijgp`": lambda best, runs: conditioned(runs) or clusters(best, runs),
 }
 
 
@@ -277,12 +294,14 @@ class Errors(NamedTuple):
     Attributes:
         choices: of what each choice takes; of that of `auto` alone if no rule was needed.
         smallest: of the best single algorithm by each measure.
+        smallest_run: of the best run, also given each assignment of some variables.
         stated: root mean square error that `auto` states.
         case: the case of the rule; empty if none was needed.
     """
 
     choices: dict[str, Error]
     smallest: Error
+    smallest_run: Error
     stated: float
     case: str
 
@@ -303,6 +322,16 @@ def runs_of(graph: FactorGraph, seed: int) -> tuple[_Best, dict[str, Posterior]]
     name, clamping = f"clamping(table_limit={table})", Clamping(table, seed, best.mode(graph), 32)
     runs[name] = clamping.solve_until(graph, Stop(60.0))
     best.take(name, runs[name])
+    passed = best.messages.get("ijgp")
+    # It takes long, and matters only where the rule decides.
+    if passed is not None and best.choice().case:
+        bound = passed.stats["i_bound"]
+        joined = JoinGraphPropagation(i_bound=bound, **_DAMPED, seed=seed)
+        name = f"{_CONDITIONED}(i_bound={bound})"
+        with suppress(InferenceError):
+            propagation = ConditionedPropagation(joined, passed.marginals)
+            runs[name] = propagation.solve_until(graph, Stop())
+            best.take(name, runs[name])
     return best, runs
 
 
@@ -316,13 +345,17 @@ def errors_of(graph: FactorGraph, seed: int) -> Errors:
     for name, run in runs.items():
         off = run.marginals.flat - truth
         errors[name] = Error(float(np.sqrt(np.mean(off**2))), float(np.abs(off).mean()))
-    smallest = Error(*(min(each) for each in zip(*errors.values(), strict=True)))
+    single = [error for name, error in errors.items() if name != conditioned(runs)]
+    smallest, smallest_run = (
+        Error(*(min(each) for each in zip(*of_runs, strict=True)))
+        for of_runs in (single, errors.values())
+    )
     choices = {
         name: errors[choose(best, runs)]
         for name, choose in CHOICES.items()
         if choice.case or name == _CHOSEN
     }
-    return Errors(choices, smallest, choice.error or 0.0, choice.case)
+    return Errors(choices, smallest, smallest_run, choice.error or 0.0, choice.case)
 
 
 def marginals(seeds: int = 16, first: int = 0) -> Iterator[Row]:
@@ -360,6 +393,7 @@ def _row(half: str, shown: str, graphs: list[Errors], name: str | None) -> Row:
     squared, mean = np.array(chosen).T
     least_squared, least = np.array([errors.smallest for errors in graphs]).T
     stated = np.array([errors.stated for errors in graphs])
+    least_run = np.array([errors.smallest_run.mean for errors in graphs])
     single = np.array([errors.choices.get(_SINGLE, errors.smallest).mean for errors in graphs])
     return {
         "graphs": f"{half}: {len(graphs)}",
@@ -368,6 +402,8 @@ def _row(half: str, shown: str, graphs: list[Errors], name: str | None) -> Row:
         "largest": float(squared.max()),
         "mean |Δp|": float(mean.mean()),
         "mean |Δp| at most 1.1 times the best": float(np.mean(mean <= 1.1 * least + _DIGITS)),
+        "or below .001": float(np.mean((mean <= 1.1 * least + _DIGITS) | (mean <= _SMALL))),
+        "at most 1.1 times the best run": float(np.mean(mean <= 1.1 * least_run + _DIGITS)),
         "at most 1.1 times `wmb`": float(np.mean(mean <= 1.1 * single + _DIGITS))
         if all(errors.case for errors in graphs)
         else None,

@@ -392,6 +392,53 @@ def test_without_samples_the_two_that_agree_best_are_taken() -> None:
     assert "those of 'wmb(table_limit=512)'" in answer["marginals_reason"]
 
 
+def test_conditioned_messages_precede_others_unless_they_alone_have_not_converged() -> None:
+    graph, _, truth = best_of_a_grid()
+    log_z = log_z_of(graph)
+    for status, by in ((Status.CONVERGED, "conditioned ijgp"), (Status.NOT_CONVERGED, "ijgp")):
+        _, best, _ = best_of_a_grid()
+        messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED, stats={})
+        best.take("ijgp(i_bound=4)", replace(messages, marginals=shifted(graph, 0.1)))
+        best.take("lbp", replace(messages, marginals=shifted(graph, 0.2)))
+        given = replace(messages, status=status, marginals=shifted(graph, 0.05))
+        best.take("conditioned ijgp(i_bound=4)", given)
+        answer = best.answer(Stop(), "").stats
+        assert (answer["marginals_by"], answer["bethe_by"]) == (by, by)
+        # Outside the bounds they are wrong, whatever they agree with.
+        best.take("conditioned ijgp(i_bound=8)", replace(given, status=status, log_z=log_z + 9.0))
+        assert best.answer(Stop(), "").stats["bethe_by"] == "ijgp"
+
+
+def test_a_sum_that_is_nearly_the_best_lower_bound_is_compared() -> None:
+    graph, _, truth = best_of_a_grid()
+    log_z = log_z_of(graph)
+    for below, by in ((0.05, "clamping(table_limit=64)"), (0.5, "wmb(table_limit=64)")):
+        _, best, _ = best_of_a_grid()
+        upper = replace(truth, log_z_kind=LogZKind.UPPER, status=Status.CONVERGED, stats={})
+        loose = replace(upper, log_z=log_z + 4.0, marginals=shifted(graph, 0.05))
+        best.take("wmb(table_limit=64)", replace(loose, stats={"lower": log_z - 1.0}))
+        part = replace(truth, log_z_kind=LogZKind.LOWER, status=Status.NOT_CONVERGED, stats={})
+        best.take("clamping(table_limit=64)", replace(part, log_z=log_z - 1.0 - below))
+        # A run with a looser bound does not replace it.
+        best.take("clamping(table_limit=32)", replace(part, log_z=log_z - 9.0))
+        answer = best.answer(Stop(), "").stats
+        assert answer["lower_by"] == "wmb(table_limit=64)"
+        assert answer["marginals_by"] == by
+
+
+def test_a_sum_near_the_upper_bound_is_certified_though_another_lower_bound_is_better() -> None:
+    graph, best, truth = best_of_a_grid()
+    log_z = log_z_of(graph)
+    upper = replace(truth, log_z_kind=LogZKind.UPPER, status=Status.CONVERGED)
+    best.take("wmb(table_limit=64)", replace(upper, log_z=log_z + 2e-3, stats={"lower": log_z}))
+    part = replace(truth, log_z_kind=LogZKind.LOWER, status=Status.NOT_CONVERGED, stats={})
+    best.take("clamping(table_limit=64)", replace(part, log_z=log_z - 1e-3))
+    stats = best.answer(Stop(), "").stats
+    assert stats["marginals_by"] == "clamping(table_limit=64)"
+    # What the sum leaves out of Z at most.
+    assert stats["marginals_error"] == pytest.approx(-np.expm1(-3e-3))
+
+
 def test_bounds_that_are_near_each_other_prefer_mini_buckets_to_message_passing() -> None:
     graph, best, truth = best_of_a_grid()
     log_z = log_z_of(graph)
