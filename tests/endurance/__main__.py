@@ -19,6 +19,7 @@ from tests.endurance import (
     predictions,
     studies,
     walks,
+    wide,
 )
 
 Scenario = Callable[..., Iterator[Row]]
@@ -29,6 +30,7 @@ MEASUREMENTS: tuple[Scenario, ...] = (
     marginals.marginals,
     predictions.predictions,
     predictions.near_misses,
+    wide.wide,
     walks.walks,
     entered.entered,
 )
