@@ -498,6 +498,7 @@ def _interval(
         return EstimateInterval(value, math.nan, math.nan, math.nan, 0.0, residuals, math.nan)
     fit = sums.predictions if fitted else None
     least = sums.items.open_variance if power else 0.0
+    more = sums.items.training_variance
     # For these responses only, the predictions of all items do not vary.
     beyond = 0.0 if finite else power * sums.everywhere
     influences, left_out = (
@@ -511,7 +512,8 @@ def _interval(
         )
         squares = [float(unseen @ each**2) for each in freed]
         least *= float(unseen.mean())
-    error, left_out_error = (math.sqrt(max(variance, least)) for variance in squares)
+        more *= float(unseen.mean())
+    error, left_out_error = (math.sqrt(max(variance, least) + more) for variance in squares)
     if quantity.by_left_out:
         error = left_out_error
     # If all items of interest are labeled, nothing varies.

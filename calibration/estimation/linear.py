@@ -27,6 +27,8 @@ class Linear:
         everywhere: contribution of its prediction to `predicted`.
         shares: float64 (n,), share of each label in `observed`; sums to 1.
         open_variance: variance of `observed` if labels are drawn with the predicted probabilities.
+        training_variance: variance of `observed` that residuals do not show, because the labels
+            also trained the judges; see `cross_prediction`.
         solved: the value, if it is the solution of an equation and not a combination of the other
             three; else nan.
         most_power: largest possible weight of the predictions.
@@ -42,6 +44,7 @@ class Linear:
     everywhere: Floats
     shares: Floats
     open_variance: float = 0.0
+    training_variance: float = 0.0
     solved: float = math.nan
     most_power: float = math.inf
     rounding: float = 1e-12

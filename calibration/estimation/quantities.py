@@ -6,6 +6,7 @@ some claims, and probabilities predict the terms of all.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,6 +44,7 @@ class Quantity(Linearized):
         lowest: smallest possible value.
         highest: largest possible value.
         by_left_out: as in `Linearized`.
+        training_variance: as in `Linear`.
         numerators: numerators of each claim if it is true, and if it is false, float64 (n,) each;
             None if items are not claims.
     """
@@ -58,6 +60,7 @@ class Quantity(Linearized):
     lowest: float = 0.0
     highest: float = 1.0
     by_left_out: bool = False
+    training_variance: float = 0.0
     numerators: tuple[Floats, Floats] | None = None
 
     @property
@@ -97,6 +100,7 @@ class Quantity(Linearized):
             everywhere=(self.predicted - predicted * self.predicted_size) / total,
             shares=weights * self.size / counted,
             open_variance=float(weights**2 @ self.variance) / counted**2,
+            training_variance=self.training_variance,
         )
 
 
@@ -227,6 +231,8 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
         if not any(each.any() for each in numerators):
             # The difference is 0 for any labels.
             ends = 0.0, 0.0
+    # The largest variance of a difference with these two standard deviations.
+    deviations = math.sqrt(quantity.training_variance) + math.sqrt(other.training_variance)
     return replace(
         quantity,
         title=f"difference of {quantity.title}",
@@ -234,6 +240,7 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
         predicted=quantity.predicted - other.predicted,
         lowest=ends[0],
         highest=ends[1],
+        training_variance=deviations**2,
         numerators=numerators,
     )
 

@@ -33,6 +33,7 @@ class Auroc(Linearized):
         claims: the claims.
         grouping: grouping of the claims by response.
         weights: float64 (n,), as in `Linearized`.
+        training_variance: as in `Linear`.
     """
 
     claims: GivenClaims
@@ -42,6 +43,7 @@ class Auroc(Linearized):
     lowest: float = 0.0
     highest: float = 1.0
     by_left_out: bool = True
+    training_variance: float = 0.0
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
@@ -75,6 +77,7 @@ class Auroc(Linearized):
             everywhere=everywhere,
             shares=placed(known, (of_true / of_true.sum() + of_false / of_false.sum()) / 2),
             open_variance=float(slopes**2 @ (p * (1 - p))),
+            training_variance=self.training_variance,
         )
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from calibration.estimation.calibration_errors import ece
-from calibration.estimation.cross_prediction import FoldJudges, cross_predicted
+from calibration.estimation.cross_prediction import FoldJudges, cross_predicted, cross_ranked
 from calibration.estimation.estimates import Inverted
 from calibration.estimation.linear import Linearized
 from calibration.estimation.quantiles import quantile, share_quantile
@@ -73,7 +73,8 @@ def quantity_by_judges(
     if name in RATIOS and name != "kept-precision":
         ratio = RATIOS[name]
         return cross_predicted(lambda p: ratio(p, labels, responses, **options), judges, responses)
-    p = judges.on_one_scale() if name == "auroc" else judges.unseen()
+    if name == "auroc":
+        return cross_ranked(judges, labels, responses, **options)
     if name == "ece":
         options |= {"taught": True}
-    return QUANTITIES[name](p, labels, responses, **options)
+    return QUANTITIES[name](judges.unseen(), labels, responses, **options)

@@ -108,13 +108,6 @@ _LEVEL_UNSEEN = (
 )
 """Caution about the ECE of a judge that was trained on the same labels."""
 
-_BY_FEWER_LABELS = 40
-"""Number of labeled responses below which `_OF_FOLDS` cover less often than their level; measured
-in docs/results/labels-once.md."""
-
-_OF_FOLDS = ("brier", "accuracy", "auroc")
-"""Quantities by which the judge of a fold is worse than the mean of the judges of all folds."""
-
 _NOT_ALIKE = 0.01
 """p-value below which the command reports that labeled responses differ from all responses."""
 
@@ -141,8 +134,7 @@ class EstimateSettings(
     repeatable."""
 
     folds: Folds = 5
-    """Number of folds of labeled responses for --judge learn. With few labels, a fold for each
-    labeled response makes the judges of labeled claims nearly as good as the others."""
+    """Number of folds of labeled responses for --judge learn."""
 
     labels: Annotated[Files, Option("FILE", usual=True)] = ()
     """Sheet of labels written by --choose and then filled in; repeatable."""
@@ -696,27 +688,7 @@ def _quantities(
                 "claim; the upper end of the ECE assumes the worst case for them. Use fewer "
                 "--bins to reduce their number."
             )
-    if judges is not None:
-        remarks += _by_fewer_labels(made, judges, judged[2], of)
     return made
-
-
-def _by_fewer_labels(
-    made: Mapping[str, Linearized | Inverted], judges: FoldJudges, responses: Any, of: str
-) -> list[str]:
-    """Caution if the judges of labeled claims are worse than the mean judge of all others."""
-    in_fold = judges.fold >= 0
-    n_labeled = len(np.unique(responses[in_fold]))
-    titles = [made[name].title for name in _OF_FOLDS if name in made]
-    if not titles or in_fold.all() or n_labeled >= _BY_FEWER_LABELS:
-        return []
-    by_each = "" if len(judges.p) >= n_labeled else f"; --folds {n_labeled} helps in part"
-    return [
-        f"{of}: with {counted(n_labeled, 'labeled response')} some intervals ({some_of(titles)}, "
-        "and differences from other models) cover less often than their level. They mostly miss "
-        "on the side of a worse judge, since the judge of a labeled claim saw fewer labels. Label "
-        f"more{by_each}."
-    ]
 
 
 def _of_numbers(

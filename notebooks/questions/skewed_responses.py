@@ -5,7 +5,8 @@ answers, over-sharp, good and useless probabilities), how often do the intervals
 of `score` cover the truth, and do they warn if they may not?
 Data: simulated; the truth is the value of 40,000 responses.
 Rival: PPI++ as in ppi-python 0.2.3, which takes claims for independent; and the classical interval
-of a mean, by the labeled claims alone.
+of a mean, by the labeled claims alone. For a judge that the same labels trained in folds: residuals
+alone, without `training_variance`.
 
     python notebooks/questions/skewed_responses.py --parts parts --out docs/results/skewed-responses
 
@@ -17,6 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,13 +28,16 @@ import numpy as np
 from calibration import score
 from calibration.estimation import (
     QUANTITIES,
+    FoldJudges,
     PoweredEstimate,
     brier,
     estimate,
     minus,
+    quantity_by_judges,
 )
 from calibration.estimation.estimates import Inverted
 from calibration.estimation.linear import Linearized
+from calibration.folds import response_folds
 from calibration.scores.families.pointwise import brier_losses
 from calibration.validation import Floats, Integers
 from experiments.findings.artifacts import Artifacts
@@ -51,6 +57,20 @@ _DIFFERENCE = "brier of two judges"
 
 _SCORED = "score: "
 """Start of the name of a quantity that `calibration.score` has of the labeled claims."""
+
+_LEARNED = "learned: "
+"""Start of the name of a quantity of a judge that the labels trained in folds."""
+
+_RESIDUALS = "learned, residuals: "
+"""The same with the variance of residuals alone."""
+
+_NOISE = 5
+"""Columns of noise that the judge reads beside the log odds of the probabilities."""
+
+_FOLDS = 5
+
+_JUDGED = 1000
+"""Responses of the population in which the value of each judge is computed."""
 
 _MEANS = ("share", "brier", "accuracy")
 """Means over claims, which PPI++ and the classical interval have too."""
@@ -126,8 +146,8 @@ def skewed_responses(
         labels: numbers of labeled responses.
         worlds: names of worlds.
         quantities: what is estimated; "score: " before the name of a score is what `score` prints
-            of the labeled claims alone.
-        responses: number of responses with probabilities.
+            of the labeled claims alone; "learned: " is of a judge that the labels train in folds.
+        responses: number of responses with probabilities; twice the labeled ones if that is more.
         draws: how often responses are drawn in each cell.
         parts: folder where finished cells are kept and taken from; None: nowhere.
         seed: seed of the draws.
@@ -142,7 +162,7 @@ def skewed_responses(
     for name in worlds:
         truths: dict[str, float] = {}
         for n in labels:
-            cell = _Cell(name, n, quantities, responses, draws, seed)
+            cell = _Cell(name, n, quantities, max(responses, 2 * n), draws, seed)
             kept = None if parts is None else parts / f"{name.replace(', ', '-')}-{n}.csv"
             rows = None if kept is None else _kept(kept, cell)
             if rows is None:
@@ -230,7 +250,10 @@ def _truths(world: World, quantities: tuple[str, ...], seed: int) -> dict[str, f
     truths = {}
     for name in quantities:
         plain = name.removeprefix(_SCORED)
-        if plain in QUANTITIES and plain != "ece":
+        if name.startswith((_LEARNED, _RESIDUALS)):
+            # Every draw has a judge and a value of its own.
+            truths[name] = math.nan
+        elif plain in QUANTITIES and plain != "ece":
             truths[name] = estimate(_quantity(plain, p, y, responses), power=0.0).value
         elif name == "ece":
             bins = np.minimum((p * 5).astype(np.int64), 4)
@@ -252,6 +275,7 @@ class _Outcome(NamedTuple):
     alone: tuple[float, float]
     ppi: tuple[float, float]
     classical: tuple[float, float]
+    truth: float = math.nan
 
 
 _NONE = (math.nan, math.nan)
@@ -265,6 +289,8 @@ def _cell_rows(cell: _Cell, truths: dict[str, float]) -> list[dict[str, Any]]:
         generator = np.random.default_rng((cell.seed, 2, world_number, cell.n, draw))
         p, y, responses = drawn(world, cell.responses, generator)
         for name, outcome in _outcomes(cell, p, y, responses):
+            outcomes[name].append(outcome)
+        for name, outcome in _learned_outcomes(cell, p, y, responses, generator):
             outcomes[name].append(outcome)
     return [
         {
@@ -284,6 +310,8 @@ def _outcomes(
     known = responses < cell.n
     labels = np.where(known, y, np.nan)
     for name in cell.quantities:
+        if name.startswith((_LEARNED, _RESIDUALS)):
+            continue
         if name.startswith(_SCORED):
             plain = name.removeprefix(_SCORED)
             (model,) = score(p[known], y[known], responses[known], scores=(plain,)).models
@@ -298,6 +326,91 @@ def _outcomes(
             yield name, _Outcome(*_NONE, True, _NONE, _NONE, _NONE)
             continue
         yield name, _estimated(estimated, name, p, y, known)
+
+
+def _learned_outcomes(
+    cell: _Cell, p: Floats, y: Floats, responses: Integers, generator: np.random.Generator
+) -> Iterator[tuple[str, _Outcome]]:
+    """Outcomes of a judge that reads the log odds of the probabilities and columns of noise."""
+    names = [name for name in cell.quantities if name.startswith((_LEARNED, _RESIDUALS))]
+    if not names:
+        return
+    known = responses < cell.n
+    labels = np.where(known, y, np.nan)
+    fold = np.full(responses.size, -1)
+    fold[known] = response_folds(np.arange(cell.n), _FOLDS, 0)[responses[known]]
+    population, truth, of_population = _population(cell.world, cell.seed)
+    columns = [
+        np.column_stack([_log_odds(each), noise, np.ones(each.size)])
+        for each, noise in (
+            (p, generator.normal(size=(p.size, _NOISE))),
+            (population, np.random.default_rng(0).normal(size=(population.size, _NOISE))),
+        )
+    ]
+    weights = ridge(columns[0][known], y[known], fold[known] != np.arange(_FOLDS)[:, np.newaxis])
+    judges = FoldJudges(fold, _probabilities(weights @ columns[0].T))
+    # A new response is judged by the mean of the judges.
+    mean = _probabilities(weights @ columns[1].T).mean(axis=0)
+    quantities: dict[str, tuple[Any, float]] = {}
+    for name in names:
+        plain = name.removeprefix(_LEARNED).removeprefix(_RESIDUALS)
+        try:
+            if plain not in quantities:
+                quantities[plain] = (
+                    quantity_by_judges(plain, judges, labels, responses),
+                    _value(plain, mean, truth, of_population),
+                )
+            quantity, value = quantities[plain]
+            if name.startswith(_RESIDUALS):
+                quantity = replace(quantity, training_variance=0.0)
+            estimated = estimate(quantity)
+        except InputError:
+            yield name, _Outcome(*_NONE, True, _NONE, _NONE, _NONE)
+            continue
+        yield name, _estimated(estimated, name, p, y, known)._replace(truth=value)
+
+
+def _value(name: str, p: Floats, y: Floats, responses: Integers) -> float:
+    if name in _MEANS:
+        return float(_mean_of(name, p, y)[0].mean())
+    return estimate(_quantity(name, p, y, responses), power=0.0).value
+
+
+@lru_cache(maxsize=1)
+def _population(world: str, seed: int) -> tuple[Floats, Floats, Integers]:
+    return drawn(WORLDS[world], _JUDGED, np.random.default_rng((seed, 3)))
+
+
+def ridge(columns: Floats, labels: Floats, parts: Any) -> Floats:
+    """Weights of logistic regressions on parts of the claims, with a penalty of 3, by Newton.
+
+    Args:
+        columns: float64 (n, d), the last of ones.
+        labels: labels, (n,).
+        parts: bool (n_parts, n), the claims that train each regression.
+
+    Returns:
+        float64 (n_parts, d).
+    """
+    n_parts, d = len(parts), columns.shape[1]
+    weights, penalty = np.zeros((n_parts, d)), 3.0
+    products = (columns[:, :, np.newaxis] * columns[:, np.newaxis]).reshape(len(columns), d * d)
+    for _ in range(8):
+        p = _probabilities(weights @ columns.T)
+        curvature = ((parts * p * (1 - p)) @ products).reshape(n_parts, d, d)
+        slope = (parts * (labels - p)) @ columns - penalty * weights
+        steps = np.linalg.solve(curvature + penalty * np.eye(d), slope[..., np.newaxis])
+        weights = weights + steps[..., 0]
+    return weights
+
+
+def _log_odds(p: Floats) -> Floats:
+    inside = np.clip(p, 1e-9, 1 - 1e-9)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def _probabilities(log_odds: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
 
 
 def _estimated(estimated: PoweredEstimate, name: str, p: Floats, y: Floats, known: Any) -> _Outcome:
@@ -345,7 +458,10 @@ def ppi_interval(
     return value - 1.959963984540054 * error, value + 1.959963984540054 * error
 
 
-def _summary(outcomes: list[_Outcome], truth: float) -> dict[str, float]:
+def _summary(outcomes: list[_Outcome], common: float) -> dict[str, float]:
+    own = np.array([each.truth for each in outcomes])
+    truth = np.where(np.isnan(own), common, own)
+
     def held(ends: Floats) -> Floats:
         """1.0 for each interval that contains the truth, 0.0 for others, nan without one."""
         inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])

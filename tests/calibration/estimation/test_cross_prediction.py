@@ -20,6 +20,7 @@ from calibration.estimation import (
     quantity_by_judges,
     share,
 )
+from calibration.estimation.cross_prediction import training_variance
 from calibration.learned_potentials.columns import ClaimTable
 from calibration.learned_potentials.methods import Predict, fold_judges, labeled_folds, of_each
 from tests.chance import least_held
@@ -63,11 +64,12 @@ def drawn(seed: int) -> tuple[ClaimTable, Any]:
 def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> None:
     draws = 600
     covered: Counter[tuple[str, str]] = Counter()
+    errors: dict[str, list[float]] = {}
     for seed in range(draws):
         table, truth = drawn(seed)
         ways = {
             f"{n_folds} folds": fold_judges(ridge, table, labeled_folds(table, n_folds, seed))
-            for n_folds in (N_FOLDS, N_LABELED)
+            for n_folds in (5, N_LABELED)
         }
         seen = ridge(table, [table.labeled])[0](table)
         for name, quantity in (("share", share), ("brier", brier)):
@@ -79,19 +81,74 @@ def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> Non
                 way: (judges.unseen(), cross_predicted(hidden, judges, RESPONSES))
                 for way, judges in ways.items()
             }
-            for way, (p, made) in (each | {"seen": (seen, hidden(seen))}).items():
+            alone = {
+                f"{way}, residuals alone": (p, replace(made, training_variance=0.0))
+                for way, (p, made) in each.items()
+            }
+            for way, (p, made) in (each | alone | {"seen": (seen, hidden(seen))}).items():
                 losses = (p - truth) ** 2 if name == "brier" else truth
                 estimated = estimate(made)
                 covered[way, name] += estimated.lower <= losses.mean() <= estimated.upper
-    # Shares hold in .953, .957 and .948 of these draws.
-    for way in ("4 folds", "12 folds", "seen"):
-        assert covered[way, "share"] >= least_held(draws)
-    # Brier scores hold in .902 and .928: the mean of the judges is better than each, the less so
-    # the more folds there are. A judge that saw the labels is too sure of them: .567.
-    assert covered["4 folds", "brier"] >= 0.885 * draws
-    assert covered["12 folds", "brier"] >= 0.915 * draws
-    assert covered["12 folds", "brier"] > covered["4 folds", "brier"]
+                if name == "brier":
+                    errors.setdefault(way, []).append(estimated.value - losses.mean())
+    # Shares hold in .955 of these draws, by a judge that saw the labels too.
+    for way in ("5 folds", "12 folds", "seen"):
+        assert least_held(draws) <= covered[way, "share"] <= 0.97 * draws
+    # Brier scores hold in .97 by folds, and in .89 and .93 without the variance from the training
+    # of judges on labels of each other's folds. A judge that saw the labels is too sure of them.
+    for way in ("5 folds", "12 folds"):
+        assert least_held(draws) <= covered[way, "brier"] <= 0.985 * draws
+        assert covered[f"{way}, residuals alone", "brier"] <= 0.94 * draws
     assert covered["seen", "brier"] <= 0.62 * draws
+    # The mean of the judges is better than each, and the estimate knows by how much.
+    for way in ("5 folds", "12 folds"):
+        assert abs(np.mean(errors[way])) <= 0.003
+
+
+def test_the_variance_from_training_is_the_covariance_of_effects_of_two_folds_on_each_other() -> (
+    None
+):
+    generator = np.random.default_rng(0)
+    for n in (4, 5, 9):
+        draws = []
+        for _ in range(2000):
+            common, single = generator.normal(size=(2, n, n))
+            # The covariance of two entries across the diagonal is 1, besides effects of folds.
+            effects = 3 * generator.normal(size=n)[:, None] + generator.normal(size=n) - 2
+            changes = (common + common.T) / math.sqrt(2) + single / 2 + effects
+            draws.append(training_variance(changes))
+        # Each of n (n - 1) entries counts, by judges that are 1 - 1/n of the way from their mean.
+        # Values below 0 count as 0; the standard error is .02.
+        assert np.mean(draws) == pytest.approx(n**3 / (n - 1), rel=0.06)
+        # Effects that are not mutual are in the residuals already.
+        assert training_variance(effects) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_mean_of_judges_is_scored_by_its_own_losses() -> None:
+    table, truth = drawn(5)
+    judges = fold_judges(ridge, table, labeled_folds(table, N_FOLDS, 5))
+    mean = judges.p.mean(axis=0)
+    others = judges.fold < 0
+    of_judges = [((p - truth)[others] ** 2).mean() for p in judges.p]
+    less = np.mean(of_judges) - ((mean - truth)[others] ** 2).mean()
+    plain = brier(judges.unseen(), table.labels, RESPONSES)
+    crossed = cross_predicted(lambda p: brier(p, table.labels, RESPONSES), judges, RESPONSES)
+    shift = estimate(plain, power=0.0).value - estimate(crossed, power=0.0).value
+    assert less > 0.001
+    assert shift == pytest.approx(less * others.mean(), abs=1e-12)
+
+
+def test_scores_of_judges_have_the_variance_from_training_and_shares_have_none() -> None:
+    table, _ = drawn(3)
+    judges = fold_judges(ridge, table, labeled_folds(table, N_FOLDS, 3))
+    for name, more in (("brier", True), ("accuracy", True), ("auroc", True), ("share", False)):
+        quantity: Any = quantity_by_judges(name, judges, table.labels, RESPONSES)
+        assert (quantity.training_variance > 0) == more
+        wide, narrow = (
+            estimate(each, power=0.0) for each in (quantity, replace(quantity, training_variance=0))
+        )
+        assert wide.error**2 == pytest.approx(narrow.error**2 + quantity.training_variance)
+        assert wide.value == narrow.value
 
 
 @of_each
@@ -120,7 +177,7 @@ def test_the_interval_of_an_ece_allows_for_the_level_that_the_labels_taught() ->
 
 def test_levels_of_judges_change_no_estimate() -> None:
     table, _ = drawn(0)
-    fold = labeled_folds(table, N_FOLDS, 0)
+    fold = labeled_folds(table, 4, 0)
     p = 0.3 + 0.4 * np.random.default_rng(1).random(RESPONSES.size)
     levels = np.array([-0.1, 0.0, 0.05, 0.1])[:, None]
     alike, apart = FoldJudges(fold, p + 0 * levels), FoldJudges(fold, p + levels)
@@ -163,7 +220,7 @@ def test_claims_have_the_judge_of_their_fold_and_its_ranks() -> None:
 def test_no_label_reaches_the_probabilities_of_its_response() -> None:
     table, truth = drawn(3)
     fold = labeled_folds(table, N_FOLDS, 0)
-    assert sorted(np.unique(fold)) == [-1, 0, 1, 2, 3]
+    assert sorted(np.unique(fold)) == [-1, *range(N_FOLDS)]
     judges = fold_judges(ridge, table, fold)
     first = table.labeled[0]
     other = table.labels.copy()

@@ -74,23 +74,6 @@ def test_the_ece_of_a_learned_judge_comes_with_a_caution() -> None:
     assert pd.isna(row["worth"])
 
 
-def test_few_labels_come_with_a_caution_about_scores_of_the_learned_judge() -> None:
-    def cautions(table: Any, quantities: str, folds: int = 2) -> list[str]:
-        estimated = estimate(table, judge="learn", folds=folds, quantities=quantities)
-        return [each for each in estimated.sentences if "saw fewer labels" in each]
-
-    (caution,) = cautions(few(), "share,brier,auroc")
-    assert caution.startswith("learned judge: with 10 labeled responses some intervals (Brier, AUR")
-    assert caution.endswith("`folds` 10 helps in part.")
-    assert cautions(few(), "share") == []
-    # If every claim has a label, no claim has the mean of the judges.
-    assert cautions(few()[few()["label"].notna()], "brier") == []
-    twice = [few().assign(response=few()["response"] + of, label=drawn()["label"]) for of in "ab"]
-    many = pd.concat(twice, ignore_index=True)
-    many["label"] = many["label"].where(many["response"].isin(many["response"].unique()[:40]))
-    assert cautions(many, "brier") == []
-
-
 def test_labels_of_a_sheet_teach_as_those_of_the_table_do(tmp_path: Path) -> None:
     table = few()
     known = table["label"].notna()
@@ -161,16 +144,16 @@ def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     assert [*rows.index] == [
         (of, name) for of in ("field", "as given") for name in ("brier", "share")
     ]
-    # All labeled claims are judged by folds, as in the scores beside it.
-    scores = fitted["scores"].set_index("model")
-    assert rows.loc[("field", "brier"), "labels"] == pytest.approx(
-        scores.loc["field", "brier"], abs=1e-9
-    )
+    # All labeled claims are judged by folds, as in the scores beside it. The mean of the judges,
+    # which judges the other claims, is better than each.
+    scored = fitted["scores"].set_index("model").loc["field", "brier"]
+    less: Any = scored - rows.loc[("field", "brier"), "labels"]
+    assert 1e-4 < less < 5e-3
     share: Any = rows.loc[("field", "share")]
     assert share["n_items"] > share["n_labeled"]
     assert fitted["differences"]["of"].tolist() == ["as given less field"]
     # The file of the folds says the same of the labeled, and nearly so of all.
     by_file = row_of(estimate(list(fitted.graphs), quantities="brier"), "brier")
-    assert by_file["labels"] == pytest.approx(rows.loc[("field", "brier"), "labels"], abs=1e-9)
+    assert by_file["labels"] == pytest.approx(scored, abs=1e-9)
     refused("`estimate` needs posteriors of folds", fit, some, estimate="share", folds=0)
     refused("did you mean 'brier'", fit, some, estimate="brierr")
