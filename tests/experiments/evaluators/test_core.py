@@ -87,8 +87,8 @@ def test_claims_beside_the_question_do_not_count_with_core_relevance() -> None:
     options = {**options, "dry_run": True}
     del options["relations"]
     planned = [fastfact(graph, core_relevance=each, **options) for each in (True, False)]
-    calls = [dict(each["calls"].itertuples(index=False))["probe"] for each in planned]
-    assert calls[0] - calls[1] == probe_calls(RELEVANCES)
+    asked, others = (each["calls"].set_index("stage")["calls"] for each in planned)
+    assert asked["probe"] - others["probe"] == probe_calls(RELEVANCES)
 
 
 @pytest.mark.parametrize("how", ["relevance", "relations"])
@@ -101,10 +101,11 @@ def test_a_dry_run_counts_the_calls_of_core(how: str) -> None:
         return stated if "confidence" in request.messages[0].content else "unknown"
 
     model = AnsweringModel(say)
-    options: dict[str, Any] = {
+    asked_of: dict[str, dict[str, Any]] = {
         "relevance": {"core_relevance": True},
         "relations": {"core_relations": "model"},
-    }[how]
+    }
+    options = asked_of[how]
     options |= {"documents": ["The bridge opened."], "model": model, "relations": "lexical"}
     options |= {"core": True, "domain": "things", "probe": False}
     graph = replace(REPEATED, query="When did the bridge open?")
