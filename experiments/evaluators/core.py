@@ -5,7 +5,7 @@ Source: Core, section 3: a decorator between decomposition and score.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -40,6 +40,10 @@ from factormodels.selection import (
 
 UNJUDGED = "unjudged"
 """Status of an unknown selection."""
+
+
+CORE_RELATIONS = "core relations"
+"""Row of a dry run for the pairs that a language model compares."""
 
 
 class CoreSettings(Settings):
@@ -134,10 +138,14 @@ def core_calls(settings: CoreSettings) -> list[Stated]:
     """Estimates of the calls of `core_stage`: relevance, and entailments of a language model."""
     calls = [of_model(RELEVANCE)] if settings.core_relevance else []
     if settings.core_relations == "model":
-        n_templates = len(templates_of(settings.domain))
-        most = partial(most_entailments, n_templates=n_templates, sourced=settings.faithfulness)
-        calls.append(of_pairs("core relations", most))
+        calls.append(of_pairs(CORE_RELATIONS, most_core_pairs(settings)))
     return calls
+
+
+def most_core_pairs(settings: CoreSettings) -> Callable[[int], int]:
+    """Return the largest number of pairs that Core compares, as a function of that of claims."""
+    n_templates = len(templates_of(settings.domain))
+    return partial(most_entailments, n_templates=n_templates, sourced=settings.faithfulness)
 
 
 def with_relevance(

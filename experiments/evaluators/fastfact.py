@@ -48,8 +48,10 @@ from experiments.evaluators.batches.batch import (
 from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE, Load
 from experiments.evaluators.calls.early_exits import declines
 from experiments.evaluators.core import (
+    CORE_RELATIONS,
     CoreSettings,
     core_stage,
+    most_core_pairs,
     refuse_idle_core,
     unselected_sentence,
 )
@@ -86,6 +88,7 @@ from factormodels.extraction.asking.table import (
     CLAIM_FAILURES,
     MISSING_CLAIMS,
     PRE_VERIFICATION,
+    RELEVANCE,
 )
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
@@ -465,10 +468,14 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
     stages = [PRE_VERIFICATION, VERDICTS.verdict]
     if settings.failure_types:
         stages += [CLAIM_FAILURES, MISSING_CLAIMS]
+    if settings.core_relevance:
+        stages.append(RELEVANCE)
     calls = dict(planned_probe(probed))
     for stage in stages:
         # Both stages on failures of claims share a name.
         calls[stage.name] = calls.get(stage.name, 0) + stage.number(extents)
+    if settings.core_relations == "model":
+        calls[CORE_RELATIONS] = sum(map(most_core_pairs(settings), [e.atoms for e in extents]))
     calls["searches"] = sum(load.claims for load in loads)
     frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])
     given = sum(len(graph.atoms) for graph in loaded.graphs)
@@ -486,11 +493,6 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun, probed: Sequence[str]
                     "those of the data unless it has --atoms model, so that its counts differ."
                 ]
                 if given
-                else []
-            ),
-            *(
-                ["Calls of --core-relations model are not counted: they depend on the claims."]
-                if settings.core and settings.core_relations == "model"
                 else []
             ),
         ),

@@ -89,6 +89,11 @@ def test_claims_beside_the_question_do_not_count_with_core_relevance() -> None:
     planned = [fastfact(graph, core_relevance=each, **options) for each in (True, False)]
     asked, others = (each["calls"].set_index("stage")["calls"] for each in planned)
     assert asked["probe"] - others["probe"] == probe_calls(RELEVANCES)
+    # Each of the assumed claims is asked about, and compared with the others and the bleached ones.
+    n = asked["fastfact"]
+    assert asked["relevance"] == n
+    related = fastfact(graph, core_relations="model", **options)["calls"].set_index("stage")
+    assert related["calls"]["core relations"] == n * (n - 1 + len(templates_of("things")))
 
 
 @pytest.mark.parametrize("how", ["relevance", "relations"])

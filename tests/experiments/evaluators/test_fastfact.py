@@ -25,6 +25,7 @@ from factormodels.extraction.retrieval.document_pages import build_document_page
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.retrieval.google import KEY_VARIABLE
 from factormodels.io.fact_graph_json import write_fact_graphs
+from factormodels.selection import templates_of
 from tests.experiments.conftest import invoke, write_batch
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.questions import claim_of, question_of, sentences_of
@@ -473,7 +474,10 @@ def test_a_dry_run_counts_and_sends_nothing() -> None:
     whole = invoke(*arguments("http://127.0.0.1:9/v1", *more, "--dry-run")).stdout
     # One call for forty claims of each response, and one each for missing claims.
     assert re.search(r"^claim failures +4$", whole, re.M)
-    assert "Calls of --core-relations model are not counted" in whole
+    # Each of 13 and of 17 claims with the others, its sentence and the bleached claims.
+    templates = len(templates_of("people"))
+    pairs = sum(n * (n + templates) for n in (13, 17))
+    assert re.search(rf"^core relations +{pairs:,}$", whole, re.M)
     assert "lists its own claims" not in whole
     graph = FactGraph("r", (Atom("a1", "Alder is tall."),), response="Alder is tall. It is green.")
     dry = fastfact([graph], model=AnsweringModel(answer), documents=NOTES, dry_run=True)
