@@ -22,6 +22,7 @@ from experiments.asking.relation_settings import RelationSettings
 from experiments.asking.searchers import EvidenceSettings
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
+from experiments.columns.cell_names import RECORDED
 from experiments.columns.responses import LoadedResponses, ResponseSettings
 from experiments.evaluators.addressed import (
     address_sentences,
@@ -369,6 +370,7 @@ def _findings(
         source=loaded.source,
         sentences=(
             *relation_cautions(batch.graphs),
+            *_of_given_relations(loaded, plan),
             *loaded.remarks,
             *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
@@ -486,6 +488,20 @@ def _of_correction(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
             f"Labels of {counted(len(names), 'response')} here trained the correction "
             f"{plan.correction.name} ({some_of(names)}): they cannot score or correct these "
             "posteriors."
+        )
+
+
+def _of_given_relations(loaded: LoadedResponses, plan: AssessmentPlan) -> Iterator[str]:
+    """A remark on relations of passages that the responses already have, which are judged anew."""
+    given = sum(
+        len(graph.column("relations", "probability")) - len(between_claims(graph))
+        for graph in loaded.graphs
+    )
+    if given and plan.relations.partition(":")[0] != RECORDED:
+        yield (
+            f"{counted(given, 'relation')} of {loaded.source} {is_or_are(given)} not used: "
+            f"`assess` judges passages anew, here by {plan.relations!r}. `factormodels infer` "
+            "computes posteriors from the relations of the data."
         )
 
 

@@ -830,7 +830,7 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
         note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: factor by "
         "which labels alone would have to increase for the same interval"
         f"{counted_only if no_factor else ''}. Responses: number of equal-sized responses with as "
-        "much information as the labeled ones.",
+        "much information as the labeled ones, or as that many random ones if these have less.",
     )
 
 

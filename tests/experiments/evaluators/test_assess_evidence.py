@@ -20,7 +20,7 @@ from experiments.asking.searchers import (
 )
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, WebSettings
-from factormodels import read_many
+from factormodels import read_many, write_many
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.retrieval.google import KEY_VARIABLE
@@ -357,3 +357,23 @@ def test_findings_and_page_name_files_that_are_not_searched(tmp_path: Path) -> N
     assert [sentence.rpartition(": ")[2] for sentence in named] == ["scan.docx.", "empty.txt."]
     judged.report(tmp_path / "page.html")
     assert "scan.docx" in (tmp_path / "page.html").read_text()
+
+
+def test_relations_of_the_data_that_assess_does_not_use_are_reported(tmp_path: Path) -> None:
+    table = tmp_path / "relations.csv"
+    table.write_text(
+        "response,claim,passage,relation,probability,claim text,passage text\n"
+        "r1,a1,p1,contradiction,0.95,The bridge is old.,The bridge is old and long.\n"
+        "r1,a2,p1,neutral,0.8,It is red.,The bridge is old and long.\n"
+    )
+    result = assess(table)
+    (reported,) = (line for line in result.sentences if "not used" in line)
+    assert reported.startswith("2 relations of")
+    assert "`factormodels infer`" in reported
+    # Recorded relations are the data's own, and posteriors show that they are used.
+    graphs = tmp_path / "graphs.jsonl"
+    write_many(read_many(table), graphs)
+    recorded = assess(graphs, relations=f"recorded:{graphs}")
+    assert not any("not used" in line for line in recorded.sentences)
+    by_words, by_file = result["claims"]["p"].tolist(), recorded["claims"]["p"].tolist()
+    assert by_file[0] < 0.5 < by_words[0]
