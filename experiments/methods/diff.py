@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -359,8 +360,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-_NOT_COMPARED = ("seconds",)
+_NOT_COMPARED = ("seconds", "predicted_seconds")
 """Columns that differ between any two runs."""
+
+_SECONDS = re.compile(r"\b[0-9][0-9.]*(e[+-]?[0-9]+)? s\b")
+"""A time in a text, such as a predicted one."""
 
 
 def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], list[str]]:
@@ -475,21 +479,33 @@ def _as_objects(table: Table) -> pd.DataFrame:
 
 
 def _keys(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """The first text columns that identify the rows of both tables, or all text columns.
+    """Text columns that identify the rows of both tables: few of the first ones, or all.
 
-    In tables of claims, the response, the claim and the columns of a cell come first.
+    In tables of responses, the response, the claim and the columns of a cell come first. Other columns
+    are left out if the rest identifies the rows, so that their texts are compared instead.
     """
     chosen: list[str] = []
     frames = [frame for frame in (first, second) if len(frame)]
     names = frames[0].columns.tolist() if frames else []
-    if {*_IDS} <= {*names}:
+    if {*_IDS} & {*names}:
         names.sort(key=lambda name: name not in (*_IDS, *CELL))
     for name in names:
         if all(name in frame and _is_text(frame[name]) for frame in frames):
             chosen.append(name)
-            if not any(frame.duplicated(chosen).any() for frame in frames):
+            if _identify(chosen, frames):
                 break
+    else:
+        return chosen
+    for name in reversed(chosen[:-1]):
+        rest = [each for each in chosen if each != name]
+        if name not in (*_IDS, *CELL) and _identify(rest, frames):
+            chosen = rest
     return chosen
+
+
+def _identify(names: Sequence[str], frames: Sequence[pd.DataFrame]) -> bool:
+    """Return True if no two rows of a table have the same values in some columns."""
+    return not any(frame.duplicated([*names]).any() for frame in frames)
 
 
 def _is_text(values: Iterable[Any]) -> bool:
@@ -500,6 +516,8 @@ def _alike(was: Any, now: Any) -> bool:
     if _is_number(was) and _is_number(now):
         # Two undefined values are equal; the difference of two infinities is undefined.
         return was == now or abs(now - was) <= SAME or (math.isnan(was) and math.isnan(now))
+    if isinstance(was, str) and isinstance(now, str):
+        return was == now or _SECONDS.sub("s", was) == _SECONDS.sub("s", now)
     return bool(_plain(was) == _plain(now))
 
 

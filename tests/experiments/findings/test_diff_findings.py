@@ -143,3 +143,17 @@ def test_results_without_a_common_column_of_values_are_not_called_unchanged() ->
     assert changes.sentences[0] == "Columns of responses: only before FR2; only after precision."
     assert changes.sentences[1].startswith("No value was compared")
     assert not any("Nothing changed" in each for each in changes.sentences)
+
+
+def test_rows_are_named_by_few_columns_and_times_in_texts_are_not_compared() -> None:
+    rows = (
+        {"model": "m", "why": "elimination takes about 1.1e-08 s", "response": "r1", "p": 0.25},
+        {"model": "m", "why": "elimination takes about 2 s", "response": "r2", "p": 0.5},
+    )
+    later = [dict(rows[0], why="elimination takes about 9e-08 s", p=0.75)]
+    later += [dict(rows[1], why="sampling takes about 3 s")]
+    changes = diff(findings_of(*rows), findings_of(*later)).tables["changes"].records()
+    assert [(each["row"], each["column"], each["before"], each["after"]) for each in changes] == [
+        ("r1", "p", 0.25, 0.75),
+        ("r2", "why", "elimination takes about 2 s", "sampling takes about 3 s"),
+    ]
