@@ -119,7 +119,7 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
     asked = Table(
         changed,
         columns_as('setting "" | before | after', before=_cut, after=_cut),
-        "what was asked",
+        "Settings that differ.",
     )
     if isinstance(first, Path) and isinstance(second, Path) and are_of_units(first, second):
         compared = compare_runs(first, second, seed=settings.seed)
@@ -409,7 +409,7 @@ def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], lis
                 changes.append({**value, "before": was, "after": now, "change": change})
     changes.sort(key=_size, reverse=True)
     sides = tuple(Column(name, name, show=_shown, right=True) for name in ("before", "after"))
-    change_column = Column("change", "change", show=_shown, right=True)
+    change_column = Column("change", "change", show=_change, right=True)
     tables = {
         "changes": Table(
             changes, (*columns_as("row | column"), *sides, change_column), "Changes.", "table"
@@ -481,8 +481,8 @@ def _as_objects(table: Table) -> pd.DataFrame:
 def _keys(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
     """Text columns that identify the rows of both tables: few of the first ones, or all.
 
-    In tables of responses, the response, the claim and the columns of a cell come first. Other columns
-    are left out if the rest identifies the rows, so that their texts are compared instead.
+    In tables of responses, the response, the claim and the columns of a cell come first. Other
+    columns are left out if the rest identifies the rows, so that their texts are compared instead.
     """
     chosen: list[str] = []
     frames = [frame for frame in (first, second) if len(frame)]
@@ -596,6 +596,11 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _change(value: Any) -> str:
+    """A change of a number; a change of a text has no size."""
+    return ABSENT if _plain(value) is None else _shown(value)
 
 
 LABELED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
@@ -827,7 +832,7 @@ def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
                 Column("mean_difference", "mean |Δp|", show=small, right=True),
                 *columns_as("failed> | n_status:0 status"),
             ),
-            "posteriors",
+            "Posteriors that changed, by cell.",
         ),
         "measures": Table(
             data_frame(measures),
@@ -835,10 +840,10 @@ def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
                 "cell | measure | before:4 | after:4 | difference:4[]",
                 measure=lambda name: str(name).replace("_", " "),
             ),
-            "measures, with 95% intervals of the difference over responses",
+            "Measures, with 95% intervals of the difference over responses.",
         ),
         "numbers": Table(
-            every.reindex(columns=[column.name for column in shown]), shown, "Every number"
+            every.reindex(columns=[column.name for column in shown]), shown, "Every number."
         ),
     }, sentences
 

@@ -92,7 +92,7 @@ _SHOWN = {
     ),
     "methods": (
         "Calls of several methods for these responses, by the formulas of FaStfact's table 6, with "
-        "3 passages for each claim of FR1 to FR3.",
+        "3 passages for each claim of FR1 to FR3 (in a dry run, no two claims share one).",
         "method | extracting:0 | verifying:0 | searches:0 | calls:0",
     ),
     "audit": (
