@@ -16,6 +16,7 @@ def spanning_forest(n, scope_starts, scope_variables, order):
 
     Args:
         n: number of variables.
+        scope_starts, scope_variables: arrays as in `GraphArrays`.
         order: int64 (n_factors,), the factors, the preferred ones first.
     """
     root = np.arange(n)

@@ -61,6 +61,9 @@ def sort_descending(values):
     """Sort whole numbers, largest first.
 
     By insertion, in steps for many (Shell 1959): NumPy's own sort takes long to compile.
+
+    Args:
+        values: int64 (n,), sorted in place.
     """
     gap = 1
     # Knuth's gaps 1, 4, 13, ...; short lists have the gap 1 alone, which is plain insertion.
@@ -79,7 +82,14 @@ def sort_descending(values):
 
 @inner_kernel
 def by_descending(counts):
-    """Return the indices of small whole numbers, largest first, equal ones in order."""
+    """Return the indices of small whole numbers, largest first, equal ones in order.
+
+    Args:
+        counts: int64 (n,), at least 0.
+
+    Returns:
+        int64 (n,), indices of `counts`.
+    """
     largest = 0
     for count in counts:
         largest = max(largest, count)

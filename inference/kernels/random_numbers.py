@@ -27,19 +27,24 @@ def next_word(state):
 
 @inner_kernel
 def uniform(state):
-    """Random number in [0, 1)."""
+    """Random number in [0, 1); `state`, uint64 (1,), moves on."""
     return np.float64(next_word(state) >> np.uint64(11)) * _TO_UNIT
 
 
 @inner_kernel
 def below(state, count):
-    """Random whole number from 0 to count - 1."""
+    """Random whole number from 0 to count - 1; `state`, uint64 (1,), moves on."""
     return np.int64(uniform(state) * count)
 
 
 @kernel
 def shuffle(state, items):
-    """Put `items` in a random order (Fisher and Yates)."""
+    """Put `items` in a random order (Fisher and Yates).
+
+    Args:
+        state: uint64 (1,), state of the random numbers; it moves on.
+        items: (n,), of any type, reordered in place.
+    """
     # Each place, from the last, takes one of the items that are left.
     for i in range(len(items) - 1, 0, -1):
         j = below(state, i + 1)

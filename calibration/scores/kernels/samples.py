@@ -4,7 +4,13 @@ A sample counts each response a whole number of times, as a bootstrap by respons
 fits pool adjacent violators (Ayer, Brunk, Ewing, Reid & Silverman 1955, "An empirical distribution
 function for sampling with incomplete information"); they decompose the Brier score into
 miscalibration, discrimination and uncertainty (Dimitriadis, Gneiting & Jordan 2021, "Stable
-reliability diagrams for probabilistic classifiers").
+reliability diagrams for probabilistic classifiers"). With n_b the weight and s_b the share of true
+atoms of block b, n the total weight and s the overall share,
+
+    B = MCB - DSC + UNC    MCB = B - B'    DSC = UNC - B'    UNC = s (1 - s)
+    B' = sum_b n_b s_b (1 - s_b) / n
+
+where B is the Brier score of the forecasts, and B' the Brier score of the isotonic fit.
 """
 
 from __future__ import annotations

@@ -2,10 +2,16 @@
 
 Eliminating a variable multiplies the functions that hold it and sums it out; the bucket of each
 variable is a cluster, joined to the one that its message goes to (Dechter 1999, "Bucket
-elimination: a unifying framework for reasoning"). Two passes over this tree give all marginals
-(Kask, Dechter, Larrosa & Dechter 2005, "Unifying tree decompositions for reasoning in graphical
-models"), as they do on a junction tree (Lauritzen & Spiegelhalter 1988, "Local computations with
-probabilities on graphical structures and their application to expert systems").
+elimination: a unifying framework for reasoning"). With F_v the factors and messages that have v and
+no variable eliminated before it,
+
+    m_v = sum_v prod_(f in F_v) f    scope of m_v = (union of the scopes of F_v) - {v}
+
+and m_v goes to the bucket of the variable of its scope that is eliminated first. Two passes over
+this tree give all marginals (Kask, Dechter, Larrosa & Dechter 2005, "Unifying tree decompositions
+for reasoning in graphical models"), as they do on a junction tree (Lauritzen & Spiegelhalter 1988,
+"Local computations with probabilities on graphical structures and their application to expert
+systems").
 """
 
 from __future__ import annotations
@@ -200,6 +206,7 @@ def build_tree(cardinalities, order, buckets, merge_limit):
         cardinalities: int64 (n_variables,), numbers of states.
         order: int64 (n,), the elimination order.
         buckets: its `Buckets`.
+        merge_limit: maximum number of entries of the table of a merged cluster.
     """
     owner, starts, places, parent = buckets
     n = len(order)
@@ -263,6 +270,7 @@ def linked_tree(cardinalities, starts, variables, separator_sizes, parents, home
     """Cluster tree of clusters, their parents and the clusters of the factors.
 
     Args:
+        cardinalities: int64 (n_variables,), numbers of states.
         starts, variables, separator_sizes, parents: as of `ClusterTree`.
         homes: int64 (n_factors,), the cluster that each factor is multiplied into; -1 for a factor
             over single-state variables only.

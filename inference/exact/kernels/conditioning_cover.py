@@ -3,6 +3,9 @@
 Every pair has a variable in a vertex cover, so that fixing the cover leaves no pair: the others are
 independent. It is a cutset in the sense of Pearl 1988, "Probabilistic reasoning in intelligent
 systems", of the simplest kind. The cover is greedy, the variable of most uncovered pairs first.
+With d_1 >= d_2 >= ... the numbers of pairs at the variables, a cover of k variables exists only if
+
+    d_1 + ... + d_k >= number of pairs
 """
 
 from __future__ import annotations
@@ -17,7 +20,13 @@ LARGEST_COVER = 32
 
 @kernel
 def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors):
-    """Return whether a small cover is possible: enough factors, most of them at few variables."""
+    """Return whether a small cover is possible: enough factors, most of them at few variables.
+
+    Args:
+        n_variables: number of variables.
+        scope_starts, scope_variables: arrays as in `GraphArrays`.
+        fewest_factors: number of factors, below which the answer is False.
+    """
     n_factors = len(scope_starts) - 1
     if n_factors < fewest_factors:
         return False
@@ -50,7 +59,8 @@ def pairwise_cover(cardinalities, scope_starts, starts, neighbors):
     The variable with the most pairs that are not covered is taken first, of equal ones the first.
 
     Args:
-        starts, neighbors: the interaction graph.
+        cardinalities, scope_starts: arrays as in `GraphArrays`.
+        starts, neighbors: int64 (n_variables + 1,) and int32, the interaction graph.
 
     Returns:
         suits: whether every variable has two states, every factor at most two variables, and the

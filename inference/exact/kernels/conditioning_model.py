@@ -43,7 +43,14 @@ class CoverModel(NamedTuple):
 
 @kernel
 def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cover):
-    """Dense model of a binary pairwise graph and a cover of its pairs."""
+    """Dense model of a binary pairwise graph and a cover of its pairs.
+
+    Args:
+        n: number of variables, each of two states.
+        scope_starts, scope_variables, table_starts, log_values: arrays as in `GraphArrays`; a scope
+            has at most two variables.
+        cover: int64 (n_cover,), variables, at least one of each pair; `CoverModel` keeps the order.
+    """
     in_cover = np.zeros(n, dtype=np.bool_)
     # Number of each variable in the cover, or among the rest.
     places = np.empty(n, dtype=np.int64)

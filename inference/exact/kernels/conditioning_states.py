@@ -49,7 +49,15 @@ class Split(NamedTuple):
 
 @kernel
 def inner_couplings(model, inner):
-    """Return, for all states of the first variables of the cover, their pairs' log potential."""
+    """Return, for all states of the first variables of the cover, their pairs' log potential.
+
+    Args:
+        model: the `CoverModel`.
+        inner: number of these variables.
+
+    Returns:
+        float64 (2**inner,), natural logarithms; variable j of the cover is bit j of the index.
+    """
     model = lent(model)
     result = np.zeros(1 << inner)
     for i in range(1 << inner):
@@ -61,7 +69,15 @@ def inner_couplings(model, inner):
 
 @kernel
 def batches(ranges, safe_range):
-    """Return the starts of batches whose summed log ranges stay below `safe_range`, and the end."""
+    """Return the starts of batches whose summed log ranges stay below `safe_range`, and the end.
+
+    Args:
+        ranges: float64 (n_rest,), log ranges of the other variables, in nats.
+        safe_range: largest sum, in nats, to which each variable adds log 2 besides.
+
+    Returns:
+        int64 (n_batches + 1,), indices of other variables.
+    """
     starts = np.empty(len(ranges) + 1, dtype=np.int64)
     count = 0
     total = safe_range

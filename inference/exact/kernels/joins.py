@@ -4,7 +4,13 @@ A cluster of 2**24 entries with twenty inputs of 2**6 would be walked twenty tim
 cluster that eliminates nothing: it gathers inputs whose union is still small, so that the large
 table meets one input instead of many, on the way up and on the way down. A binary join tree does so
 for every product (Shenoy 1997, "Binary join trees for computing marginals in the Shenoy-Shafer
-architecture"); here only clusters that are walked often are divided.
+architecture"); here only clusters that are walked often are divided. With r the variables
+eliminated in a cluster, f_k its inputs, and g_j a join of some of them or a single one,
+
+    sum_r prod_k f_k = sum_r prod_j g_j    g_j = prod_(k in j) f_k
+
+A join has at most 2**-5 of the entries of its cluster; two joins that are multiplied as matrices
+have together at most 2**-2 of them.
 """
 
 from __future__ import annotations
@@ -40,7 +46,12 @@ _LOG2_HALVES = 2.0
 
 @kernel
 def worth_joining(cardinalities, log2_largest):
-    """Return whether a tree may have joins or halves, by log2 of its largest table's entries."""
+    """Return whether a tree may have joins or halves, by log2 of its largest table's entries.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        log2_largest: log2 of the entries of the largest table.
+    """
     # A table of that many entries, by rounding too.
     if log2_largest > LOG2_SMALLEST_JOINED - 1e-6:
         return True

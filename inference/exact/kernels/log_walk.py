@@ -67,6 +67,10 @@ def ascend_log(program, table_starts, constant_factors, log_values, operations, 
     """Send the messages of all clusters, each of which sums or maximizes; return log Z.
 
     Args:
+        program: the `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+        constant_factors: int64, factors over single-state variables only.
+        log_values: float64 (n_entries,), natural logarithms of the potentials.
         operations: int64 (n_clusters,), SUM or MAXIMUM.
         keep: whether the products of the clusters' inputs stay in the tables, each in its place.
         walk: the `LogWalk`, written.

@@ -3,11 +3,17 @@
 Leaves (and isolated variables) are eliminated first in linear time: that is always optimal and
 solves forests outright. The remaining variables are ordered greedily on rows of bits. Two criteria
 alternate over the restarts: fewest fill edges, and smallest resulting table (Kjaerulff 1990,
-"Triangulation of graphs: algorithms giving small total state space"). Ties are broken at random,
-and the order of the smallest total table size wins (Kask, Gelfand, Otten & Dechter 2011, "Pushing
-the power of stochastic greedy ordering schemes for inference in graphical models"). The search ends
-after an effort counted in steps of about a nanosecond, not by the clock, so that the order is the
-same on every run; memory limits have no effect.
+"Triangulation of graphs: algorithms giving small total state space"). With N(v) the neighbors that
+v has when it is eliminated, E(v) the edges among them and n_u the number of states of u,
+
+    fill(v) = |N(v)| (|N(v)| - 1) / 2 - |E(v)|    table(v) = n_v prod_(u in N(v)) n_u
+    total   = sum_v table(v)
+
+Ties are broken at random, and the order of the smallest total wins in each component (Kask,
+Gelfand, Otten & Dechter 2011, "Pushing the power of stochastic greedy ordering schemes for
+inference in graphical models"). The search ends after an effort counted in steps of about a
+nanosecond, not by the clock, so that the order is the same on every run; memory limits have no
+effect.
 """
 
 from __future__ import annotations

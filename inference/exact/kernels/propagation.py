@@ -96,7 +96,12 @@ class Workspace(NamedTuple):
 
 @inlined_kernel
 def workspace_sizes(program, table_starts):
-    """Return the lengths of the arrays of a `Workspace` for a program, without `stop`."""
+    """Return the lengths of the arrays of a `Workspace` for a program, without `stop`.
+
+    Args:
+        program: the `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+    """
     steps = program.steps
     n_clusters = len(steps) - 1
     n_factors = len(table_starts) - 1
@@ -107,7 +112,12 @@ def workspace_sizes(program, table_starts):
 
 @kernel
 def new_workspace(program, table_starts):
-    """Workspace for a program, for one run after another."""
+    """Workspace for a program, for one run after another.
+
+    Args:
+        program: the `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+    """
     values, answers, tables, spans = workspace_sizes(program, table_starts)
     return Workspace(
         np.empty(values, dtype=np.float64),

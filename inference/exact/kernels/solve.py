@@ -2,7 +2,10 @@
 
 Buckets are those of bucket elimination (Dechter 1999, "Bucket elimination: a unifying framework for
 reasoning"); the passes over their tree are those of Jensen, Lauritzen & Olesen 1990, "Bayesian
-updating in causal probabilistic networks by local computations".
+updating in causal probabilistic networks by local computations". With m_c the message of a root, a
+number, f the constant factors, and b(s, r) the table of a cluster after both passes,
+
+    Z = prod over roots c of m_c prod_f f    P(x) = sum of b(s, r) over all variables but x
 """
 
 from __future__ import annotations

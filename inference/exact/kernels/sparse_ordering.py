@@ -2,7 +2,9 @@
 
 Each vertex has a sorted list of its neighbors in one growing array; eliminating a vertex unites the
 lists of its neighbors (George & Liu 1989, "The evolution of the minimum degree ordering algorithm",
-here without quotient graphs).
+here without quotient graphs). With N(u) the neighbors of u,
+
+    v = argmin |N(v)|    N(u) <- union(N(u), N(v)) - {u, v} for every u in N(v)
 """
 
 from __future__ import annotations

@@ -56,7 +56,11 @@ class Domains(NamedTuple):
 
 @inner_kernel
 def state_offsets(cardinalities):
-    """Return the start of each variable's states, and their total: int64 (n_variables + 1,)."""
+    """Return the start of each variable's states, and their total: int64 (n_variables + 1,).
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+    """
     starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
         starts[v + 1] = starts[v] + cardinalities[v]
@@ -65,7 +69,12 @@ def state_offsets(cardinalities):
 
 @inner_kernel
 def variable_of(state_starts, at):
-    """Return the variable of a state."""
+    """Return the variable of a state.
+
+    Args:
+        state_starts: int64 (n_variables + 1,), where the states of every variable begin.
+        at: number of the state, through all variables.
+    """
     low, high = 0, len(state_starts) - 1
     while high - low > 1:
         # Bisection: state_starts[low] <= at < state_starts[high].

@@ -32,6 +32,14 @@ def hard_components(scope_starts, scope_variables, domains):
 
     Groups leave out variables with a single remaining state, and variables without a factor that
     contains a zero.
+
+    Args:
+        scope_starts, scope_variables: arrays as in `GraphArrays`.
+        domains: the `Domains`.
+
+    Returns:
+        starts: int64 (n_groups + 1,), where each group begins in `variables`.
+        variables: int64, indices of variables, one group after another.
     """
     domains = lent(domains)
     n = len(domains.left)

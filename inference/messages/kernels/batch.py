@@ -1,7 +1,13 @@
 """Many graphs, or many settings of the tables of one, in one call (compiled).
 
 `solve.py` computes each graph; the loop is compiled here, so that nothing passes between compiled
-code and Python from graph to graph.
+code and Python from graph to graph. In each graph, with u(x) the table of a variable and m(f, x)
+the message of factor f to it,
+
+    b(x) = u(x) prod_(f on x) m(f, x)    P(x) = b(x) / sum_x b(x)
+
+and `readout.py` has the equation of log Z (Yedidia, Freeman & Weiss 2005, "Constructing free-energy
+approximations and generalized belief propagation algorithms").
 """
 
 from __future__ import annotations

@@ -2,7 +2,12 @@
 
 Messages move information from the factors to the variables, and the product of all tables stays the
 same (Wainwright, Jaakkola & Willsky 2003, "Tree-based reparameterization framework for analysis of
-sum-product and related algorithms").
+sum-product and related algorithms"). With u(x) the table of a variable and m(f, x) the message of
+factor f to it,
+
+    u'(x) = u(x) prod_(f on x) m(f, x)    f' = f / prod_(x in f) m(f, x)
+
+so that prod_x u' prod_f f' = prod_x u prod_f f.
 """
 
 from __future__ import annotations

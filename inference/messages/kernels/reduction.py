@@ -70,7 +70,12 @@ class Reduced(NamedTuple):
 
 @kernel
 def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values):
-    """Reduced graph; its log partition function and marginals are the given one's."""
+    """Reduced graph; its log partition function and marginals are the given one's.
+
+    Args:
+        cardinalities, scope_starts, scope_variables, table_starts, log_values: arrays as in
+            `GraphArrays`.
+    """
     n = len(cardinalities)
     state_starts = state_offsets(cardinalities)
     alive = np.ones(state_starts[n], dtype=np.bool_)

@@ -3,7 +3,12 @@
 `state.py` defines the messages. SWEEP sends them in breadth-first order and back, FLOODING all from
 the previous iteration's messages, RANDOM in a new order in every iteration, and RESIDUAL by
 decreasing expected change (Elidan, McGraw & Koller 2006, "Residual belief propagation"; expected by
-the bounds of Sutton & McCallum 2007, "Improved dynamic schedules for belief propagation").
+the bounds of Sutton & McCallum 2007, "Improved dynamic schedules for belief propagation"). With m
+the old message to a variable, m' the fresh one and d the damping,
+
+    log m <- (1 - d) log m' + d log m    r = max (log m' - log m) - min (log m' - log m)
+
+and RESIDUAL adds (1 - d) r to the priority of every other factor on the variable.
 """
 
 from __future__ import annotations
@@ -127,6 +132,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
     as many factors as there are, by decreasing change of their incoming messages (RESIDUAL).
 
     Args:
+        cardinalities: int64 (n_variables,), numbers of states.
         graph: a `Reduced` graph.
         messages: where to begin; their weights are the powers of the factors, whose tables are
             raised to 1 / weight.

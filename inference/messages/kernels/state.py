@@ -77,7 +77,13 @@ class MessageWorkspace(NamedTuple):
 
 @kernel
 def initial_messages(cardinalities, graph, weights):
-    """Uniform messages, log 1 = 0, of a reduced graph."""
+    """Uniform messages, log 1 = 0, of a reduced graph.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        graph: the `Reduced` graph.
+        weights: float64 (n_factors,), in (0, 1], of the factors of `graph`.
+    """
     n_slots = len(graph.scope_variables)
     slot_starts = np.zeros(n_slots + 1, dtype=np.int64)
     for slot in range(n_slots):
@@ -142,7 +148,10 @@ def incoming(slot, start, count, messages, out):
     log b(x) - log m(f, x), since the belief has w_f log m(f, x), and w_f - 1 is to be left.
 
     Args:
+        slot: the slot of the variable in the factor.
         start, count: where the states of the variable begin, and how many they are.
+        messages: the `Messages`, only read.
+        out: float64 (count,), written.
 
     Returns:
         whether any state is possible.

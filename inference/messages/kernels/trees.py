@@ -33,6 +33,11 @@ def reparametrized(graph, messages, members):
 
     Tables are raised to the power 1 / weight before. With weights 1 and all factors, the product
     of the model's tables equals the product of the graph's tables for any messages.
+
+    Args:
+        graph: the `Reduced` graph.
+        messages: its `Messages`, natural logarithms with the largest 0; only read.
+        members: int64 (n_members,), indices of the factors, in the order of the result.
     """
     # The belief of a variable: its table times the weighted messages to it.
     unary = messages.log_beliefs.copy()
@@ -92,6 +97,11 @@ def total_correlations(cardinalities, graph, messages):
 
     It is sum_i H(b_i) - H(b), with b the belief of the factor and b_i its marginals; of a pair it
     is the mutual information.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        graph: the `Reduced` graph.
+        messages: its `Messages`, natural logarithms with the largest 0; only read.
     """
     graph, messages = lent((graph, messages))
     n_factors = len(graph.scope_starts) - 1
@@ -143,8 +153,10 @@ def solve_reweighted(cardinalities, graph, starts, members, shares, log_messages
     """Pass tree-reweighted messages; return marginals and the bound that the forests certify.
 
     Args:
+        cardinalities: int64 (n_variables,), numbers of states.
         graph: a `Reduced` graph.
-        starts, members: spanning forests that hold every factor.
+        starts, members: int64 (n_forests + 1,) and int64, spanning forests that hold every factor:
+            where the factors of each begin, and their indices.
         shares: float64 (n_forests,), the probabilities of the forests.
         log_messages: float64, messages to begin with; of length 0: uniform ones.
         passing, stop: as for `continue_run`.

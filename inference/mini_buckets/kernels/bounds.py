@@ -93,6 +93,7 @@ def lay_out(graph, tree, stop):
     Args:
         graph: `GraphArrays`, whose factors may include shifts.
         tree: the mini-buckets as a cluster tree.
+        stop: int64 (1,), only read.
     """
     cardinalities = graph.cardinalities
     n_nodes = len(tree.parents)
@@ -246,6 +247,7 @@ def forward(arrays, use_answers, step, stop):
         arrays: the `Pass`, whose values, tables and scratch are written.
         use_answers: whether there are answers of a pass before.
         step: share of the way to matched moments that shifts go.
+        stop: int64 (1,), only read.
     """
     arrays = lent(arrays)
     mini, matches, layouts, values = arrays.mini, arrays.matches, arrays.layouts, arrays.values

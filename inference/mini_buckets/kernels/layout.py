@@ -18,7 +18,12 @@ BLOCK = 1024
 
 @inlined_kernel
 def block_axes(cardinalities, variables):
-    """Return the number of leading axes outside the block, and the entries of a block."""
+    """Return the number of leading axes outside the block, and the entries of a block.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        variables: int64 (n_axes,), of the mini-bucket's axes, the slowest first.
+    """
     outer = len(variables)
     size = 1
     # The fastest axes come last, so that a block is consecutive in the table.
@@ -55,7 +60,14 @@ def block_offsets(cardinalities, variables, outer, strides, offsets):
 
 @inner_kernel
 def factor_strides(cardinalities, scope, axis_of, strides):
-    """Write the stride in a factor of each axis of the cluster to `strides`, zeros before."""
+    """Write the stride in a factor of each axis of the cluster to `strides`, zeros before.
+
+    Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        scope: int64 (arity,), the variables of the factor or message, the slowest first.
+        axis_of: int64 (n_variables,), the axis in the cluster of each of these variables.
+        strides: int64 (n_axes,) or longer, in entries, out; other axes stay as they are.
+    """
     step = 1
     for slot in range(len(scope) - 1, -1, -1):
         variable = scope[slot]

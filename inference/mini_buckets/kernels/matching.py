@@ -2,7 +2,13 @@
 
 Tables that sum to zero over the mini-buckets of a bucket change no product of theirs, and move the
 bound: they are chosen so that the mini-buckets agree on what they share (Ihler, Flerova, Dechter &
-Otten 2012, "Join-graph based cost-shifting schemes").
+Otten 2012, "Join-graph based cost-shifting schemes"). With d_r(s) the shift of mini-bucket r of a
+match, a log table over the variables s that all of its mini-buckets have, p_r(s) the marginal of
+the belief of r, and w_r its weight,
+
+    d_r(s) += step w_r (mean(s) - log p_r(s))    mean(s) = sum_r w_r log p_r(s) / sum_r w_r
+
+so that sum_r d_r(s) = 0. This module lays out s and d_r; `bounds.py` computes the change.
 """
 
 from __future__ import annotations
@@ -88,6 +94,11 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
 
     All mini-buckets of a bucket are matched on what all of them hold; neighbors in the list, in
     addition, on what the two hold, where that is more.
+
+    Args:
+        cardinalities, scope_starts, scope_variables, table_starts: arrays as in `GraphArrays`.
+        order: int64 (n_variables,), variables, the first one eliminated first.
+        mini: the `MiniBuckets`.
     """
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
@@ -169,6 +180,9 @@ def tree_of(cardinalities, order, mini, homes):
     """Mini-buckets as a cluster tree, in which each eliminates its last variable.
 
     Args:
+        cardinalities: int64 (n_variables,), numbers of states.
+        order: int64 (n_variables,), variables, the first one eliminated first.
+        mini: the `MiniBuckets`.
         homes: int64 (n_factors,), the mini-bucket of each factor; -1 for a constant one.
     """
     n_nodes = len(mini.parents)

@@ -2,7 +2,12 @@
 
 A bucket whose functions together have too many variables is split, and its variable eliminated in
 each part by itself, which bounds the sum (Dechter & Rish 2003, "Mini-buckets: a general scheme for
-bounded inference").
+bounded inference"). With S the scope of a function, B the variables of an open mini-bucket and n_v
+the number of states of v, the function may join the mini-bucket if S is within B, or if
+
+    |union(B, S)| <= i_bound + 1    and    prod_(v in union(B, S)) n_v <= table_limit
+
+and it joins the one of largest |intersection(B, S)|, or the first.
 """
 
 from __future__ import annotations
@@ -155,7 +160,9 @@ def partition(
     factor larger than the bound stands alone.
 
     Args:
-        table_limit: most entries of a mini-bucket's table.
+        cardinalities, scope_starts, scope_variables: arrays as in `GraphArrays`.
+        order: int64 (n_variables,), variables, the first one eliminated first.
+        i_bound, table_limit, heuristic: as of `Limits`.
         stop: int64 (1,); once it is not 0, the other buckets get no mini-buckets, and the result
             cannot be used.
     """

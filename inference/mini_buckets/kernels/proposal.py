@@ -60,7 +60,14 @@ class Tightened(NamedTuple):
 
 @inlined_kernel
 def message_index(node, cardinalities, tree, states):
-    """Entry of a mini-bucket's message that the states of its later variables select."""
+    """Entry of a mini-bucket's message that the states of its later variables select.
+
+    Args:
+        node: the mini-bucket.
+        cardinalities: int64 (n_variables,), numbers of states.
+        tree: the mini-buckets as a `ClusterTree`.
+        states: int64 (n_variables,), states.
+    """
     index = 0
     for entry in range(tree.starts[node], tree.starts[node + 1] - 1):
         v = tree.variables[entry]
@@ -70,7 +77,12 @@ def message_index(node, cardinalities, tree, states):
 
 @inner_kernel
 def potential(graph, states):
-    """Log potential of an assignment."""
+    """Log potential of an assignment.
+
+    Args:
+        graph: its `GraphArrays`.
+        states: int64 (n_variables,), states.
+    """
     cardinalities, scope_starts, scope_variables, table_starts, log_values = lent(graph)
     total = 0.0
     for f in range(len(scope_starts) - 1):

@@ -1,8 +1,13 @@
 """Plan mini-buckets and tighten their bound, in one compiled call (compiled).
 
 Block coordinate descent on the bound of `bounds.py`: one pass shifts costs and sends messages, the
-next takes beliefs, the bound's gradient, and moves the weights w of each bucket along it, by
-w exp(-step (H - mean H)), normalized, with H the entropies (Liu & Ihler 2011, "Bounding the
+next takes beliefs, the bound's gradient, and moves the weights w_r of each bucket along it. With
+H_r the entropy of the eliminated variable in mini-bucket r given its separator, in nats, and all
+weights positive,
+
+    w_r <- w_r exp(-step (H_r - mean)) / total    mean = sum_r w_r H_r
+
+where the total makes the weights of the bucket sum to one (Liu & Ihler 2011, "Bounding the
 partition function using Hoelder's inequality"). A step is halved where the bound grew worse.
 """
 

@@ -1,7 +1,14 @@
 """Blocks of variables that form a forest when all other variables are fixed (compiled).
 
 Given the rest, such a block is drawn at once and exactly, which moves a chain much further than
-one variable at a time (Hamze & de Freitas 2004, "From fields to trees").
+one variable at a time (Hamze & de Freitas 2004, "From fields to trees"). With B a block and F the
+factors on its variables,
+
+    P(x_B | rest) proportional to prod_(f in F) f(x_B, rest)
+
+and B and F, joined where a variable is in a factor, are a forest of T trees exactly if
+
+    sum_(f in F) |variables of f in B| = |B| + |F| - T
 """
 
 from __future__ import annotations
@@ -59,8 +66,11 @@ def choose_blocks(
     """Choose blocks that cover all variables.
 
     Args:
-        factor_starts, factors: the factors at every variable.
-        group_starts, group_variables: groups of variables that had better be in one block.
+        scope_starts, scope_variables: arrays as in `GraphArrays`.
+        factor_starts, factors: int64 (n_variables + 1,) and (n_slots,), the factors at every
+            variable.
+        group_starts, group_variables: int64 (n_groups + 1,) and int64, groups of variables that had
+            better be in one block.
         grown: whether each block is grown until no variable can be added; otherwise only variables
             that no block has yet, and groups, are.
         random: uint64 (1,), state of the random numbers.
@@ -212,6 +222,9 @@ def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, fac
     """Return the blocks as rooted forests.
 
     Args:
+        cardinalities, scope_starts, scope_variables: arrays as in `GraphArrays`.
+        factor_starts, factors: int64 (n_variables + 1,) and (n_slots,), the factors at every
+            variable.
         member: bool (n_blocks, n_variables), forests.
     """
     n_blocks, n = member.shape

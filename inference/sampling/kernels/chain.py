@@ -30,7 +30,14 @@ from inference.sampling.kernels.blocks import Blocks
 
 @kernel
 def slot_strides(cardinalities, scope_starts, scope_variables):
-    """Distance in its factor's table of neighboring states of every slot, int64 (n_slots,)."""
+    """Distance in its factor's table of neighboring states of every slot, int64 (n_slots,).
+
+    Args:
+        cardinalities, scope_starts, scope_variables: arrays as in `GraphArrays`.
+
+    Returns:
+        distances in entries, in the order of `scope_variables`.
+    """
     strides = np.empty(len(scope_variables), dtype=np.int64)
     for f in range(len(scope_starts) - 1):
         stride = 1

@@ -2,7 +2,11 @@
 
 Copies of a chain run at inverse temperatures from 1 down to 0, where nothing but zeros holds them,
 and exchange their places by turns: a chain that cannot leave a mode at 1 gets away where tables are
-flat, and comes back elsewhere (Geyer 1991, "Markov chain Monte Carlo maximum likelihood").
+flat, and comes back elsewhere (Geyer 1991, "Markov chain Monte Carlo maximum likelihood"). With f
+the potential at 1, the exchange of x at the inverse temperature b and y at b' is accepted with
+
+    probability = min(1, exp((b - b') (log f(y) - log f(x))))
+
 Exchanges alternate between even and odd pairs, which takes copies up and down without turning back
 at random, and temperatures are chosen so that all pairs exchange equally often (Syed,
 Bouchard-Cote, Deligiannidis & Doucet 2022, "Non-reversible parallel tempering").

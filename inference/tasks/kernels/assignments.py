@@ -3,6 +3,12 @@
 Given the states of its separator, the variables eliminated in a cluster depend on nothing above it.
 So a pass from the roots to the leaves draws from the joint distribution, or reads the maximum off
 (Dawid 1992, "Applications of a general propagation algorithm for probabilistic expert systems").
+With s the states of the separator, r those of the variables eliminated in the cluster, numbered
+from 0, b(s, r) its belief and u uniform on [0, 1),
+
+    draw     r = min {k : sum_(j <= k) b(s, j) > u sum_j b(s, j)}
+    maximum  r = argmax_k table(s, k), the table of the way up in `log_walk.py`
+
 The list of all walks over a cluster tree is in `inference/exact/kernels/__init__.py`.
 """
 

@@ -2,8 +2,14 @@
 
 Each message to a child is the product of all other inputs, summed: the scheme without division of
 Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation", which is right also
-where the child's own message is zero. On the way up nothing has to be left out, so that it is the
-walk of `inference.exact.kernels.log_walk`.
+where the child's own message is zero. With f the factors of cluster c, p its parent, s its
+separator, and s_k the separator of its child k,
+
+    up    m(c, p)(s)   = sum over all but s of prod_f f prod_k m(k, c)
+    down  m(c, k)(s_k) = sum over all but s_k of prod_f f m(p, c) prod_(j != k) m(j, c)
+
+On the way up nothing has to be left out, so that it is the walk of
+`inference.exact.kernels.log_walk`.
 """
 
 from __future__ import annotations

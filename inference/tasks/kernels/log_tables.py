@@ -1,10 +1,16 @@
 """Products of the inputs of a cluster in log space, with any of them left out (compiled).
 
 The inputs of a cluster are in slots: its factors and the messages of its children, as in its
-program, then the message of its parent, then one variable by itself. A product is kept as the sum
-of the finite logarithms and the number of zeros, so that an input can be left out of it exactly,
-also where that input is zero: the message along input k is the sum of prod_{j != k} f_j (Shenoy &
-Shafer 1990, "Axioms for probability and belief-function propagation"), and one product gives all k.
+program, then the message of its parent, then one variable by itself. A product is kept as the sum S
+of the finite logarithms and the number Z of zeros, so that an input can be left out of it exactly,
+also where that input is zero. The message along input k, with the scope s_k, is
+
+    m_k(s_k) = sum over all but s_k of prod_{j != k} f_j
+
+    log prod_{j != k} f_j = S - log f_k if Z = 0,  S if Z = 1 and f_k = 0,  -inf otherwise
+
+(Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation"), and one product
+gives all k.
 """
 
 from __future__ import annotations

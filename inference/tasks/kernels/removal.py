@@ -2,7 +2,12 @@
 
 Removing factors changes messages only within the smallest part of the tree that holds them. There
 they are recomputed from kept clusters and messages, so that nothing is divided out and factors with
-zeros are removed exactly. The rest is read through the part's borders. It is the propagation of
+zeros are removed exactly. The rest is read through the part's borders. With G the removed factors,
+c a cluster that has the target t, and m' the messages to c without them,
+
+    P(t | without G) proportional to sum over all but t of prod_(f in c, not in G) f prod m'
+
+It is the propagation of
 Shenoy & Shafer 1990, "Axioms for probability and belief-function propagation", of the model without
 the factors; fast retraction (Cowell & Dawid 1992, "Fast retraction of evidence in a probabilistic
 expert system") is its case of one piece of evidence a variable. The list of all walks over a

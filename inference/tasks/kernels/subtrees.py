@@ -2,8 +2,14 @@
 
 In depth-first post-order the rows of a cluster's children are the last that were made, so that a
 stack holds them, and no more than the rows on one path and beside it are in memory (the stack of
-Liu 1992, "The multifrontal method for sparse matrix solution"). No number is computed here: this is
-the order of the walk of `rows.py`.
+Liu 1992, "The multifrontal method for sparse matrix solution"). With k the children of cluster c
+that have targets, and rows(c) the states of its separator,
+
+    size(c) = sum of the weights of the targets eliminated in c + sum_k size(k)
+    top(c)  = place(c) + sum_k rows(k) (size(k) + extra)
+    room    = max_c (top(c) + rows(c) (size(c) + extra))
+
+No probability is computed here: this is the order of the walk of `rows.py`.
 """
 
 from __future__ import annotations

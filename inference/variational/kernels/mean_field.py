@@ -35,8 +35,10 @@ def expected_log_values(graph, f, target, state_starts, product, digits, out):
         f: the factor.
         target: the slot of that variable in `scope_variables`, or -1 for the expectation over all
             variables, which is added to the first entry of `out`.
-        product: float64, the probability vectors of the variables, one after another.
+        state_starts: int64 (n_variables + 1,), where the states of every variable begin.
+        product: float64 (n_states,), the probability vectors of the variables, one after another.
         digits: int64, scratch, one per variable of a scope.
+        out: float64, at least as long as the variable has states; nats are added.
     """
     graph, state_starts, product, digits, out = lent((graph, state_starts, product, digits, out))
     cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
