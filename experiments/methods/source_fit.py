@@ -123,7 +123,12 @@ def fitted_sources(responses: Responses, settings: FitSettings) -> Findings:
     tables = {"priors": _priors_table(rows, by, of)}
     if settings.folds:
         tables = {"scores": _scores_table(scores, of), **tables}
-    sentences = [*_sentences(scores if settings.folds else [], rows, learned, by)]
+    encoding = models[f"prior by {by}"].encoding
+    sentences = [
+        *_sentences(scores if settings.folds else [], rows, learned, by),
+        f"The priors belong to the encoding {encoding}: another one gives the same prior another "
+        "effect.",
+    ]
     if settings.save is not None:
         _write(rows, settings.save)
         sentences.append(

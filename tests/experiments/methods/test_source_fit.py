@@ -99,7 +99,9 @@ def test_saved_priors_give_the_learned_posteriors(
     monkeypatch.chdir(tmp_path)
     graphs = drawn(40, 1)
     saved = fit(graphs, columns="domain", folds=0, save="priors.csv")
-    assert any("--prior" in each or "prior" in each for each in saved.sentences)
+    said = " ".join(saved.sentences)
+    assert "--prior priors.csv --prior-by domain" in said
+    assert "encoding implication" in said
     priors = saved["priors"].set_index("source")["prior"]
     posteriors = infer(graphs[0], variant="FR1", prior="priors.csv")["posteriors"]
     p = dict(zip(posteriors["variable"], posteriors["p"], strict=True))
