@@ -22,6 +22,7 @@ from calibration.learned_potentials.graph_fitting import (
 )
 from calibration.learned_potentials.graph_loss import with_labels
 from calibration.learned_potentials.graph_potentials import CONTEXTS, Potentials, source_class
+from experiments.columns.reader import as_option
 from experiments.findings.claim_scores import (
     RANKED,
     labeled_atoms,
@@ -132,7 +133,8 @@ def fitted_sources(responses: Responses, settings: FitSettings) -> Findings:
     if settings.save is not None:
         _write(rows, settings.save)
         sentences.append(
-            f"The priors are in {settings.save}: --prior {settings.save} --prior-by {by} uses them."
+            f"The priors are in {settings.save}: {as_option('--prior', str(settings.save))} with "
+            f"{as_option('--prior-by', by)} uses them."
         )
     return Findings(source, tuple(sentences), tables)
 

@@ -100,7 +100,7 @@ def test_saved_priors_give_the_learned_posteriors(
     graphs = drawn(40, 1)
     saved = fit(graphs, columns="domain", folds=0, save="priors.csv")
     said = " ".join(saved.sentences)
-    assert "--prior priors.csv --prior-by domain" in said
+    assert "`prior='priors.csv'` with `prior_by='domain'`" in said
     assert "encoding implication" in said
     priors = saved["priors"].set_index("source")["prior"]
     posteriors = infer(graphs[0], variant="FR1", prior="priors.csv")["posteriors"]
