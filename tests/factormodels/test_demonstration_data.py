@@ -70,8 +70,8 @@ def test_relations_run_from_contexts_and_no_prior_tells_the_labels() -> None:
 
 def test_relations_listed_in_the_card_as_wrong_exist() -> None:
     assert CORPUS.card.source == "written for this project"
-    assert any("authored, not measured" in note for note in CORPUS.card.notes)
-    note = next(note for note in CORPUS.card.notes if "wrong on purpose" in note)
+    assert any("by hand, not measured" in note for note in CORPUS.card.notes)
+    note = next(note for note in CORPUS.card.notes if "deliberately wrong" in note)
     listed = {
         (response, source, target)
         for response, pairs in re.findall(r"(demo-\d\d): ([^;.]*)", note)

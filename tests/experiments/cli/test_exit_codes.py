@@ -57,5 +57,5 @@ def test_the_help_documents_the_codes_and_who_ends_with_1() -> None:
     codes = re.findall(r"^ +(\d+) {3,}\w", shown[shown.index("Exit codes") :], re.MULTILINE)
     assert codes == ["0", "1", "2", "3", "130", "143"]
     assert set(COMMANDS) >= NOT_FINDING_ALL
-    (names,) = re.findall(r" 1 +something is missing: (.*?) 2 ", " ".join(shown.split()))
+    (names,) = re.findall(r" 1 +some results are missing: (.*?) 2 ", " ".join(shown.split()))
     assert set(names.split(", ")) == NOT_FINDING_ALL
