@@ -146,9 +146,9 @@ def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     ]
     # All labeled claims are judged by folds, as in the scores beside it. The mean of the judges,
     # which judges the other claims, is better than each.
-    scored = fitted["scores"].set_index("model").loc["field", "brier"]
-    less: Any = scored - rows.loc[("field", "brier"), "labels"]
-    assert 1e-4 < less < 5e-3
+    scored: Any = fitted["scores"].set_index("model").loc["field", "brier"]
+    by_labels: Any = rows.loc[("field", "brier"), "labels"]
+    assert 1e-4 < scored - by_labels < 5e-3
     share: Any = rows.loc[("field", "share")]
     assert share["n_items"] > share["n_labeled"]
     assert fitted["differences"]["of"].tolist() == ["as given less field"]
