@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -72,12 +74,19 @@ def _offered(module: ModuleType) -> list[str]:
     return ["", f"Importable from here: {', '.join(links)}.", ""] if links else []
 
 
+_PACKAGES = ("factormodels", "inference", "calibration", "experiments")
+
+
 def _known_without_a_place(
     _app: Sphinx, _environment: object, node: Element, content: Element
 ) -> Element | None:
     """Type variables, private names and those of compiled loops as text without a link."""
     target = str(node.get("reftarget"))
     module, _, name = target.rpartition(".")
+    if module.partition(".")[0] in _PACKAGES:
+        # A build that reads few pages again has not imported the modules of the others.
+        with suppress(ImportError):
+            import_module(module)
     target_object = getattr(sys.modules.get(module), name, None)
     if isinstance(target_object, TypeVar | ParamSpec):
         return content
