@@ -1,10 +1,10 @@
 """Interpreted runs of small graphs, until loading machine code pays off for the process.
 
 Loading Numba and the machine code of `exact` takes 0.4 s of processor time; compiling it, once per
-installation, takes about 16 s, or 10 s beside a second process. A graph of 20 claims takes 6 ms
-without either, and 0.02 ms with machine code once its plan is cached. Interpretation
-ends when it has taken half as long as loading would, or earlier, when any kernel of the process has
-loaded Numba: loading the rest takes less than 0.1 s. Plans that were built before are used from
+installation, takes about 14 s, or 12 s beside a second process. A graph of 20 claims takes 6 ms
+without either, and 0.02 ms with machine code once its plan is cached. Interpretation ends when it
+has taken half as long as loading would, or earlier, when any kernel of the process has loaded
+Numba: loading the rest takes less than 0.1 s. Plans that were built before are used from
 then on by machine code. Building the plan of a larger graph, whose order is found by machine code,
 takes as long as loading the code that builds it, and a hundredth of the time to compile that code.
 Answers are the same to the last bit either way.
