@@ -1,7 +1,7 @@
 """Coverage of a known truth by the interval of every score, with correlated claims in a response.
 
     python -m tests.calibration.coverage_simulation 20 50 92    # responses: a quarter of an hour
-    python -m tests.calibration.coverage_simulation             # what was found, into the guide
+    python -m tests.calibration.coverage_simulation             # the table of the record
 
 A test runs a short one, and another holds the guide and `calibration.scores.coverage` to
 the file.
@@ -70,7 +70,7 @@ BY_RESPONSE = tuple(name for name in dict.fromkeys((*MEASURES, *REGISTRY)) if na
 """The other scores, means over responses most of them; those of the papers first."""
 
 FILE = Path(__file__).with_name("coverage.csv")
-GUIDE = Path(__file__).parents[2] / "docs" / "reference" / "coverage.md"
+RECORD = Path(__file__).parents[2] / "docs" / "results" / "interval-coverage.md"
 
 OWN, PERCENTILE, DIFFERENCE = "own", "percentile", "difference"
 """Kinds of intervals: that of the registry, percentiles of plain replicates, and that of the
@@ -349,8 +349,8 @@ def measured(cells: pd.DataFrame, interval: str) -> dict[str, tuple[float, ...]]
     }
 
 
-def guide_table(cells: pd.DataFrame) -> str:
-    """Return the table of the guide: of every score the mean over cells, and the extreme ones."""
+def record_table(cells: pd.DataFrame) -> str:
+    """Return the table of the record: of every score the mean over cells, and the extreme ones."""
     heads = " | ".join(str(n_responses) for n_responses in RESPONSES)
     kinds = [kind for kind in _PARTS if kind in set(cells["interval"])]
     lines = [
@@ -420,7 +420,7 @@ def _designs(cells: pd.DataFrame) -> Iterator[CoverageDesign]:
 
 
 def main() -> None:
-    """Run the simulation of some numbers of responses, or write what was found into the guide."""
+    """Run the simulation of some numbers of responses, or write the table of the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("responses", nargs="*", type=int)
     parser.add_argument("--workers", type=int, default=2)
@@ -434,10 +434,10 @@ def main() -> None:
         simulate(wanted, given.workers, given.scores)
         return
     cells = pd.read_csv(FILE)
-    text = GUIDE.read_text(encoding="utf-8")
+    text = RECORD.read_text(encoding="utf-8")
     before, _, rest = text.partition("| score |")
     after = rest[rest.index("\n\n") :]
-    GUIDE.write_text(before + guide_table(cells) + after, encoding="utf-8")
+    RECORD.write_text(before + record_table(cells) + after, encoding="utf-8")
     for interval in (OWN, DIFFERENCE):
         logger.info("%s", interval)
         for name, shares in measured(cells, interval).items():

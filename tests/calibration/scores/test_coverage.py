@@ -23,14 +23,14 @@ from calibration.significance import score_difference
 from tests.calibration.coverage_simulation import (
     DIFFERENCE,
     FILE,
-    GUIDE,
     OWN,
+    RECORD,
     CoverageDesign,
     coverage,
     draw,
     draw_two,
-    guide_table,
     measured,
+    record_table,
 )
 from tests.calibration.scored import scored
 
@@ -80,9 +80,9 @@ def test_calibrated_forecasts_may_be_calibrated() -> None:
         assert count / n > 0.85, name
 
 
-def test_the_guide_and_the_warnings_are_of_the_simulation() -> None:
+def test_the_record_and_the_warnings_are_of_the_simulation() -> None:
     cells = pd.read_csv(FILE)
-    assert guide_table(cells) in GUIDE.read_text(encoding="utf-8")
+    assert record_table(cells) in RECORD.read_text(encoding="utf-8")
     assert measured(cells, OWN) == dict(MEASURED)
     assert measured(cells, DIFFERENCE) == dict(MEASURED_DIFFERENCES)
     unlike = " ".join(sorted(set(MEASURED) ^ set(REGISTRY)))
