@@ -1,10 +1,8 @@
 """Changes from one result to another: an outer merge of two frames.
 
 Frames, files of claims, findings and analyses are tables, which `_merged` merges on the texts of
-their rows. Two runs of units are merged by cell and claim, with intervals. A cell of a run stays in
-arrays, one pair of cells in memory at a time, because cells of runs usually have the same claims in
-the same order: `CellClaims.same_rows` then takes a hundredth of the time of an outer merge of two
-data frames, or less, and these need not be made (docs/results/house.md).
+their rows. Claims with probabilities are also merged by cell, response and claim, which gives the
+measures of each cell on both sides and their paired difference (`compared_cells`).
 
 `convention_effects` attributes differences to conventions. `explained_difference` and
 `explained_tools` only say what is solved again: the views of findings, the cells of runs, and the
@@ -17,25 +15,34 @@ import json
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from experiments.columns.cell_names import CELL, cell_words
+from experiments.columns.cell_names import CELL
 from experiments.columns.reader import Columns
-from experiments.columns.roles import CLAIM, RESPONSE
+from experiments.columns.roles import CLAIM, DATA, MODEL, PROBABILITY, RESPONSE
 from experiments.columns.sources import IN_MEMORY, name_of, table_of
 from experiments.findings.findings import CLAIMS, Findings
 from experiments.findings.markup import read_csv
-from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
-from experiments.findings.text import ABSENT, small
+from experiments.findings.table import Column, Table, columns_as
+from experiments.findings.text import ABSENT
+from experiments.methods.compared_cells import (
+    SAME,
+    both_named,
+    cell_tables,
+    cell_title,
+    compare_frames,
+    compare_runs,
+    paired_cells,
+)
 from experiments.settings import front_door
 from experiments.settings.inputs import is_table
 from experiments.settings.limits import DrawnSettings
-from experiments.study.files import MANIFEST, ROWS, judges_claims, read_manifest
+from experiments.study.files import MANIFEST, judges_claims, read_manifest
 from factormodels.errors import InputError
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.json import decode, jsonable
@@ -48,8 +55,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from experiments.columns.sources import Data
-    from experiments.study.report.frame import Judgements
-    from experiments.study.rows import CellRows, RowsFile
 
 Results = str | os.PathLike[str] | Findings
 """A folder of results, or findings in memory."""
@@ -59,11 +64,7 @@ Row = Mapping[Any, Any]
 FINDINGS = "findings.json"
 """Name of the file with all findings that `Findings.save` writes."""
 
-SAME = 1e-12
-"""Largest difference of two numbers that counts as rounding."""
-
 _LONGEST = 60
-_MOST_VALUES = 6
 
 
 class DiffSettings(DrawnSettings):
@@ -75,13 +76,14 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
     """Compare two folders of results.
 
     Shows the differences in the study, the data and the versions. For every cell that two runs of a
-    study have, it then shows how many posteriors changed and by how much, and how far each measure
-    moved over the claims that both judged, with 95% intervals from the paired bootstrap over
-    responses. Where conventions differ, it solves the first result again with one convention
-    switched at a time, and names the convention that explains the difference of each claim and
-    measure; it also does so for results of `infer` and `assess`. For two runs of an analysis, or
-    two folders that any command wrote with --out, it shows which values in their tables changed,
-    including intervals. A table is compared row by row with the claims of the other result.
+    study, or two tables of claims, have in common, it then shows how many posteriors changed and by
+    how much, and how far each measure moved over the claims that both judged, with 95% intervals
+    that pair the responses. Where conventions differ, it solves the first result again with one
+    convention switched at a time, and names the convention that explains the difference of each
+    claim and measure; it also does so for results of `infer` and `assess`. For two runs of an
+    analysis, or two folders that any command wrote with --out, it shows which values in their
+    tables changed, including intervals. A table is compared row by row with the claims of the other
+    result.
 
     Examples::
 
@@ -98,15 +100,15 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
 
     Returns:
         Differences of settings (`settings`); if conventions differ, `conventions`, `explained`
-        (claims) and, for runs of a study, `convention_measures`; for such runs `posteriors`,
-        `measures` and every number (`numbers`); for tables `changes`, and `rows` without a
-        counterpart.
+        (claims) and, for runs of a study, `convention_measures`; for such runs and for claims with
+        probabilities `posteriors`, `measures` and every number (`numbers`); for tables `changes`,
+        and `rows` without a counterpart.
 
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.
     """
     if _is_rows(before) or _is_rows(after):
-        return _of_rows(before, after)
+        return _of_rows(before, after, settings.seed)
     from experiments.methods.explained_difference import explained_findings, explained_runs
 
     sides = cast("tuple[Results, Results]", (before, after))
@@ -122,24 +124,22 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
         "Settings that differ.",
     )
     if isinstance(first, Path) and isinstance(second, Path) and are_of_units(first, second):
-        compared = compare_runs(first, second, seed=settings.seed)
-        tables, sentences = _of_units(compared)
+        tables, sentences = cell_tables(compare_runs(first, second, seed=settings.seed))
         effects, causes = explained_runs(
             first,
             second,
-            _paired_cells,
-            lambda cell, other: _cell_title(_both_named(cell, other), CELL),
+            paired_cells,
+            lambda cell, other: cell_title(both_named(cell.named(), other.named()), CELL),
         )
     else:
         of_tables = _findings(first), _findings(second)
         tables, sentences = _of_tables(*of_tables)
         read_from = [side if isinstance(side, Path) else None for side in (first, second)]
         effects, causes = explained_findings(*of_tables, read_from)
-        other = [row["setting"] for row in changed if row["setting"] not in _WHAT]
-        # Differences in versions and machines appear in the table only.
-        runs = [side for side in (first, second) if isinstance(side, Path) and _is_of_run(side)]
-        if other and not runs:
-            sentences.append(f"Other settings: {', '.join(other)}.")
+        if all(CLAIMS in (*findings.tables, *findings.frames) for findings in of_tables):
+            claims = [findings.claims for findings in of_tables]
+            of_cells, remarks = _of_claims(claims[0], claims[1], settings.seed)
+            tables, sentences = {**of_cells, **tables}, [*remarks, *sentences]
     kept = {"settings": asked, **effects, **tables}
     sentences = [*causes, *sentences]
     return Findings(
@@ -157,9 +157,10 @@ def _is_rows(side: Data) -> bool:
     return not isinstance(side, Findings)
 
 
-def _of_rows(before: Data, after: Data) -> Findings:
+def _of_rows(before: Data, after: Data, seed: int) -> Findings:
     """Changes from one table to another; either may be the claims of results."""
     frames = [_rows(side) for side in (before, after)]
+    of_cells, remarks = _of_claims(frames[0], frames[1], seed)
     name = CLAIMS if all({*_IDS} <= {*frame} for frame in frames) else IN_MEMORY
     first, second = (Findings(name, (), {name: Table(frame, ())}) for frame in frames)
     tables, sentences = _of_tables(first, second)
@@ -168,8 +169,9 @@ def _of_rows(before: Data, after: Data) -> Findings:
             str(side) if isinstance(side, str | os.PathLike) else name_of(side)
             for side in (before, after)
         ),
-        sentences=tuple(sentences),
-        tables={name: table for name, table in tables.items() if len(table)},
+        sentences=(*remarks, *sentences),
+        tables={name: table for name, table in {**of_cells, **tables}.items() if len(table)},
+        unshown=("numbers",),
     )
 
 
@@ -222,9 +224,6 @@ def _number(text: str) -> float | None:
 
 def _truth(text: str) -> bool | None:
     return {"true": True, "false": False}.get(folded(text))
-
-
-_WHAT = ("command", "source")
 
 
 def _folder(results: Results) -> Path | None:
@@ -603,291 +602,37 @@ def _change(value: Any) -> str:
     return ABSENT if _plain(value) is None else _shown(value)
 
 
-LABELED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
-"""Measures that are compared over the labeled claims of both runs."""
+def _of_claims(
+    before: pd.DataFrame, after: pd.DataFrame, seed: int
+) -> tuple[dict[str, Table], list[str]]:
+    """Posteriors and measures by cell of two frames of claims; nothing for other tables."""
+    for frame in (before, after):
+        columns = Columns(list(map(str, frame)), "the claims")
+        if not {*_IDS} <= {*frame} or columns.known(PROBABILITY) is None:
+            return {}, []
+    try:
+        by = _cell_columns(before, after)
+        return cell_tables(compare_frames(before, after, by, seed=seed))
+    except InputError as error:
+        return {}, [f"Measures are not compared: {error}."]
 
-UNLABELED = ("precision", "expected_precision")
-"""Measures that are compared over all claims of both runs: means over responses of the share of
-claims with P > 1/2 and of the mean of P."""
 
+def _cell_columns(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
+    """Columns of both frames that name the cells of claims.
 
-@dataclass(frozen=True)
-class RunDifference:
-    """Changes from one run of units to another.
-
-    Attributes:
-        cells: a row for each cell of both runs: the columns of the cell; the numbers of claims that
-            both runs judged (`n_claims`), of claims that only one run judged (`n_only_before`,
-            `n_only_after`), of common claims whose posterior differs by more than `SAME`
-            (`n_changed`), and of changed claims that crossed 1/2 (`n_flipped`); the largest and the
-            mean absolute difference of a posterior (`max_difference`, `mean_difference`); the
-            numbers of common responses with another status (`n_status`) and of failed units
-            (`failed_before`, `failed_after`); `same`, True if nothing changed; and `measures`.
-        only_before: cells that only the first run has.
-        only_after: cells that only the second run has.
-
-    If a posterior changed, `measures` has a row per measure (`measure`): its values in the first
-    run (`before`) and in the second run over the same claims (`after`), the `difference` (after
-    minus before), and the ends of its interval from the bootstrap over responses (`lower`,
-    `upper`).
+    These are the columns of models, of data and of a study's cells that have several values, and
+    the columns without which rows would repeat a claim.
     """
-
-    cells: tuple[dict[str, Any], ...]
-    only_before: tuple[Mapping[str, Any], ...]
-    only_after: tuple[Mapping[str, Any], ...]
-
-
-def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
-    """Compare two runs of units, holding one cell of each in memory at a time.
-
-    If exactly one value of a column disappeared and exactly one appeared, as after a change of a
-    prior or of a backend's settings, cells with the old value are compared with cells with the new
-    value.
-
-    Args:
-        before: folder of the first run.
-        after: folder of the second run.
-        seed: seed of the bootstrap.
-
-    Raises:
-        InputError: if a folder contains no run, or one of its files cannot be read.
-    """
-    from experiments.study.report.frame import read_judgements
-    from experiments.study.rows import RowsFile
-
-    # Both runs are scored with the settings of the second: two policies for the same posteriors
-    # would produce differences of their own.
-    config = read_manifest(after)["config"]
-    scoring = _Scoring(config["unlabeled"], config["k"], seed)
-    first, second = (RowsFile(folder / ROWS) for folder in (before, after))
-    changes = []
-    paired = list(_paired_cells(first, second))
-    for cell, other in paired:
-        sides = (read_judgements(first, cell), read_judgements(second, other))
-        changes.append(_cell_change(_both_named(cell, other), sides[0], sides[1], scoring))
-    common = [{each.key for each in side} for side in zip(*paired, strict=True)] or [set(), set()]
-    return RunDifference(
-        tuple(changes),
-        only_before=tuple(cell.named() for cell in first.cells() if cell.key not in common[0]),
-        only_after=tuple(cell.named() for cell in second.cells() if cell.key not in common[1]),
-    )
-
-
-def _both_named(cell: CellRows, other: CellRows) -> dict[str, Any]:
-    """The columns of a compared cell, with both values where one was replaced."""
-    named, its = cell.named(), other.named()
-    return {
-        name: value if value == its[name] else f"{value} → {its[name]}"
-        for name, value in named.items()
-    }
-
-
-def _paired_cells(first: RowsFile, second: RowsFile) -> Iterator[tuple[CellRows, CellRows]]:
-    """Yield the cells that two runs have in common, in the order of the first."""
-    # Without this step, a renamed prior would leave every cell without a counterpart.
-    replaced = _replaced(first.cells(), second.cells())
-    # Keys use the names of the second run, so that both sides match in one dictionary.
-    of_second = {_renamed(cell, {}): cell for cell in second.cells()}
-    for cell in first.cells():
-        if (other := of_second.get(_renamed(cell, replaced))) is not None:
-            yield cell, other
-
-
-@dataclass(frozen=True)
-class _Scoring:
-    """Settings of the scores: policy for unlabeled claims, choice of K, seed of the bootstrap."""
-
-    policy: str
-    k: int | str
-    seed: int
-
-
-def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str, tuple[Any, Any]]:
-    """The columns in which one value was replaced by another, with both values."""
-    result = {}
-    for name in CELL:
-        values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
-        # With two or more new or missing values, the pairing would be a guess.
-        gone, new = values[0] - values[1], values[1] - values[0]
-        if len(gone) == len(new) == 1:
-            result[name] = (*gone, *new)
-    return result
-
-
-def _renamed(cell: CellRows, replaced: Mapping[str, tuple[Any, Any]]) -> tuple[Any, ...]:
-    """Values of a cell, with replaced values in their new form."""
-    return tuple(
-        replaced[name][1] if name in replaced and value == replaced[name][0] else value
-        for name, value in cell.named().items()
-    )
-
-
-def _cell_change(
-    key: Mapping[str, Any],
-    before: Judgements,
-    after: Judgements,
-    scoring: _Scoring,
-) -> dict[str, Any]:
-    """Changes in a cell, over the claims that both runs judged."""
-    import numpy as np
-
-    from experiments.study.rows import UNANSWERED
-
-    own_rows, its = before.same_rows(after)
-    both = before.judged[own_rows] & after.judged[its]
-    differences = (after.p[its] - before.p[own_rows])[both]
-    # `both` counts claims judged in both runs, so units that failed in one are left out here and
-    # counted as only before or only after.
-    changed = np.abs(differences) > SAME
-    flipped = (before.p[own_rows][both] > 0.5) != (after.p[its][both] > 0.5)
-    statuses = [dict(zip(cell.responses, cell.status, strict=True)) for cell in (before, after)]
-    common = statuses[0].keys() & statuses[1].keys()
-    counts = {
-        "n_only_before": int(before.judged.sum() - both.sum()),
-        "n_only_after": int(after.judged.sum() - both.sum()),
-        "n_changed": int(changed.sum()),
-    }
-    n_status = sum(statuses[0][response] != statuses[1][response] for response in common)
-    return {
-        **key,
-        "n_claims": int(both.sum()),
-        **counts,
-        "n_flipped": int((changed & flipped).sum()),
-        "max_difference": float(np.abs(differences).max(initial=0.0)),
-        "mean_difference": float(np.abs(differences).mean()) if differences.size else 0.0,
-        "n_status": n_status,
-        "failed_before": int(np.isin(before.status, UNANSWERED).sum()),
-        "failed_after": int(np.isin(after.status, UNANSWERED).sum()),
-        "same": not (n_status or any(counts.values())),
-        "measures": list(_measures(before, after, scoring)) if changed.any() else [],
-    }
-
-
-def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[dict[str, Any]]:
-    """Yield the change of each measure over all common claims or the labeled ones."""
-    from calibration.cells import paired_claims
-    from calibration.intervals import IntervalSettings
-    from calibration.scores.registry import REGISTRY
-    from calibration.significance.differences import difference_of
-    from experiments.study.report.scores import REPLICATES
-
-    # Unlabeled claims are skipped and not refused, because the runs accepted them.
-    policy = "exclude" if scoring.policy == "error" else scoring.policy
-    intervals = IntervalSettings(n_bootstrap=REPLICATES, seed=scoring.seed)
-    for names, unlabeled in ((UNLABELED, "false"), (LABELED, policy)):
-        # The later run comes first, so that an increase is positive.
-        sides = paired_claims(after, before, unlabeled=unlabeled, k=scoring.k)
-        if sides is None:
-            continue
-        for name in names:
-            moved = difference_of(REGISTRY[name], *sides, intervals)
-            # The difference of infinite log losses is undefined.
-            if math.isfinite(moved.value):
-                yield {
-                    "measure": name,
-                    "before": moved.second,
-                    "after": moved.first,
-                    "difference": moved.value,
-                    "lower": moved.lower,
-                    "upper": moved.upper,
-                }
-
-
-def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
-    """Posteriors and measures of changed cells, and cells that occur in one run only."""
-    sentences = []
-    for title, cells in (("before", compared.only_before), ("after", compared.only_after)):
-        for group in grouped(cells):
-            n_cells = math.prod(len(values) for values in group.values())
-            name = _cell_title({column: _listed(values) for column, values in group.items()}, CELL)
-            sentences.append(f"only {title}: {counted(n_cells, 'cell')}, {name}")
-    changed = [cell for cell in compared.cells if not cell["same"]]
-    varying = [
+    columns = Columns([str(name) for name in before], "before")
+    keys = _keys(before, after)
+    if not all(len(frame) and _identify(keys, [frame]) for frame in (before, after)):
+        keys = []
+    names = dict.fromkeys([*CELL, *columns.all_known(DATA), *columns.all_known(MODEL), *keys])
+    return [
         name
-        for name in CELL
-        if name == "backend_label" or len({cell[name] for cell in changed}) > 1
+        for name in names
+        if name not in _IDS
+        and name in before
+        and name in after
+        and len({*map(cell_name, before[name]), *map(cell_name, after[name])}) > 1
     ]
-    n_same = len(compared.cells) - len(changed)
-    sentences.append(f"{counted(n_same, 'cell')} of {len(compared.cells):,} unchanged")
-    measures = [
-        {"cell": _cell_title(cell, varying), **each}
-        for cell in changed
-        for each in cell["measures"]
-    ]
-    every = data_frame(
-        [
-            {name: value for name, value in cell.items() if name not in ("same", "measures")}
-            | moved
-            for cell in compared.cells
-            for moved in cell["measures"] or [_UNMOVED]
-        ]
-    )
-    shown = text_columns(*every.columns) or columns_as("difference")
-    return {
-        "posteriors": Table(
-            data_frame([_posteriors(cell, varying) for cell in changed]),
-            (
-                *columns_as("cell | claims> | n_changed:0 changed | n_flipped:0 flipped"),
-                Column("max_difference", "max |Δp|", show=small, right=True),
-                Column("mean_difference", "mean |Δp|", show=small, right=True),
-                *columns_as("failed> | n_status:0 status"),
-            ),
-            "Posteriors that changed, by cell.",
-        ),
-        "measures": Table(
-            data_frame(measures),
-            columns_as(
-                "cell | measure | before:4 | after:4 | difference:4[]",
-                measure=lambda name: str(name).replace("_", " "),
-            ),
-            "Measures, with 95% intervals of the difference over responses.",
-        ),
-        "numbers": Table(
-            every.reindex(columns=[column.name for column in shown]), shown, "Every number."
-        ),
-    }, sentences
-
-
-_UNMOVED = dict.fromkeys(("measure", "before", "after", "difference", "lower", "upper"))
-
-
-def _posteriors(cell: Mapping[str, Any], varying: Collection[str]) -> dict[str, Any]:
-    lost = cell["n_only_before"] + cell["n_only_after"]
-    # Claims that only one run judged are in brackets, because no difference includes them.
-    others = f" (-{cell['n_only_before']} +{cell['n_only_after']})" if lost else ""
-    numbers = ("n_changed", "n_flipped", "max_difference", "mean_difference")
-    return {
-        "cell": _cell_title(cell, varying),
-        "claims": f"{cell['n_claims']:,}{others}",
-        **{name: cell[name] for name in numbers},
-        "failed": f"{cell['failed_before']} → {cell['failed_after']}",
-        "n_status": cell["n_status"],
-    }
-
-
-def _cell_title(key: Mapping[str, Any], columns: Collection[str]) -> str:
-    """Name of a cell, from some of its columns."""
-    return cell_words(key, [name for name in CELL if name in columns])
-
-
-def grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...]]]:
-    """Group cells into full grids: every combination of the values of each column."""
-    groups = [{name: (cell[name],) for name in CELL} for cell in cells]
-    # Merge one column at a time: groups that agree in all other columns become one, so that a full
-    # grid becomes one line.
-    for name in reversed(CELL):
-        merged: dict[tuple[tuple[Any, ...], ...], dict[str, tuple[Any, ...]]] = {}
-        for group in groups:
-            rest = tuple(values for column, values in group.items() if column != name)
-            so_far = merged.setdefault(rest, {**group, name: ()})
-            so_far[name] += group[name]
-        groups = list(merged.values())
-    return groups
-
-
-def _listed(values: Sequence[Any]) -> Any:
-    """Format a single value, several values in braces, or the first of many."""
-    if len(values) == 1:
-        return values[0]
-    more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
-    return f"{{{', '.join(map(str, values[:_MOST_VALUES]))}{more}}}"

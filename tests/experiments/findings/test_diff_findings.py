@@ -54,7 +54,6 @@ def test_numbers_words_rows_and_settings() -> None:
         "2 of 4 values changed.",
         "The largest relative change is -0.125: brier of a, m, from 0.25 to 0.125.",
         "1 row without a counterpart.",
-        "Other settings: folds.",
     )
 
 

@@ -11,8 +11,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from experiments import score
 from experiments.columns.cell_names import CELL
-from experiments.methods.diff import compare_runs, diff, grouped
+from experiments.methods.compared_cells import compare_runs, grouped
+from experiments.methods.diff import diff
 from experiments.study.reading import load_study
 from experiments.study.rows import RowsFile, read_rows
 from experiments.study.runner import design, run_study
@@ -87,6 +89,78 @@ def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
         expected = moved["expected_precision"]
         assert [expected["before"], expected["after"]] == pytest.approx(means, rel=1e-12)
         assert expected["lower"] < expected["upper"]
+
+
+def test_frames_have_the_measures_of_their_runs_by_cell(runs: tuple[Path, Path]) -> None:
+    of_runs = {(cell["variant"], cell["backend_label"]): cell for cell in compare_runs(*runs).cells}
+    of_files = diff(*(run / "rows.parquet" for run in runs))
+    assert set(of_files["posteriors"]["cell"]) == set(map(" ".join, of_runs))
+    numbers = of_files.tables["numbers"].records()
+    # Rows are matched by name; only the draws of the bootstrap depend on their order.
+    shuffled = read_rows(runs[0]).sample(frac=1, random_state=0)
+    of_frames = diff(shuffled, read_rows(runs[1]))
+    pd.testing.assert_frame_equal(
+        *(
+            findings["measures"]
+            .set_index(["cell", "measure"])
+            .sort_index()[["before", "after", "difference"]]
+            for findings in (of_frames, of_files)
+        )
+    )
+    assert len(numbers) == sum(len(cell["measures"]) for cell in of_runs.values())
+    for row in numbers:
+        cell = of_runs[row["variant"], row["backend_label"]]
+        (expected,) = (each for each in cell["measures"] if each["measure"] == row["measure"])
+        for name in ("before", "after", "difference", "lower", "upper"):
+            # Cells are read in the order of the file, of which sums differ in rounding.
+            assert row[name] == pytest.approx(expected[name], abs=1e-12, nan_ok=True)
+        assert row["n_flipped"] == cell["n_flipped"]
+        assert row["prior"] == "data → context=0.6"
+
+
+def test_measures_of_frames_need_neither_cells_nor_equal_claims() -> None:
+    before = pd.DataFrame(
+        {
+            "response": ["r1", "r1", "r2", "r3"],
+            "claim": ["a1", "a2", "a1", "a1"],
+            "p": [0.75, 0.5, 0.25, 0.5],
+            "label": ["yes", "no", "no", "yes"],
+        }
+    )
+    after = before.assign(p=[1.0, 0.25, 0.25, 0.5]).drop(index=3)
+    changes = diff(before, after)
+    assert changes["posteriors"]["claims"].tolist() == ["3 (-1 +0)"]
+    measures = changes["measures"].set_index("measure")
+    brier = [(0.25**2 + 0.5**2 + 0.25**2) / 3, (0.25**2 + 0.25**2) / 3]
+    assert measures.loc["brier", ["before", "after"]].tolist() == pytest.approx(brier)
+    assert measures.loc["brier", "difference"] == pytest.approx(brier[1] - brier[0])
+    assert measures.loc["auroc", ["before", "after"]].tolist() == [1.0, 1.0]
+    assert not any("cell" in sentence for sentence in changes.sentences)
+    # Texts name the cells too if claims repeat without them.
+    both = [
+        pd.concat([frame.assign(rater=rater) for rater in ("x", "y")]) for frame in (before, after)
+    ]
+    assert set(diff(*both)["measures"]["cell"]) == {"x", "y"}
+    repeated = diff(*(pd.concat([frame, frame.assign(p=0.125)]) for frame in (before, after)))
+    assert repeated.sentences[0].startswith("Measures are not compared: ")
+    assert "measures" not in repeated.tables
+    # Tables without probabilities have no measures.
+    assert "measures" not in diff(before.drop(columns="p"), after.drop(columns="p")).tables
+
+
+def test_auroc_of_cross_fitted_posteriors_compares_claims_of_a_fold(folder: Path) -> None:
+    path = study_file(folder, STUDY.split("significance")[0] + "measures: [brier, auroc]\n")
+    one_cell = ["variants=[FR1]", "backends=[exact]"]
+    for name, penalty in (("weak", 10), ("strong", 0.1)):
+        learned = f"parameters: [atom_prior], folds: 4, penalty: {penalty}"
+        learn = f"priors=[{{name: learned, learned: {{{learned}}}}}]"
+        invoke("run", path, *one_cell, learn, "--out", name)
+    (cell,) = compare_runs(Path("weak"), Path("strong")).cells
+    (auroc,) = (each for each in cell["measures"] if each["measure"] == "auroc")
+    of_runs = [pd.read_csv(f"{name}/summary.csv")["auroc"][0] for name in ("weak", "strong")]
+    assert [auroc["before"], auroc["after"]] == pytest.approx(of_runs, abs=1e-12)
+    pooled = score(read_rows("weak"), scores="auroc", n_bootstrap=20).frame["value"][0]
+    assert pooled != pytest.approx(of_runs[0], abs=1e-6)
 
 
 def test_claims_and_cells_of_one_run_alone_are_reported(
