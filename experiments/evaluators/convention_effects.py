@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from experiments.findings.table import Column, Table, columns_as
+from experiments.progress import tell
 from experiments.settings.conventions import graph_names
 from factormodels.conventions import TITLES, Conventions, differing, switched
 from factormodels.nouns import counted, is_or_are
@@ -74,6 +75,60 @@ def names_that_differ(
     """Names of the conventions that differ and that posteriors of some views depend on."""
     relevant = set(graph_names(variants))
     return tuple(name for name in differing(first, second) if name in relevant)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Posteriors of the same relations in two results, each with its conventions.
+
+    Attributes:
+        cell: name of the cell; empty if there is only one.
+        variant: the view of the responses; empty without a graph.
+        before: posteriors of the first result.
+        after: posteriors of the second.
+        first: conventions of the first.
+        second: conventions of the second.
+        solve: posteriors of the same relations under conventions.
+    """
+
+    cell: str
+    variant: str
+    before: Posteriors
+    after: Posteriors
+    first: Conventions
+    second: Conventions
+    solve: Solve
+
+
+Compared = TypeVar("Compared", bound=Comparison)
+
+
+class Attribution(NamedTuple):
+    """The effects of conventions on a comparison.
+
+    Attributes:
+        names: conventions that differ and that the posteriors depend on.
+        effects: the claims that the two results judge differently.
+        alone: posteriors of the first result with one convention switched, by its name.
+    """
+
+    names: tuple[str, ...]
+    effects: list[ClaimEffects]
+    alone: Mapping[str, Posteriors]
+
+
+def attributions(compared: Iterable[Compared]) -> Iterator[tuple[Compared, Attribution]]:
+    """Yield every comparison with the effects of its conventions, solving one at a time."""
+    for each in compared:
+        names = names_that_differ(each.first, each.second, [each.variant] if each.variant else [])
+        if not names:
+            yield each, Attribution((), [], {})
+            continue
+        tell(f"conventions of {each.cell}: {', '.join(TITLES[name] for name in names)}")
+        of_claims, alone = claim_effects(
+            *(each.before, each.after, each.first, each.second, names, each.solve, each.cell)
+        )
+        yield each, Attribution(names, of_claims, alone)
 
 
 def claim_effects(

@@ -15,10 +15,11 @@ from experiments.columns.assessed_metadata import METADATA_KEY, conventions_of
 from experiments.columns.cell_names import CELL, RECORDED
 from experiments.evaluators.convention_effects import (
     MOST_SHOWN,
-    ClaimEffects,
+    Attribution,
+    Comparison,
     Posteriors,
+    attributions,
     changed_most,
-    claim_effects,
     claims_table,
     conventions_table,
     effect_sentences,
@@ -30,7 +31,6 @@ from experiments.evaluators.response import measured
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
 from experiments.methods.solved_views import marginals_of_claims, solved_views
-from experiments.progress import tell
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import ModelSettings
 from experiments.study.data import load_dataset, related_graph
@@ -40,7 +40,7 @@ from experiments.study.reading import LoadedStudy, study_of_plain
 from experiments.study.report.frame import Judgements, read_judgements
 from experiments.study.rows import CellRows, RowsFile
 from experiments.study.units import factor_graph
-from factormodels.conventions import TITLES, Conventions, differing, switched
+from factormodels.conventions import Conventions, differing, switched
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.stages.relations import only_asked
 from factormodels.fact_graph import FactGraph
@@ -108,13 +108,9 @@ def explained_findings(
         ):
             group = (judged.variant, judged.conventions, second[key].conventions)
             groups.setdefault(group, []).append((judged, second[key]))
-    effects: list[ClaimEffects] = []
-    names: dict[str, None] = {}
     remarks: list[str] = []
+    compared = []
     for (variant, conventions, other), pairs in groups.items():
-        differ = names_that_differ(conventions, other, [variant])
-        names |= dict.fromkeys(differ)
-        tell(f"conventions of {variant}: {', '.join(TITLES[name] for name in differ)}")
         kept = pairs[:MOST_SOLVED]
         remarks += _limited(len(pairs), variant)
         # Once an equivalence is merged, its two entailments are unknown.
@@ -124,11 +120,11 @@ def explained_findings(
             {(pair[side].graph.id, claim): p for pair in kept for claim, p in pair[side].p.items()}
             for side in (0, 1)
         ]
-        effects += claim_effects(sides[0], sides[1], conventions, other, differ, solve, variant)[0]
-    if not names:
+        compared.append(Comparison(variant, variant, sides[0], sides[1], conventions, other, solve))
+    if not compared:
         return {}, []
-    (_, conventions, other), _ = next(iter(groups.items()))
-    return _told(effects, conventions, other, tuple(names), remarks)
+    found = [attribution for _, attribution in attributions(compared)]
+    return _explained(found, compared[0], remarks)
 
 
 def _declared(findings: Findings) -> Conventions:
@@ -182,14 +178,17 @@ def _judged_views(findings: Findings, folder: Path | None) -> Iterator[_JudgedVi
             yield _JudgedView(known, variant, settings.declared(), algorithm, p)
 
 
-def _told(
-    effects: Sequence[ClaimEffects],
-    first: Conventions,
-    second: Conventions,
-    names: Sequence[str],
-    remarks: Iterable[str],
-) -> Explained:
-    tables = {"conventions": conventions_table(effects, first, second, names)}
+def _explained(found: Sequence[Attribution], ends: Comparison, remarks: Iterable[str]) -> Explained:
+    """Tables and sentences about the effects of conventions in one or several comparisons.
+
+    Args:
+        found: the effects of each comparison.
+        ends: a comparison with the conventions of both sides.
+        remarks: further sentences.
+    """
+    names = tuple(dict.fromkeys(name for each in found for name in each.names))
+    effects = [effect for each in found for effect in each.effects]
+    tables = {"conventions": conventions_table(effects, ends.first, ends.second, names)}
     if effects:
         sides = ("before", "after")
         every = claims_table(effects, names, sides)
@@ -251,13 +250,56 @@ def explained_runs(
         paired: yields the pairs of cells to compare.
         titled: name of a pair of compared cells.
     """
+    remarks: list[str] = []
+    found: list[Attribution] = []
+    ends: Comparison | None = None
+    names: dict[str, None] = {}
+    measures: list[dict[str, Any]] = []
+    for compared, attribution in attributions(
+        _compared_cells(before, after, paired, titled, remarks)
+    ):
+        found.append(attribution)
+        ends = ends or replace(compared, sides=None)
+        names |= dict.fromkeys((*attribution.names, *compared.of_measures))
+        measures += _measures(compared, attribution)
+    if ends is None:
+        return {}, list(dict.fromkeys(remarks))
+    tables: dict[str, Table] = {}
+    sentences: list[str] = []
+    if any(attribution.effects for attribution in found):
+        tables, sentences = _explained(found, ends, remarks)
+    changed = [row for row in measures if abs(row["after"] - row["before"]) > _ROUNDING]
+    if changed:
+        filled = [{**dict.fromkeys(names, row["before"]), **row} for row in changed]
+        tables["convention_measures"] = measures_table(filled, tuple(names))
+    return tables, sentences or list(dict.fromkeys(remarks))
+
+
+@dataclass(frozen=True)
+class _ComparedCells(Comparison):
+    """A cell of two runs.
+
+    Attributes:
+        sides: its rows in each run; None if its measures are not compared.
+        of_measures: conventions that differ and that only measures depend on.
+        measures: names of the measures of the study.
+    """
+
+    sides: tuple[Judgements, Judgements] | None
+    of_measures: tuple[str, ...]
+    measures: tuple[str, ...]
+
+
+def _compared_cells(
+    before: Path,
+    after: Path,
+    paired: Callable[[RowsFile, RowsFile], Iterable[tuple[CellRows, CellRows]]],
+    titled: Callable[[CellRows, CellRows], str],
+    remarks: list[str],
+) -> Iterator[_ComparedCells]:
+    """Yield the cells of two runs whose conventions differ, and add remarks on the others."""
     first, second = _run(before), _run(after)
     manifest = read_manifest(before)
-    effects: list[ClaimEffects] = []
-    measures: list[dict[str, Any]] = []
-    names: dict[str, None] = {}
-    remarks: list[str] = []
-    ends: tuple[Conventions, Conventions] | None = None
     data: dict[str, StudyData] = {}
     for cell, other in paired(first.rows, second.rows):
         keys = [tuple(each.named().values()) for each in (cell, other)]
@@ -266,27 +308,23 @@ def explained_runs(
         of_cells = first.cells[keys[0]], second.cells[keys[1]]
         declared, declared_after = first.conventions(of_cells[0]), second.conventions(of_cells[1])
         view = of_cells[0].view
-        of_graphs = (
-            names_that_differ(declared, declared_after, [view.variant]) if view != NO_VIEW else ()
-        )
-        of_measures = [
+        variant = "" if view == NO_VIEW else view.variant
+        of_graphs = names_that_differ(declared, declared_after, filter(None, [variant]))
+        of_measures = tuple(
             name
             for name in differing(declared, declared_after)
             if name in measure_names(scores_under(first.measures, declared))
-        ]
+        )
         if not of_graphs and not of_measures:
             continue
         title = titled(cell, other)
-        sides = (
-            read_judgements(first.rows, cell),
-            read_judgements(second.rows, other),
-        )
-        alone: Mapping[str, Posteriors] = {}
+        sides = read_judgements(first.rows, cell), read_judgements(second.rows, other)
+        graphs: Sequence[FactGraph] = ()
         if of_graphs:
             reason = _unsolvable(of_cells[0])
             if not reason:
                 try:
-                    known = _data_of(manifest, before, cell.named()["dataset"], data)
+                    graphs = _data_of(manifest, before, cell.named()["dataset"], data).graphs
                 except InputError as error:
                     reason = str(error)
             if reason:
@@ -295,33 +333,20 @@ def explained_runs(
                     f"{reason}."
                 )
                 continue
-            remarks += _limited(len(known.graphs), title)
-            tell(f"conventions of {title}: {', '.join(TITLES[name] for name in of_graphs)}")
-            solve = partial(_solved_cell, known.graphs[:MOST_SOLVED], of_cells[0])
-            p, its = (_posteriors(side) for side in sides)
-            of_cell, alone = claim_effects(
-                p, its, declared, declared_after, of_graphs, solve, title
-            )
-            effects += of_cell
-            if len(known.graphs) > MOST_SOLVED:
-                continue
-        both = (*of_graphs, *of_measures)
-        names |= dict.fromkeys(both)
-        ends = ends or (declared, declared_after)
-        measures += _measures(title, sides, (declared, declared_after), both, alone, first.measures)
-    if ends is None:
-        return {}, list(dict.fromkeys(remarks))
-    shown = tuple(names)
-    posterior_names = tuple(name for name in shown if any(name in each.alone for each in effects))
-    tables: dict[str, Table] = {}
-    sentences: list[str] = []
-    if posterior_names:
-        tables, sentences = _told(effects, *ends, posterior_names, remarks)
-    changed = [row for row in measures if abs(row["after"] - row["before"]) > _ROUNDING]
-    if changed:
-        filled = [{**dict.fromkeys(shown, row["before"]), **row} for row in changed]
-        tables["convention_measures"] = measures_table(filled, shown)
-    return tables, sentences or list(dict.fromkeys(remarks))
+            remarks += _limited(len(graphs), title)
+        p, its = (_posteriors(side) if of_graphs else {} for side in sides)
+        yield _ComparedCells(
+            title,
+            variant,
+            p,
+            its,
+            declared,
+            declared_after,
+            partial(_solved_cell, graphs[:MOST_SOLVED], of_cells[0]),
+            None if len(graphs) > MOST_SOLVED else sides,
+            of_measures,
+            first.measures,
+        )
 
 
 _ROUNDING = 1e-12
@@ -399,26 +424,25 @@ def _posteriors(judgements: Judgements) -> Posteriors:
     }
 
 
-def _measures(
-    title: str,
-    sides: tuple[Judgements, Judgements],
-    conventions: tuple[Conventions, Conventions],
-    names: Sequence[str],
-    alone: Mapping[str, Posteriors],
-    measures: Sequence[str],
-) -> Iterator[dict[str, Any]]:
+def _measures(compared: _ComparedCells, attribution: Attribution) -> Iterator[dict[str, Any]]:
     """Yield the measures of a cell on both sides, and with one convention switched."""
-    named = list(dict.fromkeys("f1" if n == "f1_by_response" else n for n in measures))
-    values = [_values(side, each, named) for side, each in zip(sides, conventions, strict=True)]
+    if compared.sides is None:
+        return
+    named = list(dict.fromkeys("f1" if n == "f1_by_response" else n for n in compared.measures))
+    conventions = compared.first, compared.second
+    values = [
+        _values(side, each, named) for side, each in zip(compared.sides, conventions, strict=True)
+    ]
+    names = (*attribution.names, *compared.of_measures)
     with_one = {}
     for name in names:
-        judgements = _with_posteriors(sides[0], alone.get(name))
+        judgements = _with_posteriors(compared.sides[0], attribution.alone.get(name))
         with_one[name] = _values(judgements, switched(*conventions, name), named)
     for measure in named:
         ends = [of_side.get(measure, math.nan) for of_side in values]
         if all(map(math.isfinite, ends)):
             each = {name: with_one[name].get(measure, ends[0]) for name in names}
-            yield {"cell": title, "measure": measure.replace("_", " "), "before": ends[0],
+            yield {"cell": compared.cell, "measure": measure.replace("_", " "), "before": ends[0],
                    "after": ends[1], **each}  # fmt: skip
 
 

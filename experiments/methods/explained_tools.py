@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,14 +12,14 @@ from experiments.columns.verdicts import posteriors_by_model
 from experiments.evaluators.convention_effects import (
     MOST_SHOWN,
     REPRODUCED,
-    ClaimEffects,
+    Attribution,
+    Comparison,
     Posteriors,
+    attributions,
     changed_most,
-    claim_effects,
     claims_table,
     conventions_table,
     effect_sentences,
-    names_that_differ,
 )
 from experiments.findings.table import Table
 from experiments.findings.text import verdict
@@ -141,40 +141,28 @@ def explained_tools(
             bases.setdefault(known[name].variant, name)
     if not bases or not solvable:
         return {}, []
-    effects: list[ClaimEffects] = []
     tables: list[Table] = []
     every: list[dict[str, Any]] = []
     sentences: list[str] = []
-    names: dict[str, None] = {}
-    pairs: list[tuple[str, str]] = []
-    for name in models:
-        other = known.get(name)
-        base = "" if other is None else bases.get(other.variant, next(iter(bases.values())))
-        if other is None or name == base:
+    found: list[Attribution] = []
+    pairs = []
+    for compared, attribution in attributions(
+        _compared_tools(solvable, models, known, related, bases)
+    ):
+        if not attribution.names:
             continue
-        first = known[base]
-        graphs = [only_asked(graph, first.variant) for graph in related.values()]
-        solve = partial(solved_views, graphs, first.variant, get_backend(first.backend))
-        before, after = _column(solvable, base), _column(solvable, name)
-        second = other.conventions
-        if not other.variant:
-            # The release's class and command line have different default tables.
-            encodings = (replace(second, encoding=each) for each in (CONDITIONAL, DEFAULT_ENCODING))
-            second = min(encodings, key=lambda each: _n_apart(solve(each), after))
-        differ = names_that_differ(first.conventions, second, [first.variant])
-        if not differ:
-            continue
-        title = f"{name} against {base}"
-        of_pair, _ = claim_effects(before, after, first.conventions, second, differ, solve, title)
-        table = conventions_table(of_pair, first.conventions, second, differ)
+        title, of_claims = compared.cell, attribution.effects
+        table = conventions_table(of_claims, compared.first, compared.second, attribution.names)
         tables.append(table)
-        pairs.append((base, name))
+        pairs.append((compared.base, compared.name))
         every += [{"tools": title} | {str(k): v for k, v in r.items()} for r in table.records()]
         sentences += (
-            f"{title}: {each[0].lower()}{each[1:]}" for each in effect_sentences(of_pair, "differ")
+            f"{title}: {each[0].lower()}{each[1:]}"
+            for each in effect_sentences(of_claims, "differ")
         )
-        effects += of_pair
-        names |= dict.fromkeys(differ)
+        found.append(attribution)
+    effects = [effect for attribution in found for effect in attribution.effects]
+    names = tuple(dict.fromkeys(name for attribution in found for name in attribution.names))
     if not tables:
         return {}, []
     caption = "Conventions in which tools differ, and the effect of switching each alone."
@@ -187,9 +175,49 @@ def explained_tools(
             f"The {counted(len(most), 'claim')} that differ most, with the conventions that "
             "explain the difference."
         )
-        shown["explained"] = claims_table(most, tuple(names), sides, caption)
-        shown["explained_claims"] = claims_table(effects, tuple(names), sides)
+        shown["explained"] = claims_table(most, names, sides, caption)
+        shown["explained_claims"] = claims_table(effects, names, sides)
     return shown, sentences
+
+
+@dataclass(frozen=True)
+class _ComparedTools(Comparison):
+    """Two tools on the same claims.
+
+    Attributes:
+        base: the first tool.
+        name: the other.
+    """
+
+    base: str
+    name: str
+
+
+def _compared_tools(
+    rows: Sequence[Mapping[str, Any]],
+    models: Sequence[str],
+    known: Mapping[str, ToolConventions],
+    related: Mapping[str, FactGraph],
+    bases: Mapping[str, str],
+) -> Iterator[_ComparedTools]:
+    """Yield each tool with known conventions beside the tool that it is compared with."""
+    for name in models:
+        other = known.get(name)
+        base = "" if other is None else bases.get(other.variant, next(iter(bases.values())))
+        if other is None or name == base:
+            continue
+        first = known[base]
+        graphs = [only_asked(graph, first.variant) for graph in related.values()]
+        solve = partial(solved_views, graphs, first.variant, get_backend(first.backend))
+        before, after = _column(rows, base), _column(rows, name)
+        second = other.conventions
+        if not other.variant:
+            # The release's class and command line have different default tables.
+            encodings = (replace(second, encoding=each) for each in (CONDITIONAL, DEFAULT_ENCODING))
+            second = min(encodings, key=lambda each: _n_apart(solve(each), after))
+        conventions = first.conventions, second
+        title = f"{name} against {base}"
+        yield _ComparedTools(title, first.variant, before, after, *conventions, solve, base, name)
 
 
 def _column(rows: Sequence[Mapping[str, Any]], model: str) -> Posteriors:
