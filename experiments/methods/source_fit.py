@@ -35,6 +35,7 @@ from experiments.findings.text import labeled_sizes, some_of
 from experiments.progress import tell
 from experiments.settings import option_of
 from experiments.settings.inputs import graphs_of
+from experiments.settings.source_priors import ENCODING_COLUMN
 from factormodels.claims import is_evidence
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -131,7 +132,7 @@ def fitted_sources(responses: Responses, settings: FitSettings) -> Findings:
         "effect.",
     ]
     if settings.save is not None:
-        _write(rows, settings.save)
+        _write(rows, encoding, settings.save)
         sentences.append(
             f"The priors are in {settings.save}: {as_option('--prior', str(settings.save))} with "
             f"{as_option('--prior-by', by)} uses them."
@@ -319,13 +320,13 @@ def _sentences(
     )
 
 
-def _write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+def _write(rows: Sequence[Mapping[str, Any]], encoding: str, path: Path) -> None:
     """Write priors as a table that --prior reads."""
     text = io.StringIO()
     names = ("source", "prior", "prior_lower", "prior_upper", "claims")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow((*names, ENCODING_COLUMN))
     for row in rows:
-        cells = [row[name] for name in names]
+        cells = [*(row[name] for name in names), encoding]
         writer.writerow(["" if isinstance(x, float) and np.isnan(x) else x for x in cells])
     write_text(path, text.getvalue())

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    WithJsonSchema,
+    model_validator,
+)
 
 from experiments.settings import Option, Settings
 from experiments.settings.limits import K_MEANING, KPolicy, Probability
-from experiments.settings.source_priors import as_prior, is_number
+from experiments.settings.source_priors import LearnedWith, as_prior, is_number, learned_with
 from factormodels.conventions import (
     DEFAULT,
     F1,
@@ -110,6 +117,44 @@ class SourcePriorSettings(GraphConventionSettings):
     """Meaning of names in --prior: the domain of a passage's address (a name includes its
     subdomains), the source in its record (otherwise the domain), or the kind (passage). Sampled
     answers are always named sample."""
+
+    _learned_with: LearnedWith | None = PrivateAttr(default=None)
+    """Encoding that a table in --prior states for its priors."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_stated_encoding(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        made = handler(given)
+        if isinstance(given, Mapping) and made.prior is not None and not is_number(made.prior):
+            made._learned_with = learned_with(given.get("prior"))
+        return made
+
+    def declared(self, **more: Any) -> Conventions:
+        """The conventions in force; as `NamedConventions.declared`.
+
+        Raises:
+            InputError: as `check_encodings`, unless `more` declares the encoding.
+        """
+        conventions = super().declared(**more)
+        if "encoding" not in more:
+            self.check_encodings([conventions.encoding])
+        return conventions
+
+    def check_encodings(self, encodings: Iterable[str]) -> None:
+        """Check that priors learned with one encoding are used with the same.
+
+        Raises:
+            InputError: for another encoding.
+        """
+        learned = self._learned_with
+        if learned is None:
+            return
+        if other := next((each for each in encodings if each != learned.encoding), None):
+            raise InputError(
+                f"{learned.place}: the priors were learned with the encoding {learned.encoding} "
+                f"and have another effect with {other}; use the encoding {learned.encoding}, or "
+                "delete this column"
+            )
 
 
 class ScoreConventionSettings(NamedConventions):

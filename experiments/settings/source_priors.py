@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,22 @@ from factormodels.words import folded
 _SOURCES = ("source", "domain", "host", "name")
 _PRIORS = ("prior", "p", "probability", "reliability")
 """Names of the two columns of a table of priors, the most likely first."""
+
+ENCODING_COLUMN = "encoding"
+"""Column of the encoding with which the priors of a table were learned."""
+
+
+@dataclass(frozen=True)
+class LearnedWith:
+    """The encoding with which the priors of a table were learned.
+
+    Attributes:
+        encoding: name of the encoding.
+        place: place of the name, for errors.
+    """
+
+    encoding: str
+    place: str
 
 
 def as_prior(value: Any) -> str | None:
@@ -49,6 +66,35 @@ def as_prior(value: Any) -> str | None:
     if "=" in text and not exists(text):
         return priors_text(parse_priors(text))
     return priors_text(_read(Path(text)))
+
+
+def learned_with(value: Any) -> LearnedWith | None:
+    """Return the encoding that a table of priors states; None for anything else.
+
+    Args:
+        value: as in `as_prior`.
+
+    Raises:
+        InputError: if the table cannot be read, or states several encodings.
+    """
+    word = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if not isinstance(word, str | Path) or not exists(str(word)):
+        return None
+    table = read_table(Path(word))
+    column = next((each for each in table.columns if folded(each) == ENCODING_COLUMN), None)
+    stated: LearnedWith | None = None
+    for row, cells in enumerate(table.rows):
+        name = str(cells.get(column) or "").strip() if column is not None else ""
+        if not name:
+            continue
+        place = table.locate(row, column)
+        if stated is not None and name != stated.encoding:
+            raise InputError(
+                f"{place}: {name!r} differs from {stated.encoding!r} in an earlier row; give the "
+                "priors of one encoding"
+            )
+        stated = stated or LearnedWith(name, place)
+    return stated
 
 
 def is_number(prior: str) -> bool:

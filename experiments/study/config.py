@@ -895,6 +895,7 @@ class Study(Keyed):
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
+        self.conventions.check_encodings(self.encodings)
         # Titles identify things in tables, rows and resumed runs, so they must be unique.
         _check_titles("datasets", "name", [[dataset.title] for dataset in self.datasets])
         backends = [[title for title, _ in choice.settings_of_each()] for choice in self.backends]

@@ -176,3 +176,36 @@ def test_a_table_of_priors_says_what_is_wrong(
     monkeypatch.chdir(tmp_path)
     Path("priors.csv").write_text(table)
     refused(message, infer, responses(), prior="priors.csv")
+
+
+def test_priors_learned_with_one_encoding_are_refused_with_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = "source,prior,encoding\nwikipedia.org,.95,implication\nblog.example,.6,{}\n"
+    Path("priors.csv").write_text(table.format("implication"))
+    expected = infer(responses(), prior="wikipedia.org=.95,blog.example=.6")["posteriors"]
+    for encoding in (None, "implication"):
+        made = infer(responses(), prior="priors.csv", encoding=encoding)["posteriors"]
+        assert made["p"].tolist() == expected["p"].tolist()
+    message = (
+        "priors.csv, line 2, column 'encoding': the priors were learned with the encoding "
+        "implication and have another effect with conditional; use the encoding implication"
+    )
+    for other in ({"encoding": "conditional"}, {"like": "fact-reasoner-0.8"}):
+        refused(message, infer, responses(), prior="priors.csv", **other)
+        refused(message, assess, responses(), prior=["priors.csv"], retriever="given",
+                variant="FR1", relations="lexical", **other)  # fmt: skip
+    write_fact_graphs(responses(), tmp_path / "linked.jsonl")
+    study: dict[str, Any] = {
+        "study": "sources",
+        "datasets": [{"path": "linked.jsonl"}],
+        "variants": ["FR1"],
+        "backends": ["exact"],
+        "encodings": ["implication", "conditional"],
+        "conventions": {"prior": "priors.csv"},
+    }
+    refused(message, run, study, out="study")
+    Path("priors.csv").write_text(table.format("conditional"))
+    refused("line 3, column 'encoding': 'conditional' differs from 'implication'", infer,
+            responses(), prior="priors.csv")  # fmt: skip

@@ -103,6 +103,8 @@ def test_saved_priors_give_the_learned_posteriors(
     assert "`prior='priors.csv'` with `prior_by='domain'`" in said
     assert "encoding implication" in said
     priors = saved["priors"].set_index("source")["prior"]
+    refused("learned with the encoding implication", infer, graphs[0], variant="FR1",
+            prior="priors.csv", encoding="conditional")  # fmt: skip
     posteriors = infer(graphs[0], variant="FR1", prior="priors.csv")["posteriors"]
     p = dict(zip(posteriors["variable"], posteriors["p"], strict=True))
     for at, kind in ((0, RelationKind.ENTAILMENT), (1, RelationKind.ENTAILMENT)):
