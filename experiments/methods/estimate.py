@@ -812,6 +812,9 @@ _BESIDE = columns_as(
 )
 
 
+_FREEDOM = "df: degrees of freedom of the variance in the interval of the estimate."
+
+
 def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettings) -> Table:
     level = 100 * rows[0]["level"]
     about = "these responses" if settings.finite else "responses like these"
@@ -823,26 +826,29 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
         (
             *columns_as('title ""'),
             *_BESIDE,
-            *columns_as("worth:1 labels saved | n_labeled:0 labeled | effective:1 responses"),
+            *columns_as(
+                "worth:1 labels saved | n_labeled:0 labeled | effective:1 responses | freedom:1 df"
+            ),
         ),
         "Estimates of the values from labels of all claims.",
         group="of" if len({row["of"] for row in rows}) > 1 else "",
         note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: factor by "
         "which labels alone would have to increase for the same interval"
         f"{counted_only if no_factor else ''}. Responses: number of equal-sized responses with as "
-        "much information as the labeled ones, or as that many random ones if these have less.",
+        "much information as the labeled ones, or as that many random ones if these have less. "
+        f"{_FREEDOM}",
     )
 
 
 def _differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(
         data_frame(rows),
-        (*columns_as('title ""'), *_BESIDE),
+        (*columns_as('title ""'), *_BESIDE, *columns_as("freedom:1 df")),
         "Differences of models.",
         group="of",
         note="For the same claims, quantities that depend on labels alone are equal in all "
         "models. A response's contributions to both models are paired, both in labels alone "
-        "and in the estimate.",
+        f"and in the estimate. {_FREEDOM}",
     )
 
 

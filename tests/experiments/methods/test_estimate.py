@@ -239,6 +239,10 @@ def test_intervals_that_may_not_hold_are_named_with_what_labels_may_lack() -> No
         rows = table.copy()
         rows["label"] = rows["label"].where(rows["response"].isin([f"r{k}" for k in range(n)]))
         estimated = estimate(rows, quantities="share,brier")
+        (shown,) = [
+            column for column in estimated.tables["estimates"].columns if column.title == "df"
+        ]
+        assert 2 < row_of(estimated, "share")[shown.name] <= n - 1
         cautions = [each for each in estimated.sentences if "may be missing" in each]
         assert len(cautions) == lacks
         if lacks:
