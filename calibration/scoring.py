@@ -27,10 +27,11 @@ from calibration.intervals import (
     RARE_KIND_OF_ERRORS,
     IntervalSettings,
     effective_number,
+    missing_kind_warning,
     unseen_share,
 )
 from calibration.labels import LabelPolicy, remark_unlabeled
-from calibration.scores.coverage import COVERS, FEWEST_RESPONSES
+from calibration.scores.coverage import COVERS
 from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
 from calibration.scores.estimates import (
     estimates_of,
@@ -1008,20 +1009,8 @@ def _few_responses(models: Sequence[ScoredModel], level: float, unit: str) -> li
     all_unsure = fewest.may_lack_kinds(level)
     if not (all_unsure or unsure):
         return []
-    kind = unit.removesuffix("s")
-    if fewest.n_responses < FEWEST_RESPONSES:
-        few = counted(fewest.n_responses, kind)
-        return [
-            f"Labels are of {few}: with fewer than {FEWEST_RESPONSES} no interval or test is "
-            "reliable."
-        ]
-    share = unseen_share(fewest.effective, level)
-    which = "The intervals suppose" if all_unsure else f"Intervals ({', '.join(unsure)}) suppose"
-    return [
-        f"{which} that no kind of {kind} is missing from the labels, which are worth "
-        f"{fewest.effective:.1f} {unit} of equal size: a kind with a share of up to {share:.0%} "
-        "may be missing."
-    ]
+    which = "The intervals" if all_unsure else f"Intervals ({', '.join(unsure)})"
+    return [missing_kind_warning(which, fewest.effective, level, unit=unit)]
 
 
 def _counts(models: Sequence[ScoredModel], name: str) -> str:

@@ -201,6 +201,26 @@ def unseen_share(effective: float, level: float) -> float:
     return -math.expm1(math.log1p(-level) / effective)
 
 
+def missing_kind_warning(
+    intervals: str, effective: float, level: float, *, whose: str = "", unit: str = "responses"
+) -> str:
+    """Return the warning that labels may lack a kind of response, one sentence.
+
+    Args:
+        intervals: the intervals that it is about, as subject of the sentence.
+        effective: as in `unseen_share`.
+        level: nominal coverage.
+        whose: the quantity whose labels are counted, if quantities differ.
+        unit: plural noun of the sampled units.
+    """
+    of = f" for {whose}" if whose else ""
+    return (
+        f"{intervals} suppose that no kind of {unit.removesuffix('s')} is missing from the labels, "
+        f"which{of} are worth {effective:.1f} {unit} of equal size: a kind with a share of up to "
+        f"{unseen_share(effective, level):.0%} may be missing."
+    )
+
+
 def student_quantile(level: float, degrees: Any) -> Floats:
     """Two-sided quantile of Student's t, elementwise; nan without degrees of freedom."""
     from scipy.special import stdtrit

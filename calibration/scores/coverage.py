@@ -17,9 +17,6 @@ COVERAGE_GOAL = (0.93, 0.97)
 SIMULATED_RESPONSES = (20, 50, 92)
 """Numbers of responses of the simulated data sets."""
 
-FEWEST_RESPONSES = SIMULATED_RESPONSES[0]
-"""Smallest simulated number of responses; below it, the coverage of intervals is unknown."""
-
 MEASURED: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
         "accuracy": (0.956, 0.958, 0.944),

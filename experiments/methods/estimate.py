@@ -40,7 +40,7 @@ from calibration.estimation.calibration_errors import CalibrationError
 from calibration.estimation.estimates import Inverted
 from calibration.estimation.linear import Linearized
 from calibration.grouping import Grouping, group_by_response
-from calibration.intervals import student_quantile
+from calibration.intervals import missing_kind_warning, student_quantile
 from calibration.validation import Floats, Integers
 from experiments.columns.cells import (
     LabelColumn,
@@ -891,17 +891,13 @@ def _few_effective(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     least = min(few, key=lambda row: row["effective"])
     titles = list(dict.fromkeys(row["title"] for row in few))
-    which = f"Intervals ({some_of(titles)}) suppose"
-    if len(few) == len(rows):
-        which = "The intervals suppose"
+    which = "The intervals" if len(few) == len(rows) else f"Intervals ({some_of(titles)})"
     # Each quantity weighs responses in its own way: a threshold keeps claims of some alone.
     alike = max(row["effective"] for row in few) < 1.001 * least["effective"]
-    whose = "" if alike else f" for the {least['title']}"
+    whose = "" if alike else f"the {least['title']}"
+    lack = missing_kind_warning(which, least["effective"], least["level"], whose=whose)
     return [
-        f"{which} that no kind of response is missing from the labels, which{whose} are worth "
-        f"{least['effective']:.1f} responses of equal size: a kind with a share of up to "
-        f"{least['unseen_share']:.0%} may be missing. Label more; --choose N --stratified "
-        "spreads labels over sizes and probabilities."
+        f"{lack} Label more; --choose N --stratified spreads labels over sizes and probabilities."
     ]
 
 

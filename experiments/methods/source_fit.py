@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from calibration.intervals import unseen_share
+from calibration.intervals import missing_kind_warning
 from calibration.learned_potentials.graph_fitting import (
     WHOLE,
     FitStatus,
@@ -301,12 +301,9 @@ def _sentences(
     few = [row for row in rows if row["few"] and not math.isnan(row["prior_lower"])]
     if few:
         least = min(few, key=lambda row: row["effective"])
-        yield (
-            f"Intervals ({some_of([row['source'] for row in few])}) suppose that no kind of "
-            f"response is missing from the labels. Those of {least['source']} are worth "
-            f"{least['effective']:.1f} responses of equal size: a kind with a share of up to "
-            f"{unseen_share(least['effective'], _LEVEL):.0%} may be missing. Label more."
-        )
+        which = f"Intervals ({some_of([row['source'] for row in few])})"
+        lack = missing_kind_warning(which, least["effective"], _LEVEL, whose=least["source"])
+        yield f"{lack} Label more."
     # A prior that depends on a single response has no interval either.
     unsure = [row["source"] for row in rows if math.isnan(row["prior_lower"])]
     if unsure:
