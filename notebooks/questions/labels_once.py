@@ -4,8 +4,8 @@ Question: a field is learned from the labels of a few responses, and the same la
 probabilities of all claims. How often do intervals cover with a judge that saw the labels and with
 judges of folds, and how many labels does a judge save?
 Data: factscore, embedded, with all labels hidden except those of the drawn biographies.
-Rival: the judge that all of these labels taught; the posteriors of the graphs as given; and the
-labels alone.
+Rival: the judge that all of these labels taught, with intervals of `estimate` and with normal ones;
+the posteriors of the graphs as given; and the labels alone.
 
     python notebooks/questions/labels_once.py --out docs/results/labels-once
 
@@ -14,6 +14,7 @@ It takes 2 minutes of processor time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ import numpy as np
 
 from calibration.estimation import (
     QUANTITIES,
+    PoweredEstimate,
     Quantity,
     brier,
     estimate,
@@ -44,6 +46,12 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.settings.inputs import read_graphs
 
 SEEN, FOLDS, GIVEN = "saw the labels", "folds", "graphs as given"
+
+NORMAL = "saw the labels, normal intervals"
+"""The judge that saw the labels, with intervals from residuals as they are."""
+
+_OF_NORMAL = ("share", "brier")
+"""Quantities that have normal intervals too."""
 
 DIFFERENCE = "brier less as given"
 """Brier score of the judge minus the score of the posteriors of the graphs as given."""
@@ -150,18 +158,34 @@ def outcomes_of(
 
             estimated = estimate(quantity(table.labels, in_folds, **options))
             value = estimate(quantity(truth, by_folds=False, **options), power=0.0).value
-            yield (
-                (name, judge),
-                (
-                    estimated.lower <= value <= estimated.upper,
-                    estimated.value - value,
-                    estimated.upper - estimated.lower,
-                    estimated.labels_lower <= value <= estimated.labels_upper,
-                    estimated.labels_upper - estimated.labels_lower,
-                    estimated.labels_saved,
-                    estimated.may_lack_kinds,
-                ),
-            )
+            ends = estimated.lower, estimated.upper
+            yield (name, judge), _outcome(estimated, value, ends, estimated.labels_saved)
+            if judge == SEEN and name in _OF_NORMAL:
+                ends = normal_interval(quantity(table.labels, by_folds=False), estimated.power)
+                yield (name, NORMAL), _outcome(estimated, value, ends, math.nan)
+
+
+def normal_interval(quantity: Quantity, power: float) -> tuple[float, float]:
+    """Normal 95% interval from the residuals of responses, without corrections."""
+    linear = quantity.linear(power)
+    residuals = linear.labels + power * (linear.everywhere - linear.predictions)
+    reach = 1.96 * float(np.linalg.norm(quantity.grouping.sums(residuals)))
+    return linear.value(power) - reach, linear.value(power) + reach
+
+
+def _outcome(
+    estimated: PoweredEstimate, value: float, ends: tuple[float, float], saved: float
+) -> tuple[float, ...]:
+    lower, upper = ends
+    return (
+        lower <= value <= upper,
+        estimated.value - value,
+        upper - lower,
+        estimated.labels_lower <= value <= estimated.labels_upper,
+        estimated.labels_upper - estimated.labels_lower,
+        saved,
+        estimated.may_lack_kinds,
+    )
 
 
 def _means(outcomes: Floats) -> dict[str, float]:
