@@ -21,7 +21,7 @@ from factormodels.arrays import (
     partition,
     whole_scope,
 )
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.nouns import counted
 from factormodels.object_repr import Preview, Previewed
 
@@ -400,10 +400,8 @@ class FactorGraph(Previewed):
         """Return the number of a state by its name; refuse an unknown name."""
         states = (self.state_names or ())[position]
         if state not in states:
-            raise InputError(
-                f"evidence on {self.names[position]!r}: there is no state {state!r}; its states "
-                f"are {_listed(states)}"
-            )
+            unknown = unknown_name(f"the state {state!r}", state, states)
+            raise InputError(f"evidence on {self.names[position]!r}: {unknown}")
         return states.index(state)
 
     def _check_unambiguous(self, position: int, state: object) -> None:
@@ -419,10 +417,7 @@ class FactorGraph(Previewed):
     def _position(self, variable: Any) -> int:
         if isinstance(variable, str):
             if variable not in self.index:
-                raise InputError(
-                    f"there is no variable {variable!r} in this graph; "
-                    f"its variables are {_listed(self.names)}"
-                )
+                raise InputError(unknown_name(f"the variable {variable!r}", variable, self.names))
             return self.index[variable]
         if isinstance(variable, bool | np.bool_) or not isinstance(variable, int | np.integer):
             raise InputError(

@@ -528,7 +528,9 @@ def _response_remarks(
         reason = f"No two rows{of_a_model} share a value of {response!r}"
     else:
         return
-    others = [name for name in columns.names if name not in {*columns.used, *resolved.by}]
+    # A column of answers, read to show them, may be what groups their claims.
+    taken = {*columns.used, *resolved.by} - {resolved.answer}
+    others = [name for name in columns.names if name not in taken]
     likely = likely_column(RESPONSE, others, reader.table.rows)
     # Without such a column, there is none to name.
     mend = f"; if {likely!r} does, add {as_option('--group', likely)}" if likely else ""

@@ -148,9 +148,9 @@ def first_probe(
 def with_probe(findings: Findings, probed: FirstProbe) -> Findings:
     """Add the findings of the probe: its sentences first, its table before the costs.
 
-    If a model's answers are not evidence, the page states it at the top, and each table of results
-    in its note, which papers keep. Only the summary row of the probe is added; `factormodels probe`
-    shows the other tables.
+    If a model's answers are not evidence, the page states it at the top, and the file of each table
+    of results in its note, which papers keep. Only the summary row of the probe is added;
+    `factormodels probe` shows the other tables.
     """
     if not (probed.results or probed.unrecorded):
         return findings

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.findings.table import Cell, Table, blocks, is_right
+from experiments.findings.table import Cell, Table, blocks, is_right, noted_once
 from factormodels.io.source.files import atomic_path
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def findings_page(findings: Findings) -> bytes:
     """A page that needs neither a server nor a network."""
     listed = None if findings.listed is None else findings.listed()
     replaced = () if listed is None else listed.replaces
+    shown_tables = {name: table for name, table in findings.shown().items() if name not in replaced}
     shown = {
         "run": findings.origin.study,
         "sha256": findings.origin.sha256,
@@ -37,8 +38,7 @@ def findings_page(findings: Findings) -> bytes:
         "sentences": findings.sentences,
         "tables": [
             part
-            for name, table in findings.shown().items()
-            if name not in replaced
+            for table in noted_once(shown_tables, findings.sentences).values()
             for part in _parts(table)
         ],
         "texts": findings.texts,
@@ -64,11 +64,12 @@ def write_page(path: Path, content: bytes) -> None:
 def _parts(table: Table) -> Iterator[dict[str, Any]]:
     """Yield a table block by block, the heading of a block in its caption."""
     right = [is_right(column) for column in table.columns]
-    for title, rows in blocks(table):
+    shown = list(blocks(table))
+    for number, (title, rows) in enumerate(shown, 1):
         caption = ": ".join(filter(None, (table.caption.rstrip("."), title)))
         yield {
             "caption": caption,
-            "note": table.notes,
+            "note": table.notes if number == len(shown) else "",
             "columns": [
                 (column.title, side) for column, side in zip(table.columns, right, strict=True)
             ],

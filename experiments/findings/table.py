@@ -171,6 +171,8 @@ class Table:
         caption: what the table shows, one sentence or more.
         group: column whose values head blocks of rows; if empty, there are no blocks.
         note: note below the table: the meaning of intervals, bold and stars.
+        shared: sentences that several tables of a result need; a file of one table has them in its
+            note, a page of several tables once.
         beside: columns that files contain in addition to the numbers, and that `numbers` leaves
             out, since another table has a row for each.
         n_printed: approximate number of its rows that a terminal prints.
@@ -181,6 +183,7 @@ class Table:
     caption: str = ""
     group: str = ""
     note: str = ""
+    shared: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     n_printed: int = 60
 
@@ -202,7 +205,7 @@ class Table:
     def notes(self) -> str:
         """Notes below the table: those of its columns, its own, and why numbers are above their
         intervals."""
-        notes = [*dict.fromkeys(column.note for column in self.columns), self.note]
+        notes = [*dict.fromkeys(column.note for column in self.columns), self.note, *self.shared]
         shown = [column for column in self.columns if column.interval]
         names = [name for each in shown for name in (each.name, each.lower, each.upper)]
         rows = self.records(dict.fromkeys(names)) if shown else []
@@ -224,8 +227,24 @@ class Table:
 
 
 def with_note(table: Table, sentence: str) -> Table:
-    """The table with a sentence added to its note."""
-    return replace(table, note=" ".join(filter(None, (table.note, sentence))))
+    """The table with a sentence added to its note that other tables of the result may share."""
+    return replace(table, shared=(*table.shared, sentence)) if sentence else table
+
+
+def noted_once(tables: Mapping[str, Table], sentences: Iterable[str] = ()) -> dict[str, Table]:
+    """Tables for one page or terminal, each shared sentence only below the first that has it.
+
+    Args:
+        tables: the tables, in the order in which they are shown.
+        sentences: sentences shown beside the tables, which no note repeats.
+    """
+    stated = set(sentences)
+    once = {}
+    for name, table in tables.items():
+        new = tuple(each for each in dict.fromkeys(table.shared) if each not in stated)
+        stated.update(new)
+        once[name] = replace(table, shared=new)
+    return once
 
 
 logger = logging.getLogger(__name__)
@@ -267,7 +286,12 @@ def presented(
         for column in columns
     )
     return replace(
-        table, data=data, columns=titled, caption=in_prose(table.caption), note=in_prose(table.note)
+        table,
+        data=data,
+        columns=titled,
+        caption=in_prose(table.caption),
+        note=in_prose(table.note),
+        shared=tuple(map(in_prose, table.shared)),
     )
 
 
@@ -306,7 +330,7 @@ def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str]
 
 def texts_of(table: Table) -> Iterator[str]:
     """Yield every text of a table that `presented` may rename."""
-    yield from (table.caption, table.note)
+    yield from (table.caption, table.note, *table.shared)
     for column in table.columns:
         yield from (column.title, column.note)
         if not is_right(column):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from experiments.findings.table import Cell, Table, blocks, is_right
+from experiments.findings.table import Cell, Table, blocks, is_right, noted_once
 from factormodels.control_characters import printable
 from factormodels.nouns import counted
 
@@ -26,7 +26,7 @@ _FOLDED = 16
 
 def show_findings(console: Console, findings: Findings) -> None:
     """Print the tables to show, or texts if there are none; then the sentences."""
-    for table in findings.shown().values():
+    for table in noted_once(findings.shown(), findings.sentences).values():
         show(console, table, table.n_printed)
     if not findings.tables:
         for text in findings.texts.values():

@@ -97,4 +97,6 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
 def _found(source: Path, target: Path, **counts: int) -> Findings:
     row: dict[str, Any] = {"file": str(target), **counts}
     columns = (*columns_as("file"), *(Column(name, name, digits=0) for name in counts))
-    return Findings(str(source), tables={"written": Table([row], columns)})
+    return Findings(
+        str(source), tables={"written": Table([row], columns, "The written file and its contents.")}
+    )

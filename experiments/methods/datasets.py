@@ -97,7 +97,7 @@ def _embedded() -> Table:
         *(Column(name, name, show="{:,}".format, right=True) for name in counts),
         *columns_as("license | title"),
     )
-    return Table(rows, columns, "")
+    return Table(rows, columns, "Embedded datasets.")
 
 
 def _card(name: str) -> Findings:
@@ -108,8 +108,8 @@ def _card(name: str) -> Findings:
         {"holds": what.replace("_", " "), "count": count}
         for what, count in described.counts.items()
     ]
-    columns = columns_as("holds | count>", count="{:,}".format)
-    caption = f"{name}: {described.title}"
+    columns = columns_as("holds contents | count>", count="{:,}".format)
+    caption = f"{name}: {described.title}."
     sentences = (
         *(described.description, f"Source: {described.source}", f"License: {described.license}"),
         *described.notes,
@@ -160,11 +160,13 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
     if passed:
         names = ", ".join(dict.fromkeys(path.name for path in passed))
         sentences.insert(0, f"Skipped, because they are not data files: {names}.")
-    columns = columns_as("file | format | what what it is | holds | lacks | wrong:0 wrong lines")
-    tables = {"files": Table(files, columns, "Files.")}
+    columns = columns_as(
+        "file | format | what what it is | holds contents | lacks | wrong:0 wrong lines"
+    )
+    tables = {"files": Table(files, columns, "Files, their formats and contents.")}
     if lines:
         problem_columns = columns_as("file | line:0 | wrong")
-        tables["problems"] = Table(lines, problem_columns, "Errors.")
+        tables["problems"] = Table(lines, problem_columns, "Errors in the files.")
     source = ", ".join(map(str, paths))
     return Findings(
         source,

@@ -71,6 +71,7 @@ from experiments.settings.limits import DrawnSettings, ErrorBins, Folds, KPolicy
 from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.source.files import write_text
+from factormodels.io.source.opening import exists
 from factormodels.io.tables.data_table import DataTable, read_table
 from factormodels.nouns import counted, counted_range, is_or_are
 
@@ -292,6 +293,7 @@ def estimates_by_judges(
         InputError: as `estimate`.
     """
     sheets = [read_table(source) for source in settings.labels]
+    _refuse_to_lose_labels(settings.sheet)
     judged = read_claims(
         data,
         settings,
@@ -379,6 +381,21 @@ def _learned(
 
 
 # -------------------------------------------------------------------------------------- labels
+
+
+def _refuse_to_lose_labels(path: Path | None) -> None:
+    """Refuse to replace a sheet that somebody has begun to fill in."""
+    if path is None or not exists(path):
+        return
+    n_labels = sum(
+        value is not None and str(value).strip() != ""
+        for value in _sheet_labels([read_table(path)])
+    )
+    if n_labels:
+        raise InputError(
+            f"--sheet {path}: this sheet has {counted(n_labels, 'label')}, which would be lost; "
+            f"give another file, and pass this one with {as_option('--labels', str(path))}"
+        )
 
 
 def _sheet_labels(sheets: Sequence[DataTable]) -> Iterator[Any]:

@@ -70,7 +70,8 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
     """
     if not what:
         kinds = [{"what": kind, "holds": meaning} for kind, (meaning, _) in _KINDS.items()]
-        return Findings("lists", tables={"kinds": Table(kinds, columns_as("what | holds"))})
+        columns = columns_as("what list | holds contents")
+        return Findings("lists", tables={"kinds": Table(kinds, columns, "Lists.")})
     if what not in _KINDS:
         raise InputError(unknown_name(f"the list {what!r}", what, _KINDS))
     if settings.prompts is not None and what != "prompts":
@@ -119,7 +120,9 @@ def _backends(name: str, _: ListSettings) -> Findings:
         "`factormodels list backends NAME` shows the settings of a backend and their meanings; "
         "commands take them as options, such as --backend lbp --damping 0.5."
     )
-    return Findings("backends", (remark,), {"backends": Table(rows, columns)})
+    return Findings(
+        "backends", (remark,), {"backends": Table(rows, columns, "Inference algorithms.")}
+    )
 
 
 def _backend(name: str) -> Findings:
@@ -129,7 +132,7 @@ def _backend(name: str) -> Findings:
     entry = get_entry(name)
     rows = [each._asdict() for each in settings_described(name)]
     columns = columns_as("setting | option | type | default | meaning")
-    table = Table(rows, columns, f"{name}: {entry.summary}")
+    table = Table(rows, columns, f"Settings of {name}: {entry.summary}.")
     remarks = [f"log Z: {entry.log_z_kind}.", f"For: {entry.limits}."]
     if rows:
         first = rows[0]
@@ -185,7 +188,8 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
         "prompt | version | hash | slots | purpose what it asks for",
         hash=lambda digest: str(digest)[:12],
     )
-    return Findings("prompts", tables={"prompts": Table(rows, columns)}, texts=texts)
+    caption = "Questions to language models; a slot marked * is required."
+    return Findings("prompts", tables={"prompts": Table(rows, columns, caption)}, texts=texts)
 
 
 # --- Studies -------------------------------------------------------------------------------------
@@ -206,7 +210,7 @@ def _studies(name: str, _: ListSettings) -> Findings:
         for each, text in studies.items()
     ]
     columns = columns_as("study | description what it is for")
-    return Findings("studies", tables={"studies": Table(rows, columns)})
+    return Findings("studies", tables={"studies": Table(rows, columns, "Embedded studies.")})
 
 
 # --- Formats of files ----------------------------------------------------------------------------
@@ -228,7 +232,8 @@ def _formats(name: str, _: ListSettings) -> Findings:
         for each in chosen
     ]
     columns = columns_as("format | title what it is | owner | holds | keys")
-    return Findings(name or "formats", tables={"formats": Table(rows, columns)})
+    caption = "File formats of claims and responses, recognized by the keys or columns."
+    return Findings(name or "formats", tables={"formats": Table(rows, columns, caption)})
 
 
 # --- Schemas -------------------------------------------------------------------------------------
@@ -240,7 +245,8 @@ def _schemas(name: str, _: ListSettings) -> Findings:
 
     if not name:
         rows = [{"schema": each, "of": schema(each)["description"]} for each in SCHEMAS]
-        return Findings("schemas", tables={"schemas": Table(rows, columns_as("schema | of"))})
+        table = Table(rows, columns_as("schema | of contents"), "JSON Schemas of own formats.")
+        return Findings("schemas", tables={"schemas": table})
     text = json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
     return Findings(name, texts={f"{name}.schema.json": text})
 

@@ -341,14 +341,16 @@ def tools_table(others: Beside, scored: ScoreTable, conventions: Conventions = D
             columns.append(interval_column(f"{name}_less", f"{title} less {reference}", 3))
     columns += [column for column in _COSTS if column.name in frame]
     known_k = f" (K = {k[0]:g})" if np.ptp(k) == 0 else ""
+    several = len(others.models) > 1
+    without = " A difference without an interval is the same in every response." * several
     return Table(
         frame,
         tuple(columns),
         f"Each tool on the same claims: {', '.join([*shown.values(), 'Pr'])} and F1@K, the last "
-        f"two as means over responses{known_k}, and mean cost of a response.",
-        note=f"Differences from {reference} are paired by response, with 95% intervals where they "
-        "vary between responses. Costs come from the files: calls, tokens and prices in "
-        "factormodels' assessments, seconds in FactReasoner's outputs.",
+        f"two as means over responses{known_k}, and mean cost of a response.{without}",
+        note=f"Differences from {reference} are paired by response, with 95% intervals. Costs come "
+        "from the files: calls, tokens and prices in factormodels' assessments, seconds in "
+        "FactReasoner's outputs.",
     )
 
 

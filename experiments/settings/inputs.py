@@ -387,6 +387,9 @@ def _with_typed_evidence(graph: FactorGraph, text: str) -> FactorGraph:
     position = graph.index.get(name)
     if position is not None and graph.evidence[position] != UNOBSERVED:
         raise InputError(f"--evidence {text}: {name!r} is already observed; keep one of its states")
+    if position is None and "," in name:
+        each = " ".join(f"--evidence {part.strip()}" for part in text.split(","))
+        raise InputError(f"--evidence {text}: name one variable in each; write {each}")
     names = () if position is None or graph.state_names is None else graph.state_names[position]
     state: Any = word
     # A state's name takes precedence over the text's value in JSON.

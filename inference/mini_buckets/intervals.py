@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.factor_graph import FactorGraph
 from inference.backend import zero_partition
 
@@ -73,7 +73,7 @@ def certified_intervals(
     result: dict[str, Interval] = {}
     for name in variables:
         if name not in graph.index:
-            raise InputError(f"there is no variable {name!r} in this graph; check its name")
+            raise InputError(unknown_name(f"the variable {name!r}", name, graph.names))
         count = int(graph.cardinalities[graph.index[name]])
         if not 0 <= state < count:
             raise InputError(

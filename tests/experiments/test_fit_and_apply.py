@@ -417,7 +417,7 @@ def test_several_models_are_combined_from_a_table_alone(tmp_path: Path) -> None:
     assert scores.brier["field"] < scores.brier[curves].min()
     # Nothing else is known of these claims, so that no posterior is a rival.
     assert not scores.index.str.contains("as given").any()
-    assert "Conventions" not in fitted.tables["scores"].note
+    assert "Conventions" not in fitted.tables["scores"].notes
     assert fitted["columns"]["column"].tolist() == list(names)
     # Elsewhere labels are not needed, and the columns are those that the judge knows.
     bare = tmp_path / "bare.csv"

@@ -225,6 +225,40 @@ def search(data: str, settings: Search) -> Findings:
     return Findings(data, ("Give --top-k.",))
 
 
+class Read(Settings):
+    """Reading."""
+
+    text: Annotated[str | None, Option(command_line=False)] = None
+    """A text in place of the data."""
+
+
+@front_door
+def read_text_or_data(data: str | None = None, *, settings: Read) -> Findings:
+    """Read data or a text.
+
+    Examples::
+
+        read_text_or_data("a.txt")
+
+    Args:
+        data: The data.
+        settings: options.
+    """
+    return Findings(str(data if settings.text is None else settings.text), ("Read.",))
+
+
+def test_a_text_stands_for_the_data_in_python_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read_text_or_data(text="It opened.").source == "It opened."
+    assert read_text_or_data("a.txt").source == "a.txt"
+    assert run_command(read_text_or_data, ["a.txt"]) == 0
+    assert run_command(read_text_or_data, ["--help"]) == 0
+    help_ = capsys.readouterr().out
+    assert "read-text-or-data DATA [OPTIONS]" in help_
+    assert "--text" not in help_
+    refused("DATA is missing; write factormodels read-text-or-data DATA",
+            run_command, read_text_or_data, [])  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "given"),
     [

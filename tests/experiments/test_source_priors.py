@@ -112,7 +112,7 @@ def test_assess_records_the_priors_and_a_note_names_them(file: Path) -> None:
     declared = graph.metadata["assessment"]["FR1"]["conventions"]
     assert declared == {"prior": text}
     assert (
-        "passages of blog.example at 0.6, wikipedia.org at 0.95" in assessed.tables["claims"].note
+        "passages of blog.example at 0.6, wikipedia.org at 0.95" in assessed.tables["claims"].notes
     )
 
 

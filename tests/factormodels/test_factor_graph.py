@@ -225,7 +225,7 @@ def weighing(likelihoods: Any) -> FactorGraph:
 
 
 def test_an_unknown_name_in_a_large_graph_lists_only_some_names() -> None:
-    refused(r"0, 1, 2, 3, 4, \.\.\. \(1000 in all\)", FROM([2] * 1000, []).with_evidence, {"x": 0})
+    refused(r"use one of 0, 1, 2, .* or 991 more", FROM([2] * 1000, []).with_evidence, {"x": 0})
 
 
 def test_a_table_too_large_for_its_scope_to_count_is_refused_not_overflowed() -> None:

@@ -100,7 +100,7 @@ def test_certified_intervals_follow_evidence_and_shrink() -> None:
 
 def test_certified_intervals_refuse_what_does_not_exist() -> None:
     graph = forest(3)
-    refused("no variable 'b'", certified_intervals, graph, ["b"])
+    refused("the variable 'b' is unknown", certified_intervals, graph, ["b"])
     refused("has no state 7", certified_intervals, graph, [graph.names[0]], state=7)
 
 

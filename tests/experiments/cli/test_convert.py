@@ -16,7 +16,7 @@ from tests.experiments.conftest import invoke
 
 def test_a_fact_graph_becomes_a_network_with_names(graph_file: Path) -> None:
     result = invoke("convert", graph_file, "graph.uai", "--encoding", "conditional")
-    assert result.stdout.splitlines()[2].split() == ["graph.uai", "3", "5"]
+    assert result.stdout.splitlines()[3].split() == ["graph.uai", "3", "5"]
     network, graph = read("graph.uai"), read(graph_file)
     assert isinstance(network, FactorGraph)
     assert isinstance(graph, FactGraph)
@@ -41,7 +41,7 @@ def test_many_responses_become_lines(folder: Path) -> None:
     graphs = datasets.load("demonstration").graphs
     assert [json.loads(line)["id"] for line in lines] == [graph.id for graph in graphs]
     atoms = sum(len(graph.atoms) for graph in graphs)
-    row = result.stdout.splitlines()[2].split()
+    row = result.stdout.splitlines()[3].split()
     assert row[:3] == ["all.jsonl", str(len(graphs)), str(atoms)]
 
 
@@ -77,4 +77,4 @@ def test_published_files_are_converted(shared_data: Path, folder: Path) -> None:
     assert isinstance(graph, FactGraph)
     assert graph.atoms
     result = invoke("convert", shared_data / "factscore_dev" / "ChatGPT.jsonl", "all.jsonl")
-    assert result.stdout.splitlines()[2].split()[:2] == ["all.jsonl", "31"]
+    assert result.stdout.splitlines()[3].split()[:2] == ["all.jsonl", "31"]

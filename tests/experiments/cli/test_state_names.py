@@ -143,7 +143,11 @@ def test_true_is_the_state_of_that_name() -> None:
 
 
 def test_wrong_names_are_refused() -> None:
-    refused("no state 'perhaps'; its states are no, yes", NAMED.with_evidence, {"rain": "perhaps"})
+    refused(
+        "the state 'perhaps' is unknown; use one of no, yes",
+        NAMED.with_evidence,
+        {"rain": "perhaps"},
+    )
     plain = FactorGraph.from_factors([2, 2], TABLES)
     refused("'yes' is not a whole number", plain.with_evidence, {"0": "yes"})
     for names, message in (
@@ -167,7 +171,9 @@ def test_names_go_from_a_file_to_the_answer(folder: Path) -> None:
     assert [(row["variable"], row["state"]) for row in rows] == states
     (folder / "seen.json").write_text('{"sprinkler": "broken"}')
     wrong = invoke("infer", "own.bif", "--evidence", "seen.json", code=2)
-    assert "there is no state 'broken'" in " ".join(wrong.stderr.split())
+    assert "the state 'broken' is unknown" in " ".join(wrong.stderr.split())
+    wrong = invoke("infer", "own.bif", "--evidence", "rain=yes,sprinkler=on", code=2)
+    assert "write --evidence rain=yes --evidence sprinkler=on" in wrong.stderr
 
 
 def test_any_factor_graph_is_drawn(folder: Path) -> None:

@@ -155,7 +155,7 @@ def test_a_model_that_reads_nothing_ends_with_a_warning(tmp_path: Path) -> None:
     assert findings.listed is not None
     assert findings.listed().cautions == findings.sentences[:1]
     # So does the reader of a paper's table, and of a page made of the responses alone.
-    assert findings.tables["summary"].note.endswith(findings.sentences[0])
+    assert findings.tables["summary"].notes.endswith(findings.sentences[0])
     write_many(findings.graphs, tmp_path / "graphs.jsonl")
     page = report(tmp_path / "graphs.jsonl", out=tmp_path / "page.html", response="r0")
     assert page.page is not None

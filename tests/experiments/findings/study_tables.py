@@ -75,7 +75,7 @@ def plain(table: Table) -> dict[str, Any]:
         },
         "caption": table.caption,
         "group": table.group,
-        "note": table.note,
+        "note": " ".join(filter(None, (table.note, *table.shared))),
     }
 
 

@@ -19,9 +19,11 @@ from experiments.findings.artifacts import (
     write_artifact,
     write_artifacts,
 )
+from experiments.findings.findings import Findings
 from experiments.findings.latex import latex
-from experiments.findings.table import Column, Table, columns_as, markdown
-from experiments.findings.terminal import show
+from experiments.findings.page import findings_page
+from experiments.findings.table import Column, Table, columns_as, markdown, with_note
+from experiments.findings.terminal import show, show_findings
 from experiments.findings.text import duration, number, p_value, small
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
@@ -226,3 +228,25 @@ def test_numbers_as_tables_show_them() -> None:
     assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]
     shown = [duration(v) for v in (2.5e-5, 0.0123, 1.5, 600.0, None)]
     assert shown == ["25 µs", "12.3 ms", "1.50 s", "10.0 min", "--"]
+
+
+def test_what_several_tables_share_is_printed_once_and_stands_in_every_file(tmp_path: Path) -> None:
+    warning, convention = "The model guesses.", "Passages at 0.99."
+    tables = {
+        name: with_note(with_note(replace(table(), note=f"Own {name}."), convention), warning)
+        for name in ("first", "second")
+    }
+    findings = Findings("data", (warning,), tables)
+    printed = io.StringIO()
+    show_findings(Console(file=printed, width=200), findings)
+    page = findings_page(findings).decode("utf-8")
+    for text in (printed.getvalue(), page):
+        assert text.count(warning) == 1
+        assert text.count(convention) == 1
+        assert text.count("Own first.") == text.count("Own second.") == 1
+    findings.save(tmp_path)
+    for name in tables:
+        for suffix in (".tex", ".md"):
+            text = (tmp_path / f"{name}{suffix}").read_text("utf-8")
+            assert warning in text
+            assert convention in text

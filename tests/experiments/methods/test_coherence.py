@@ -55,10 +55,10 @@ def test_a_row_is_what_the_graph_of_the_claims_says() -> None:
     assert (row["relations"], row["conflicts"]) == (2, 2)
     assert measured["responses"]["agreement"][1] == 1.0
     conflicts: Any = measured["conflicts"]
-    note = measured.tables["responses"].note
+    note = measured.tables["responses"].notes
     assert "relations below 1/2 left out, encoding implication" in note
     assert "passages" not in note
-    with_evidence = coherence(graphs, evidence=True).tables["responses"].note
+    with_evidence = coherence(graphs, evidence=True).tables["responses"].notes
     assert "priors of passages as in the data" in with_evidence
     # The surer one costs more.
     assert conflicts[["first", "second", "p"]].to_numpy().tolist() == [
@@ -85,7 +85,7 @@ def test_the_embedded_answers_show_what_the_command_is_for() -> None:
     worst: Any = measured["conflicts"].iloc[0]
     assert worst["response"] == "odds-4-the-moon"
     assert rows["no_active_conflict"].drop("odds-2-honey-bees").idxmax() == "odds-4-the-moon"
-    assert "depends only on conflicts" in measured.tables["responses"].note
+    assert "depends only on conflicts" in measured.tables["responses"].notes
 
 
 def test_evidence_takes_part_if_it_is_asked_for() -> None:

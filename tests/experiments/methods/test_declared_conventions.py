@@ -86,8 +86,8 @@ def test_assess_takes_the_conventions_of_the_paper_and_of_the_release(
     declared = graph.metadata["assessment"]["FR1"]["conventions"]
     assert declared["context_prior"] == (0.99 if like == "paper" else 0.9)
     for name in ("claims", "responses", "summary"):
-        assert f"passages at {declared['context_prior']}" in findings.tables[name].note
-    assert "F1 as a mean over responses" in findings.tables["summary"].note
+        assert f"passages at {declared['context_prior']}" in findings.tables[name].notes
+    assert "F1 as a mean over responses" in findings.tables["summary"].notes
 
 
 def test_each_convention_can_be_declared_by_itself() -> None:
@@ -158,7 +158,7 @@ def test_score_has_the_brier_score_of_the_release(tmp_path: Path) -> None:
     assert row["brier"] == pytest.approx(squares / n_claims, abs=1e-12)
     assert row["f1_by_response"] == pytest.approx(np.mean(f1), abs=1e-12)
     for name in ("scores", "intervals"):
-        assert "irrelevant claims false, unlabeled claims false" in release.tables[name].note
+        assert "irrelevant claims false, unlabeled claims false" in release.tables[name].notes
     (plain,) = score(tmp_path / "g.jsonl", **asked)["scores"].to_dict("records")
     assert (plain["n_claims"], plain["brier"]) == (
         n_labeled,

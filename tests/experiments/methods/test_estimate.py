@@ -323,6 +323,8 @@ def test_a_sheet_is_reported_with_the_options_that_read_it(tmp_path: Path) -> No
     assert written.startswith(f"1 response with 6 claims to label, in {path}: about ")
     assert f"pass it with `labels='{path}'`" in written
     filled(path, drawn())
+    with pytest.raises(InputError, match="this sheet has 6 labels, which would be lost"):
+        estimate(bare, choose=1, sheet=path)
     again = estimate(bare, labels=path, choose=1, sheet=tmp_path / "b.csv").sentences
     assert any("pass it with `labels=" in each and "together with the earlier sheets" in each
                for each in again)  # fmt: skip

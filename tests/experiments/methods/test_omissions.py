@@ -141,6 +141,6 @@ def test_the_conventions_of_the_release_hold() -> None:
     precision = 0.9 * 0.05 + 0.1 * 0.5
     assert released["responses"]["precision"].tolist() == pytest.approx([precision], rel=1e-12)
     assert released["omitted"]["weight"].tolist() == pytest.approx([0.9], rel=1e-12)
-    assert released.tables["responses"].note.endswith(
+    assert released.tables["responses"].notes.endswith(
         "passages at 0.9, relations below 1/2 kept, encoding conditional."
     )

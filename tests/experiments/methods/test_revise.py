@@ -337,7 +337,7 @@ def test_the_conventions_of_the_release_hold_and_leave_the_priors_of_the_output(
     )
     assert [context.prior for context in revised.graphs[0].contexts] == [0.99]
     for name in ("responses", "changes"):
-        assert revised.tables[name].note.endswith(
+        assert revised.tables[name].notes.endswith(
             "passages at 0.9, relations below 1/2 kept, encoding conditional."
         )
     by_source = revise([graph], prior={"*": 0.6}, encoding="conditional")

@@ -316,7 +316,7 @@ def test_notes_on_intervals_are_below_their_table_alone() -> None:
     scores = score(pd.DataFrame(rows), resamples=19, n_bootstrap=20)
     assert (
         "Covers: coverage in simulations with the same number of responses"
-        in scores.tables["intervals"].note
+        in scores.tables["intervals"].notes
     )
     assert not any("simulations" in each for each in scores.sentences)
 

@@ -52,7 +52,7 @@ BAD: tuple[tuple[Callable[..., object], tuple[Any, ...], str], ...] = (
     (marginal_map, (FOREST, ["b"]), "max_variables name 'b', which is no"),
     (marginal_map, (FOREST, []), "max_variables are empty"),
     (log_probability, (FOREST.with_evidence({"a1": 1}), {"a1": 0}), "contradicts the state 1 obs"),
-    (log_probability, (FOREST, {"b": 0}), "no variable 'b'"),
+    (log_probability, (FOREST, {"b": 0}), "the variable 'b' is unknown"),
     (lambda row: log_partition_function(FOREST)(row), (np.zeros(3),), r"of shape \(3,\) .* has "),
     (lambda row: log_partition_function(FOREST)(row), (np.full(16, np.nan),), "is nan; a log pot"),
     (lambda row: hessian_function(FOREST)(row), (np.zeros(3),), r"log tables of shape \(3,\)"),
