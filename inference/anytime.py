@@ -782,9 +782,7 @@ _NOTHING = Posterior(
 
 
 def _as_run(name: str, posterior: Posterior) -> str:
-    """Return the name of a run with the tables or clusters that memory and time left of those that
-    it names.
-    """
+    """Return the name of a run, with the tables or clusters that fit memory and time."""
     for setting in ("table_limit", "i_bound"):
         family, asked, _ = name.partition(f"({setting}=")
         if asked and setting in posterior.stats:

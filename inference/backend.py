@@ -1,7 +1,7 @@
 """Backend: settings of an inference algorithm, with the methods that run it.
 
 Every algorithm implements `solve`. The other methods are optional: the rest of the project uses
-those that an algorithm overrides, and has a default for the others.
+the methods that an algorithm overrides, and has a default for the others.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def as_backend(backend: str | Backend, **settings: Any) -> Backend:
 
 @functools.cache
 def _register_installed() -> None:
-    """Register the backends of installed packages; log and skip those that fail to load."""
+    """Register the backends of installed packages; log and skip a backend that fails to load."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group=ENTRY_POINTS):

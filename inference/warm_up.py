@@ -68,7 +68,7 @@ def warm_up_batches(backend: Backend) -> None:
 
 
 def warm_up_runs() -> None:
-    """Compile the kernels with which `exact` solves a small graph, and not those that plan it."""
+    """Compile the kernels with which `exact` solves a small graph, without its planning."""
     graph = small_graph()
     with interpreted():
         plan = Exact().cluster_plan(graph)

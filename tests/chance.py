@@ -22,7 +22,7 @@ def least_held(draws: int) -> float:
     """Smallest number of nominal .95 intervals that must cover the truth, among a number of draws.
 
     2.8 standard errors of the share below .95: .92 of 400 draws, which refuse intervals that hold
-    .90 nine times in ten, and .88 of 80, which refuse those that hold .85 eight times in ten. Sound
-    intervals would be refused for four seeds in a thousand; seeds are fixed.
+    .90 nine times in ten, and .88 of 80, which refuse intervals that hold .85 eight times in ten.
+    Sound intervals would be refused for four seeds in a thousand; seeds are fixed.
     """
     return draws * (0.95 - 2.8 * math.sqrt(0.95 * 0.05 / draws))

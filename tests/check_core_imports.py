@@ -42,7 +42,7 @@ def check_absent(libraries: Sequence[str]) -> None:
 
 
 def import_every_module(packages: Sequence[str]) -> list[str]:
-    """Import every module except those that need an optional library.
+    """Import every module that needs no optional library.
 
     Returns:
         The names of the imported modules.

@@ -143,7 +143,7 @@ def core_calls(settings: CoreSettings) -> list[Stated]:
 
 
 def most_core_pairs(settings: CoreSettings) -> Callable[[int], int]:
-    """Return the largest number of pairs that Core compares, as a function of that of claims."""
+    """Return the largest number of pairs that Core compares, by the number of claims."""
     n_templates = len(templates_of(settings.domain))
     return partial(most_entailments, n_templates=n_templates, sourced=settings.faithfulness)
 

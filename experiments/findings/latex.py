@@ -278,7 +278,7 @@ def _widths(table: Table, shown: Sequence[Block], letters: _Letters) -> list[flo
 
 
 def _number_width(cells: Sequence[Cell], letters: _Letters) -> float:
-    """Return the width of the widest text, and separately that of the widest marks and interval."""
+    """Return the widths of the widest text and of the widest marks and interval, added."""
     size = letters.points
     texts = (_points(_minus(cell.text), size) * (_BOLD if cell.bold else 1) for cell in cells)
     marks = (
@@ -325,7 +325,7 @@ def _shares(widths: Mapping[int, float], room: float) -> dict[int, float]:
 
 
 def _narrowest(shown: Sequence[Block], positions: Iterable[int], letters: _Letters) -> float:
-    """Return the width below which texts are not wrapped: that of some characters, or of a word."""
+    """Return the width below which texts are not wrapped: of some characters, or of a word."""
     wrapped = list(positions)
     words = {
         word

@@ -313,7 +313,7 @@ def _law(world: World, source: str, n: int, rng: Generator) -> tuple[Integers, F
 
 
 def drawn(world: World, source: str, n: int, rng: Generator) -> tuple[Integers, Integers]:
-    """Draw the number of claims of a source, and of those that agree, in n responses, each (n,)."""
+    """Draw the numbers of claims and of agreeing claims of a source in n responses, each (n,)."""
     sizes, reliable = _law(world, source, n, rng)
     n_reliable = rng.binomial(sizes, reliable)
     if world.shared:

@@ -459,8 +459,8 @@ def ppi_interval(
 
 
 def _summary(outcomes: list[_Outcome], common: float) -> dict[str, float]:
-    own = np.array([each.truth for each in outcomes])
-    truth = np.where(np.isnan(own), common, own)
+    truths = np.array([each.truth for each in outcomes])
+    truth = np.where(np.isnan(truths), common, truths)
 
     def held(ends: Floats) -> Floats:
         """1.0 for each interval that contains the truth, 0.0 for others, nan without one."""

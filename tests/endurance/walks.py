@@ -1,6 +1,6 @@
 """Processor time of each walk over a cluster tree, beside what the general walk would take for it.
 
-The general walk is that of `inference.exact.kernels.log_walk`, or runs of `exact` in graphs that
+The general walk is `inference.exact.kernels.log_walk`, or runs of `exact` in graphs that
 give the same numbers: with evidence, without factors, or with more variables. Both sides of a row
 are timed in turns. Their answers are compared, but for messages and single draws.
 """

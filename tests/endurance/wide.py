@@ -103,7 +103,7 @@ def wide(
     """Estimates of log Z and how many of their standard errors they are off, or why they have none.
 
     Exact inference is refused, whatever it would take, so that its answer is the reference. Time is
-    that of the processor, as two idle ones would need it. A row is right if the estimate is within
+    processor time, as two idle processors would need it. A row is right if the estimate is within
     three of its standard errors, or `stats["missing"]` says why there is no error.
 
     Args:

@@ -55,7 +55,7 @@ def served(
     threads: int = 1,
     in_turn: bool = False,
 ) -> AbstractContextManager[RealModel]:
-    """Serve a model with a compiled `llama-server`, or with that of the wheel if none is named.
+    """Serve a model with a compiled `llama-server`, or with the server of the wheel.
 
     Args:
         model: as `serve.py` takes it.

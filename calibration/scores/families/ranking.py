@@ -91,7 +91,7 @@ def clustered_auroc(
 ) -> tuple[Floats, Floats]:
     """AUROC of methods on the same claims, with covariance over responses (Obuchowski 1997).
 
-    If every response has a single claim, the covariance is that of DeLong, DeLong and
+    If every response has a single claim, the covariance is the one of DeLong, DeLong and
     Clarke-Pearson 1988. With folds, pairs are compared within folds and summed; the same
     linearization applies.
 

@@ -32,7 +32,7 @@ _WEIGHT_STEP = 0.5
 
 @inlined_kernel
 def _first_weights(mini, sign):
-    """Return equal weights (sign > 0), or one positive weight, that of the largest mini-bucket."""
+    """Return equal weights (sign > 0), or one positive weight, for the largest mini-bucket."""
     weights = np.ones(len(mini.parents), dtype=np.float64)
     for bucket in range(len(mini.bucket_starts) - 1):
         begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]

@@ -99,9 +99,9 @@ def test_saved_priors_give_the_learned_posteriors(
     monkeypatch.chdir(tmp_path)
     graphs = drawn(40, 1)
     saved = fit(graphs, columns="domain", folds=0, save="priors.csv")
-    said = " ".join(saved.sentences)
-    assert "`prior='priors.csv'` with `prior_by='domain'`" in said
-    assert "encoding implication" in said
+    sentences = " ".join(saved.sentences)
+    assert "`prior='priors.csv'` with `prior_by='domain'`" in sentences
+    assert "encoding implication" in sentences
     priors = saved["priors"].set_index("source")["prior"]
     refused("learned with the encoding implication", infer, graphs[0], variant="FR1",
             prior="priors.csv", encoding="conditional")  # fmt: skip

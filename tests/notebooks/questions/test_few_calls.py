@@ -81,7 +81,7 @@ def test_the_guide_has_the_numbers_of_the_demonstration() -> None:
         for share in (0.05, 0.1, 0.15, 0.2)
         for first in [first_of_each(orders["never settled"], pairs, share)]
     ]
-    # docs/how-to/few-calls.md says so.
+    # docs/results/few-calls.md says so.
     assert kept == pytest.approx([0.799, 0.896, 0.948, 0.993], abs=5e-4)
 
 
