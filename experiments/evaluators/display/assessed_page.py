@@ -96,7 +96,7 @@ def listed_responses(
         replaces=("claims", "evidence", "doubtful", "responses"),
         more=MORE,
         compared=True,
-        lead=tuple(f"Relations by {name}." for name in relation_models(graphs)),
+        lead=tuple(f"Relation model: {name}." for name in relation_models(graphs)),
         cautions=(*recorded_probe_cautions(graphs), *relation_cautions(graphs)),
     )
 

@@ -197,8 +197,8 @@
     if (view() === null) return "An assessor judges the text itself: what a passage changes is not known.";
     const why = (response.unknown || []).find((one) => one[0].includes(view()));
     if (why) return `What speaks for and against it is not known: ${why[1]}.`;
-    if (!known(posterior(claim))) return "Nothing is known of this claim: what was asked about it was not answered.";
-    return "No passage moves this claim: none has a relation of at least one half with it. Its posterior is what its prior and the other claims make of it.";
+    if (!known(posterior(claim))) return "This claim has no posterior: the model did not answer the questions about it.";
+    return "No passage moves this claim: none has a relation of at least one half with it. Its posterior depends only on its prior and the other claims.";
   };
 
   const listOfAnswers = (claim) => make("table", {},
@@ -546,20 +546,19 @@
     return rows.get(number);
   };
 
-  const sentinel = make("li", { class: "sentinel", "aria-hidden": "true" });
+  // A button rather than a list that grows while it is scrolled: the sections below stay in reach.
+  const button = make("button", { type: "button" });
+  const end = make("li", { class: "more" }, button);
   const more = (count = AT_ONCE) => {
     const upcoming = order.slice(drawn, drawn + count).map(rowOf);
     drawn += upcoming.length;
-    sentinel.before(...upcoming);
+    end.before(...upcoming);
+    const left = order.length - drawn;
+    end.hidden = left === 0;
+    button.textContent = `Show ${Math.min(left, AT_ONCE)} more of ${left.toLocaleString("en")}`;
+    return upcoming;
   };
-  const seen = new IntersectionObserver((entries) => {
-    if (entries.some((one) => one.isIntersecting) && drawn < order.length) {
-      more();
-      // What is still in view says so again only when it is looked at anew.
-      seen.unobserve(sentinel);
-      seen.observe(sentinel);
-    }
-  }, { rootMargin: "600px" });
+  button.addEventListener("click", () => more()[0].querySelector("summary").focus());
 
   const output = document.getElementById("listed-count");
   const refresh = (anew) => {
@@ -583,7 +582,7 @@
       }
     }
     drawn = 0;
-    holder.replaceChildren(sentinel);
+    holder.replaceChildren(end);
     more();
     output.textContent = order.length === all.length
       ? counted(all.length, "response") : `${order.length.toLocaleString("en")} of ${counted(all.length, "response")}`;
@@ -673,7 +672,6 @@
   });
 
   refresh(false);
-  if (!alone) seen.observe(sentinel);
   addEventListener("hashchange", follow);
   follow();
 })();

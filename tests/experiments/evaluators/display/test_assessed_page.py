@@ -336,7 +336,7 @@ def test_the_head_of_the_page_names_the_relation_model_and_what_a_lexical_one_is
     assert "words, not meaning" in result.sentences[0]
     page = result.report(tmp_path / "page.html").read_text(encoding="utf-8")
     head = page[page.index("<header>") : page.index("<nav")]
-    assert "Relations by lexical." in head
+    assert "Relation model: lexical." in head
     assert "words, not meaning" in head
     # A table of evidence has the whole text of a claim, and its id in a column of its own.
     evidence = result["evidence"]
@@ -346,4 +346,4 @@ def test_the_head_of_the_page_names_the_relation_model_and_what_a_lexical_one_is
     facts = {**result.graphs[0].metadata["relations"], "model": "recorded"}
     other = replace(graph, metadata={"relations": facts})
     shown = listed_responses([assessed(other, "FR1")])
-    assert (shown.lead, shown.cautions) == (("Relations by recorded.",), ())
+    assert (shown.lead, shown.cautions) == (("Relation model: recorded.",), ())
