@@ -399,7 +399,7 @@ def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iter
     facts = model.fact_graph
     if facts is not None and facts.contexts and not facts.relations:
         yield (
-            "it has no relations between claims and passages, so the shown values are the priors; "
+            "no relations between claims and passages, so the shown values are the priors; "
             "find relations with `factormodels assess`"
         )
     if answer.status is Status.INTERRUPTED:

@@ -127,18 +127,11 @@ class SourcePriorSettings(GraphConventionSettings):
         made = handler(given)
         if isinstance(given, Mapping) and made.prior is not None and not is_number(made.prior):
             made._learned_with = learned_with(given.get("prior"))
+            # A study has several encodings, which it checks itself. The command line makes settings
+            # again from these, in which the table is no longer named.
+            if "encoding" in cls.model_fields:
+                made.check_encodings([made.declared().encoding])
         return made
-
-    def declared(self, **more: Any) -> Conventions:
-        """The conventions in force; as `NamedConventions.declared`.
-
-        Raises:
-            InputError: as `check_encodings`, unless `more` declares the encoding.
-        """
-        conventions = super().declared(**more)
-        if "encoding" not in more:
-            self.check_encodings([conventions.encoding])
-        return conventions
 
     def check_encodings(self, encodings: Iterable[str]) -> None:
         """Check that priors learned with one encoding are used with the same.

@@ -197,6 +197,8 @@ def test_priors_learned_with_one_encoding_are_refused_with_another(
         refused(message, assess, responses(), prior=["priors.csv"], retriever="given",
                 variant="FR1", relations="lexical", **other)  # fmt: skip
     write_fact_graphs(responses(), tmp_path / "linked.jsonl")
+    options = ("--prior", "priors.csv", "--encoding", "conditional")
+    assert message in invoke("infer", "linked.jsonl", *options, code=2).stderr
     study: dict[str, Any] = {
         "study": "sources",
         "datasets": [{"path": "linked.jsonl"}],
