@@ -131,6 +131,9 @@ def responses_of_table(
         else columns.given(role.option, name)
         for meaning, role in _ROLES.items()
     }
+    if named.get("response") is None and (text := _text_beside_ids(reader, chosen["response"])):
+        chosen["id"] = chosen["id"] or chosen["response"]
+        chosen["response"] = text
     response = chosen["response"]
     if response is None:
         texts = longest_texts(table.columns, table.rows)
@@ -172,6 +175,27 @@ def responses_of_table(
         empty_remark(places, len(table.rows), "line" if has_lines else "row"),
     )
     return graphs, tuple(filter(None, remarks))
+
+
+def _text_beside_ids(reader: TableReader, response: str | None) -> str | None:
+    """Return the column of texts if the column of responses holds their ids; None otherwise.
+
+    Cells are ids if each is a different single word and a column of texts has longer cells.
+    """
+    if response is None:
+        return None
+    names = [_words(reader, row, response) for row in range(len(reader))]
+    if any(len(words) != 1 for words in names) or len({words[0] for words in names}) < len(names):
+        return None
+    for text in reader.columns.all_known(RESPONSE_TEXT):
+        if any(len(_words(reader, row, text)) > 1 for row in range(len(reader))):
+            return text
+    return None
+
+
+def _words(reader: TableReader, row: int, column: str) -> list[str]:
+    value = reader.cell(row, column)
+    return value.split() if isinstance(value, str) else [] if value is None else [str(value)]
 
 
 def _has_claims(reader: TableReader) -> bool:

@@ -74,6 +74,27 @@ def test_every_table_gives_the_same_responses(name: str, tmp_path: Path) -> None
     assert "kept beside it: model" in remark
 
 
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("response,text\nulm,It is old.\nlima,It is new.\n", [("ulm", "It is old."),
+         ("lima", "It is new.")]),
+        ("response,text\n1,It is old.\n2,New.\n", [("1", "It is old."), ("2", "New.")]),
+        # The column of responses holds texts, or repeats.
+        ("response,text\nIt is red.,It is old.\n", [("t", "It is red.")]),
+        ("id,response,text\na,Yes,It is old.\nb,Yes,It is new.\n", [("a", "Yes"), ("b", "Yes")]),
+        ("response,text\nulm,old\n", [("t", "ulm")]),
+    ],
+)  # fmt: skip
+def test_a_column_of_responses_may_hold_ids_of_texts(
+    table: str, expected: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(table)
+    graphs = load_responses(Path("t.csv")).graphs
+    assert [(graph.id, graph.response) for graph in graphs] == expected
+
+
 def test_columns_are_named_and_numbers_name_rows(tmp_path: Path) -> None:
     frame = pd.DataFrame({"what": ["Why?"], "text": ["x"], "said": ["It is red."], "n": [7]})
     frame.to_parquet(tmp_path / "t.parquet")
