@@ -44,7 +44,7 @@ def test_the_command_of_the_picture_draws_it(folder: Path) -> None:
 
 
 def test_the_readme_fits_a_page_and_a_half() -> None:
-    assert len(README.split()) < 750
+    assert len(README.split()) < 600
 
 
 @pytest.mark.parametrize(
