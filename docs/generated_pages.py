@@ -47,6 +47,7 @@ def write_pages(folder: Path) -> None:
     pages["parts/datasets"] = datasets_list()
     pages["parts/formats"] = formats_table()
     pages["parts/extras"] = extras_table()
+    pages["parts/functions"] = functions_table()
     pages["parts/study-keys"] = study_keys()
     pages["parts/network-keys"] = network_keys()
     pages["parts/published"] = published_table()
@@ -243,6 +244,17 @@ EXTRAS = {
     "all": "all of these but `dense`",
 }
 """Purposes of the extras of setup.cfg."""
+
+
+def functions_table() -> str:
+    """Functions of `experiments` with the first lines of their docstrings."""
+    import experiments
+
+    rows = []
+    for name in experiments.__all__:
+        purpose = (getattr(experiments, name).__doc__ or "").partition("\n\n")[0]
+        rows.append(f"| `{name}` | {_cell(' '.join(purpose.split()))} |")
+    return _table(("function", "purpose"), rows)
 
 
 def extras_table() -> str:

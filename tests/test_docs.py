@@ -157,6 +157,15 @@ def test_the_table_of_scores_has_every_score_with_its_meaning(helper: Any) -> No
     assert "| mean over responses of \\|Pr - Pr\\*\\| | lower |" in table
 
 
+def test_the_table_of_functions_has_every_function_with_its_purpose(helper: Any) -> None:
+    import experiments
+
+    table = helper("generated_pages").functions_table()
+    named = re.findall(r"^\| `(\w+)` \| [A-Z].*[.?] \|$", table, re.M)
+    assert named == list(experiments.__all__)
+    assert "\n| `run` | Run a study: datasets x variants" in table
+
+
 def test_a_key_is_reported_with_its_type_default_and_meaning(helper: Any) -> None:
     keys = helper("study_keys")
     text = keys.study_keys() + keys.network_keys() + keys.analysis_keys()
