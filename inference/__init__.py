@@ -96,8 +96,8 @@ def infer_anytime(
 
     Args:
         graph: the factor graph, with or without evidence.
-        seconds: wall time, accurate to within a tenth plus half a second; compiling kernels, or
-            loading them from disk, takes additional time.
+        seconds: wall time, accurate to within a tenth plus half a second if a processor is free;
+            compiling kernels, or loading them from disk, takes additional time.
         memory_limit: bytes that tables may take; None: three quarters of the available memory.
         seed: seed of all random numbers.
 

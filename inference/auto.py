@@ -85,8 +85,8 @@ class Auto(Backend):
     `inference.anytime`. `marginals_error` is an estimate of their root mean square error.
 
     Attributes:
-        seconds: limit of wall time, accurate to within a tenth plus half a second; compiling
-            kernels, or loading code from disk, takes additional time.
+        seconds: limit of wall time, accurate to within a tenth plus half a second if a processor
+            is free; compiling kernels, or loading code from disk, takes additional time.
         memory_limit: bytes that tables may take; None: three quarters of the available memory.
         seed: seed of all random numbers.
     """
