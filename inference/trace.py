@@ -23,7 +23,7 @@ _CERTAIN_LOWER = (LogZKind.LOWER, LogZKind.ELBO, LogZKind.EXACT)
 _OF_SAMPLERS = frozenset(("effective_sample_size", "certain_upper", "confidence"))
 """Key that only the `stats` of samplers have."""
 
-_ESTIMATES = (LogZKind.EXACT, LogZKind.ESTIMATE, LogZKind.BETHE)
+_ESTIMATES = (LogZKind.EXACT, LogZKind.ESTIMATE)
 
 
 def certain_bounds(posterior: Posterior) -> tuple[float | None, float | None]:
@@ -75,8 +75,9 @@ class Trace:
 
         Columns: `step` (from 0), `algorithm`, `seconds`, `processor_seconds`, `own_seconds`,
         `lower` and `upper` (its certain bounds on log Z), `estimate` and `error` (its estimate of
-        log Z and the standard error; 0 for exact inference), `estimate_kind`, `best_lower` and
-        `best_upper` (of all runs so far), `status`. Values that an algorithm does not give are NaN.
+        log Z and the standard error; 0 for exact inference), `bethe` (message passing's
+        approximation of log Z, without an error), `best_lower` and `best_upper` (of all runs so
+        far), `status`. Values that an algorithm does not give are NaN.
         """
         import pandas as pd
 
@@ -102,14 +103,14 @@ class Trace:
                     "upper": upper,
                     "estimate": posterior.log_z if estimated else None,
                     "error": error if estimated else None,
-                    "estimate_kind": str(kind) if estimated else "",
+                    "bethe": posterior.log_z if kind is LogZKind.BETHE else None,
                     "best_lower": best_lower,
                     "best_upper": best_upper,
                     "status": str(posterior.status),
                 }
             )
         frame = pd.DataFrame(rows, columns=list(_COLUMNS))
-        numbers = ["lower", "upper", "estimate", "error", "best_lower", "best_upper"]
+        numbers = ["lower", "upper", "estimate", "error", "bethe", "best_lower", "best_upper"]
         return frame.astype(dict.fromkeys(numbers, float))
 
     def marginals_frame(self) -> pd.DataFrame:
@@ -142,7 +143,7 @@ class Trace:
 
 _COLUMNS = (
     *("step", "algorithm", "seconds", "processor_seconds", "own_seconds", "lower", "upper"),
-    *("estimate", "error", "estimate_kind", "best_lower", "best_upper", "status"),
+    *("estimate", "error", "bethe", "best_lower", "best_upper", "status"),
 )
 
 

@@ -41,12 +41,13 @@ def trace_findings(
         steps,
         columns_as(
             "algorithm | processor_seconds> processor time | lower:4 | upper:4 | "
-            "estimate:4 | error:4 standard error | best_lower:4 best lower | "
+            "estimate:4 | error:4 standard error | bethe:4 Bethe | best_lower:4 best lower | "
             "best_upper:4 best upper",
             processor_seconds=duration,
         ),
         f"Results of each algorithm on {source}, by the processor time at which it ended.",
-        note="lower and upper: certain bounds on log Z; best: best bounds so far.",
+        note="lower and upper: certain bounds on log Z; Bethe: message passing's approximation, "
+        "without an error; best: best bounds so far.",
     )
     every = Table(
         marginals,

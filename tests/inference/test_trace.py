@@ -40,6 +40,11 @@ def test_bounds_tighten_around_the_truth() -> None:
     trace = trace_of(posterior)
     frame = trace.to_frame()
     assert {"lbp", "cavi"} <= set(frame["algorithm"])
+    # Message passing's approximation has no error, and is no estimate.
+    passed = frame[frame["algorithm"] == "lbp"]
+    assert passed["estimate"].isna().all()
+    assert passed["bethe"].notna().all()
+    assert (frame["bethe"].isna() | frame["estimate"].isna()).all()
     for column in ("processor_seconds", "best_lower"):
         assert frame[column].is_monotonic_increasing
     assert frame["best_upper"].is_monotonic_decreasing

@@ -65,6 +65,8 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
             grid[0].plot([], [], "s", color=color, markersize=4)[0] for color in colors.values()
         ]
         shapes = {"upper bound": "v", "lower bound": "^", "estimate ± 2 SE": "o"}
+        if trace["bethe"].notna().any():
+            shapes["Bethe value, no SE"] = "x"
         handles += [
             grid[0].plot([], [], marker, color="0.4", fillstyle="none", markersize=4)[0]
             for marker in shapes.values()
@@ -89,7 +91,7 @@ def _draw_log_z(
     axes.fill_between(until, lower, upper, alpha=0.25, **band)
     for at, family in enumerate(families):
         row = trace.iloc[at]
-        for name, marker in (("upper", "v"), ("lower", "^")):
+        for name, marker in (("upper", "v"), ("lower", "^"), ("bethe", "x")):
             if np.isfinite(row[name]):
                 look: dict[str, Any] = {"marker": marker, "color": colors[family], "markersize": 4}
                 axes.plot([seconds.iloc[at]], [row[name] - center], fillstyle="none", **look)
@@ -128,6 +130,6 @@ def _center(trace: pd.DataFrame) -> tuple[float, float]:
     lower, upper = trace["best_lower"].iloc[-1], trace["best_upper"].iloc[-1]
     if np.isfinite(lower) and np.isfinite(upper):
         return float(0.5 * (lower + upper)), float(0.5 * max(upper - lower, 0.0))
-    numbers = trace[["estimate", "best_lower", "best_upper"]].to_numpy().ravel()
+    numbers = trace[["estimate", "bethe", "best_lower", "best_upper"]].to_numpy().ravel()
     finite = numbers[np.isfinite(numbers)]
     return (float(finite[-1]) if len(finite) else 0.0), 0.0
