@@ -213,6 +213,7 @@ def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
         settings={"relations": relations},
         unshown=(CLAIMS,),
         incomplete=bool(failed or missing),
+        tidy=lambda: tables[CLAIMS].frame,
         graphs=tuple(reading.graph for reading in readings),
     )
     return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)

@@ -6,12 +6,12 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.findings.table import Cell, Table, blocks, is_right, noted_once
+from experiments.findings.table import Table, blocks, is_right, noted_once
 from factormodels.io.source.files import atomic_path
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def findings_page(findings: Findings) -> bytes:
         "tables": [
             part
             for table in noted_once(shown_tables, findings.sentences).values()
-            for part in _parts(table)
+            for part in table_parts(table)
         ],
         "texts": findings.texts,
         "figures": [
@@ -61,24 +61,23 @@ def write_page(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def _parts(table: Table) -> Iterator[dict[str, Any]]:
-    """Yield a table block by block, the heading of a block in its caption."""
+def table_parts(table: Table) -> Iterator[dict[str, Any]]:
+    """Yield a table block by block, as `tables.html` shows it.
+
+    The heading of a block is its `title`, and ends its `caption`.
+    """
     right = [is_right(column) for column in table.columns]
     shown = list(blocks(table))
     for number, (title, rows) in enumerate(shown, 1):
-        caption = ": ".join(filter(None, (table.caption.rstrip("."), title)))
         yield {
-            "caption": caption,
+            "title": title,
+            "caption": ": ".join(filter(None, (table.caption.rstrip("."), title))),
             "note": table.notes if number == len(shown) else "",
             "columns": [
                 (column.title, side) for column, side in zip(table.columns, right, strict=True)
             ],
-            "rows": [_cells(row, right) for row in rows],
+            "rows": [[*zip(row, right, strict=True)] for row in rows],
         }
-
-
-def _cells(row: Sequence[Cell], right: Sequence[bool]) -> list[tuple[Cell, bool]]:
-    return [*zip(row, right, strict=True)]
 
 
 def _text(value: Any) -> str:

@@ -360,12 +360,14 @@ class Cell:
         stars: marks of significance after it.
         interval: its interval, in brackets; empty if there is none.
         bold: whether it is in bold.
+        sort: the number with all its digits, by which a page sorts; empty for other values.
     """
 
     text: str
     stars: str = ""
     interval: str = ""
     bold: bool = False
+    sort: str = ""
 
 
 Block = tuple[str, list[list[Cell]]]
@@ -415,11 +417,15 @@ def _groups(table: Table) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
 
 
 def _cell(column: Column, row: dict[Hashable, Any]) -> Cell:
+    value = row[column.name]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return Cell(
-        column.text(row[column.name]),
+        column.text(value),
         str(row[column.stars]) if column.stars else "",
         _interval(column, row) if column.interval else "",
         bool(column.bold and row[column.bold]),
+        # 17 digits distinguish any two floats: sorting must not depend on the shown digits.
+        f"{value:.17g}" if is_number and not math.isnan(value) else "",
     )
 
 

@@ -174,6 +174,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         settings={"relations": relations},
         unshown=(CLAIMS,),
         incomplete=bool(missing or failures),
+        tidy=lambda: tables[CLAIMS].frame,
     )
     return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
 

@@ -217,6 +217,7 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
         tables=tables,
         unshown=(CLAIMS,),
         incomplete=bool(failures),
+        tidy=lambda: tables[CLAIMS].frame,
         graphs=tuple(revised),
     )
     return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)

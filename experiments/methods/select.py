@@ -263,7 +263,8 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         unshown=("selection",),
         incomplete=bool(unselected),
         graphs=counting,
-        frames={CLAIMS: lambda: claims_frame(counting)},
+        tidy=partial(claims_frame, counting),
+        frames={CLAIMS: partial(claims_frame, counting)},
     )
     return with_probe(with_failed_calls(findings, calls_in_ledger(session.ledger)), probed)
 

@@ -9,6 +9,8 @@ failed, from the manifest; and the origin of code, data, seeds and models.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,10 @@ import numpy as np
 
 from calibration.figures.panels import COLUMN
 from calibration.figures.style import COLORS, MARKERS, paper_style
-from experiments.columns.cell_names import CELL, NO_GRAPH, shown
-from experiments.findings.page import inline_svg, page, write_page
-from experiments.findings.table import ENDS, Column, renaming
-from experiments.findings.text import small
-from experiments.pages.pages import ABSENT, Number, change, fixed, interval, report_templates
+from experiments.columns.cell_names import CELL
+from experiments.findings.page import environment, inline_svg, page, table_parts, write_page
+from experiments.findings.table import ENDS, Table, columns_as, presented, renaming
+from experiments.findings.text import ABSENT, in_sample_remark, p_value
 from experiments.pages.report_settings import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Part, Watch, parts_of
 from experiments.pages.study_responses import listed_of_study
@@ -34,13 +35,12 @@ from experiments.study.report.scores import (
     REFERENCE,
     AgreeingCells,
     agreeing_cells,
-    with_absent_named,
 )
 from experiments.study.report.sentences import sentences
 from factormodels.io.yaml import yaml_text
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from jinja2 import Environment
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -70,8 +70,15 @@ def study_page(
         "sha256": subject.manifest["config_sha256"],
         **_study(subject, parts, named),
     }
-    made = page(report_templates(), "study.html", "report", filled, listed)
+    made = page(_templates(), "study.html", "report", filled, listed)
     return made, len(listed.responses)
+
+
+def _templates() -> Environment:
+    """Templates of the page, with the functions that they call."""
+    templates = environment(resources.files("experiments.pages") / "templates")
+    templates.globals |= {"in_sample_remark": in_sample_remark, "absent": ABSENT}
+    return templates
 
 
 def write_study_page(subject: RunContents, path: Path, *, watch: Watch | None = None) -> None:
@@ -86,19 +93,6 @@ def write_study_page(subject: RunContents, path: Path, *, watch: Watch | None = 
         InputError: if the file cannot be written.
     """
     write_page(path, study_page(subject, watch=watch)[0])
-
-
-def _texts_with_names(value: Any, named: Callable[[str], str]) -> Any:
-    """Values of the page's tables, in which every text has the readers' names."""
-    if isinstance(value, str):
-        return named(value)
-    if isinstance(value, Number):
-        return Number(*(_texts_with_names(part, named) for part in value))
-    if isinstance(value, dict):
-        return {key: _texts_with_names(each, named) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_texts_with_names(each, named) for each in value]
-    return value
 
 
 def _study(
@@ -127,13 +121,11 @@ def _study(
             else sentence
             for sentence in sentences(subject.summary, groups, times=False)
         ],
-        "answers": _texts_with_names([*_answers(subject, groups)], named),
+        "answers": [*_parts(_answers(subject, groups))],
         "differences": differences[:1],
-        "summaries": _texts_with_names([*_summaries(subject)], named),
+        "cells": [*_parts(_summary(subject))],
         "plots": [*differences[1:], *others],
-        "tests": _texts_with_names(
-            [_test_row(record) for record in subject.tests.to_dict("records")], named
-        ),
+        "tests": [*table_parts(_tests(subject))] if len(subject.tests) else [],
         "covers": bool(subject.tests["coverage"].notna().any()),
         "conventions": tables.conventions_note(subject.study),
         "correction": subject.study.significance.correction,
@@ -159,58 +151,34 @@ def differing(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config.items() if value != usual.get(key)}
 
 
-def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[dict[str, Any]]:
-    """Yield the summary of every dataset, with cells that agree in one row."""
+def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Table:
+    """The summary, with cells that agree in one row."""
     table = tables.short_table(subject.summary, groups, "", subject.study.measures)
-    titles = tuple(column.title for column in table.columns)
-    frame = table.frame[_shown(table.frame, table.columns, "block")]
-    for title, block_rows in frame.groupby("block", sort=False):
-        dataset, _, size = str(title).rpartition(": ")
-        rows = [
-            [_number(column, record) for column in table.columns]
-            for record in block_rows.to_dict("records")
-        ]
-        yield {"dataset": dataset, "size": size, "titles": titles, "n_names": 1, "rows": rows}
+    return presented(_with_intervals(table), subject.study.rename)
 
 
-def _summaries(subject: RunContents) -> Iterator[dict[str, Any]]:
-    cells = subject.summary
-    key_columns = tables.keys(cells)
-    columns = tables.shown_columns(cells, key_columns, subject.study.measures)
-    cells = with_absent_named(cells)
-    names = _shown(cells, columns)
-    for dataset, group in cells.groupby("dataset", sort=False):
-        yield {
-            "dataset": str(dataset),
-            "size": tables.size_of(group),
-            "titles": [column.title for column in columns],
-            # Columns that name the cell come first.
-            "n_names": len(key_columns),
-            "rows": [
-                [_number(column, record) for column in columns]
-                for record in group[names].to_dict("records")
-            ],
-        }
+def _summary(subject: RunContents) -> Table:
+    """The summary, with a row per cell."""
+    table = tables.cells_table(subject.summary, "", subject.study.measures)
+    return presented(_with_intervals(table), subject.study.rename)
 
 
-def _shown(frame: pd.DataFrame, columns: Sequence[Column], *more: str) -> list[str]:
-    """Names of the columns of a frame to show."""
-    wanted = {f"{column.name}{end}" for column in columns for end in (*ENDS, "_best")}
-    return [name for name in frame if name in wanted or name in more]
+def _with_intervals(table: Table) -> Table:
+    """A summary with all its intervals, for which a page has room."""
+    columns = [
+        replace(column, lower=f"{column.name}_lower", upper=f"{column.name}_upper")
+        if f"{column.name}_lower" in table.frame
+        else column
+        for column in table.columns
+    ]
+    return replace(table, columns=tuple(columns))
 
 
-def _number(column: Column, record: dict[Any, Any]) -> Number:
-    value = record[column.name]
-    text = column.text(value)
-    if isinstance(value, str):
-        # A label may be any text; only in the columns of the graph does it mean that there is none.
-        return Number(ABSENT if column.show is shown and value == NO_GRAPH else text, text)
-    if value is None or np.isnan(value):
-        return Number(ABSENT)
-    lower, upper = (record.get(f"{column.name}_{end}", np.nan) for end in ("lower", "upper"))
-    best = bool(record.get(f"{column.name}_best", False))
-    # 17 digits distinguish any two floats: sorting must not depend on the shown digits.
-    return Number(text, f"{value:.17g}", interval(lower, upper), best)
+def _parts(table: Table) -> Iterator[dict[str, Any]]:
+    """Yield a summary dataset by dataset."""
+    for part in table_parts(table):
+        dataset, _, size = part["title"].rpartition(": ")
+        yield part | {"dataset": dataset, "size": size}
 
 
 _Plot = tuple[str, str, bool]
@@ -282,24 +250,20 @@ def _plots(
     ]
 
 
-def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
+def _tests(subject: RunContents) -> Table:
+    """The tests, with a row per test."""
+    tests = subject.tests
     # Not corrected if the study requests no correction.
-    p = record["p_value"] if np.isnan(record["corrected"]) else record["corrected"]
-    return {
-        **{name: record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")},
-        "n": f"{int(record['n_claims']):,}",
-        "difference": Number(
-            change(record["difference"]),
-            "" if np.isnan(record["difference"]) else f"{record['difference']:.17g}",
-            interval(record["lower"], record["upper"]),
-        ),
-        "p": Number(
-            ABSENT if np.isnan(p) else f"{fixed(p) if p >= 1e-3 else small(p)}{record['stars']}",
-            "" if np.isnan(p) else f"{p:.17g}",
-        ),
-        "covers": "" if np.isnan(record["coverage"]) else fixed(record["coverage"], 2),
-        "status": str(record["status"]).replace("_", " "),
-    }
+    p = tests["corrected"].where(tests["corrected"].notna(), tests["p_value"])
+    covers = "coverage:2 covers | " if tests["coverage"].notna().any() else ""
+    columns = columns_as(
+        "dataset | first | second | elsewhere | measure | n_claims:0 claims | difference:3[] | "
+        f"{covers}p> | status",
+        status=lambda status: str(status).replace("_", " "),
+        p=p_value,
+    )
+    stars = [replace(each, stars="stars" if each.name == "p" else "") for each in columns]
+    return presented(Table(tests.assign(p=p), tuple(stars)), subject.study.rename)
 
 
 MAX_ROWS = 30

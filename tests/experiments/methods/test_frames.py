@@ -98,6 +98,13 @@ def test_the_long_frame_of_every_method_is_data_of_the_others(name: str) -> None
     assert changes[["column", "after"]].values.tolist() == [["p", 0.125]]
 
 
+@pytest.mark.parametrize("name", ["assess", "infer", "coherence", "revise", "select", "keep"])
+def test_the_frame_of_a_method_that_judges_claims_has_a_row_per_claim(name: str) -> None:
+    findings = found_by(name)
+    claims = findings.claims
+    pd.testing.assert_frame_equal(findings.frame[[*claims]], claims)
+
+
 @pytest.mark.parametrize("name", LABELED)
 def test_the_long_frame_of_every_method_is_fitted_and_related(name: str) -> None:
     frame = found_by(name).claims.dropna(subset=["label", "p"]).drop_duplicates(_IDS)

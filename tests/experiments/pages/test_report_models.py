@@ -220,7 +220,7 @@ def test_the_page_has_selections_models_and_true_counts(run: Path) -> None:
     assert titles[:6] == ["variant", "relations", "encoding", "priors", "backend", "selection"]
     rows = body_rows(table)
     assert [row[5].text for row in rows] == list(summary.selection) == ["all", "core"] * 8
-    assert [cell.text for cell in rows[-1][:4]] == ["–", "–", "–", "–"]
+    assert [cell.text for cell in rows[-1][:4]] == ["--", "--", "--", "--"]
     tiles = {
         tile.only("dt").text: tile.only("dd").text
         for tile in index.only("dl", class_="tiles").children
@@ -234,10 +234,10 @@ def test_the_page_has_selections_models_and_true_counts(run: Path) -> None:
               "completion_tokens")  # fmt: skip
     assert asked["verify"] == [
         "assessor", "openai/scripted", *(f"{facts[name]:,}" for name in counts),
-        "–", f"{facts['unpriced']:,}",
+        "--", f"{facts['unpriced']:,}",
     ]  # fmt: skip
     assert facts["unpriced"] == facts["answers"], "what no price is known of costs no 0"
-    assert asked["lexical"][:2] == ["relation model", "–"]
+    assert asked["lexical"][:2] == ["relation model", "--"]
     assert listed(run / "report.html")["selections"] == ["all", "core"]
 
 
