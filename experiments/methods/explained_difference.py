@@ -123,8 +123,8 @@ def explained_findings(
         compared.append(Comparison(variant, variant, sides[0], sides[1], conventions, other, solve))
     if not compared:
         return {}, []
-    found = [attribution for _, attribution in attributions(compared)]
-    return _explained(found, compared[0], remarks)
+    attributed = [attribution for _, attribution in attributions(compared)]
+    return _explained(attributed, compared[0], remarks)
 
 
 def _declared(findings: Findings) -> Conventions:
@@ -178,16 +178,18 @@ def _judged_views(findings: Findings, folder: Path | None) -> Iterator[_JudgedVi
             yield _JudgedView(known, variant, settings.declared(), algorithm, p)
 
 
-def _explained(found: Sequence[Attribution], ends: Comparison, remarks: Iterable[str]) -> Explained:
+def _explained(
+    attributed: Sequence[Attribution], ends: Comparison, remarks: Iterable[str]
+) -> Explained:
     """Tables and sentences about the effects of conventions in one or several comparisons.
 
     Args:
-        found: the effects of each comparison.
+        attributed: the effects of each comparison.
         ends: a comparison with the conventions of both sides.
         remarks: further sentences.
     """
-    names = tuple(dict.fromkeys(name for each in found for name in each.names))
-    effects = [effect for each in found for effect in each.effects]
+    names = tuple(dict.fromkeys(name for each in attributed for name in each.names))
+    effects = [effect for each in attributed for effect in each.effects]
     tables = {"conventions": conventions_table(effects, ends.first, ends.second, names)}
     if effects:
         sides = ("before", "after")
@@ -251,14 +253,14 @@ def explained_runs(
         titled: name of a pair of compared cells.
     """
     remarks: list[str] = []
-    found: list[Attribution] = []
+    attributed: list[Attribution] = []
     ends: Comparison | None = None
     names: dict[str, None] = {}
     measures: list[dict[str, Any]] = []
     for compared, attribution in attributions(
         _compared_cells(before, after, paired, titled, remarks)
     ):
-        found.append(attribution)
+        attributed.append(attribution)
         ends = ends or replace(compared, sides=None)
         names |= dict.fromkeys((*attribution.names, *compared.of_measures))
         measures += _measures(compared, attribution)
@@ -266,8 +268,8 @@ def explained_runs(
         return {}, list(dict.fromkeys(remarks))
     tables: dict[str, Table] = {}
     sentences: list[str] = []
-    if any(attribution.effects for attribution in found):
-        tables, sentences = _explained(found, ends, remarks)
+    if any(attribution.effects for attribution in attributed):
+        tables, sentences = _explained(attributed, ends, remarks)
     changed = [row for row in measures if abs(row["after"] - row["before"]) > _ROUNDING]
     if changed:
         filled = [{**dict.fromkeys(names, row["before"]), **row} for row in changed]

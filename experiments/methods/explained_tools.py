@@ -144,7 +144,7 @@ def explained_tools(
     tables: list[Table] = []
     every: list[dict[str, Any]] = []
     sentences: list[str] = []
-    found: list[Attribution] = []
+    attributed: list[Attribution] = []
     pairs = []
     for compared, attribution in attributions(
         _compared_tools(solvable, models, known, related, bases)
@@ -160,9 +160,9 @@ def explained_tools(
             f"{title}: {each[0].lower()}{each[1:]}"
             for each in effect_sentences(of_claims, "differ")
         )
-        found.append(attribution)
-    effects = [effect for attribution in found for effect in attribution.effects]
-    names = tuple(dict.fromkeys(name for attribution in found for name in attribution.names))
+        attributed.append(attribution)
+    effects = [effect for attribution in attributed for effect in attribution.effects]
+    names = tuple(dict.fromkeys(name for attribution in attributed for name in attribution.names))
     if not tables:
         return {}, []
     caption = "Conventions in which tools differ, and the effect of switching each alone."
