@@ -415,7 +415,7 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
             assert stated is not None
             assert agree(stated[1], ece), ece
             even = 100 * np.mean(p == 0.5)
-            assert f" {even:.0f} % of the labeled" in prose
+            assert f" {even:.0f}% of the labeled" in prose
             kinds = [r.kind for graph in graphs for r in variant(graph, name).relations]
             entailments = kinds.count(RelationKind.ENTAILMENT)
             assert RelationKind.CONTRADICTION not in kinds
