@@ -1109,12 +1109,13 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:
                     ends = tuple(row[f"{name}{end}"] for end in ENDS)
                     if row["title"] == title:
                         draw_interval(axis, height - 0.3 * look, ends, **nth_look(look))
-            axis.set_xlabel(title)
+            axis.set_xlabel(title[:1].upper() + title[1:])
         heights = [
             len(names) - index - 0.3 * look for index in range(len(names)) for look in (0, 1)
         ]
         tick_names = [f"{name}{more}" for name in names for more in ("", ", labels alone")]
         axes[0].set_yticks(heights, tick_names)
+        axes[0].set_ylim(min(heights) - 0.25, max(heights) + 0.25)
     labeled = counted_range([row["n_labeled"] for row in shown], "label")
     responses = counted_range([row["n_responses"] for row in shown], "response")
     title = f"Estimates, compared with labels alone: {labeled} in {responses}"

@@ -145,6 +145,8 @@ def estimate_figure(
                     draw_interval(axes, height, ends, **look, label=None if first else str(kind))
             axes.set_xlabel(_sentence(label))
         grid[0].set_yticks(range(len(names) - 1, -1, -1), names)
+        # Half a row on either side, so that no interval lies on the frame.
+        grid[0].set_ylim(-0.5, len(names) - 0.5)
         if by:
             _legend(figure, grid[0])
         return figure

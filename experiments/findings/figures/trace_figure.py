@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from calibration.figures.panels import PAGE, legend_below, nth_color, panels
 
@@ -21,6 +21,10 @@ logarithmic."""
 
 _SHORTEST = 1e-4
 """Smallest number of seconds shown; runs that end sooner are drawn there."""
+
+
+_DECADES_WITH_MORE = 1.6
+"""Number of decades of seconds up to which numbers between powers of ten are labeled."""
 
 
 def distances(marginals: pd.DataFrame, answer: np.ndarray) -> pd.Series:
@@ -55,8 +59,11 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
                 # One number between powers of ten, and none if there are two or more powers: more
                 # numbers would overlap in a narrow column.
                 axes.xaxis.set_minor_locator(LogLocator(subs=(3.0,)))
-                axes.xaxis.set_major_formatter(LogFormatter())
-                axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.6, 1.6)))
+                axes.xaxis.set_major_formatter(FuncFormatter(_signed))
+                is_short = seconds.max() < 10.0**_DECADES_WITH_MORE * seconds.min()
+                axes.xaxis.set_minor_formatter(
+                    FuncFormatter(_signed) if is_short else NullFormatter()
+                )
             else:
                 axes.set_xlim(0.0, 1.2 * seconds.max())
         if count == 2:
