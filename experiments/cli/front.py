@@ -442,7 +442,14 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
     if values:
         backend_settings = {settings_of_backend[name]: value for name, value in values.items()}
         by_field["backend_settings"] = backend_settings
-    return kind.from_given(by_field)
+    try:
+        return kind.from_given(by_field)
+    except InputError as error:
+        named = re.match("--([a-z-]+)", str(error))
+        option = named[1] if named else ""
+        if option in typed or option not in in_files:
+            raise
+        raise InputError(f"{in_files[option][1]}: {error}") from None
 
 
 def _value_of(name: str, text: str) -> Any:

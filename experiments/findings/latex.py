@@ -234,8 +234,8 @@ def _transposed(table: Table, shown: Sequence[Block]) -> tuple[Table, list[Block
     cells = [
         [Cell(column.title), *(row[at] for row in rows)] for at, column in enumerate(numbers, 1)
     ]
-    shown_notes = {"note": table.notes, "shared": ()}
-    return replace(table, columns=(Column("", ""), *heads), **shown_notes), [("", cells)]
+    columns = (Column("", ""), *heads)
+    return replace(table, columns=columns, note=table.notes, shared=()), [("", cells)]
 
 
 def _layout(table: Table, shown: Sequence[Block], venue: Venue) -> _Layout:

@@ -9,7 +9,12 @@ from typing import Annotated
 from pydantic import Field
 
 from experiments.findings.artifacts import PaperFigure
-from experiments.findings.figures.drawing import draw_to, graph_figure, graph_text
+from experiments.findings.figures.drawing import (
+    check_drawing,
+    draw_to,
+    graph_figure,
+    graph_text,
+)
 from experiments.findings.figures.graph_figure import legible
 from experiments.findings.findings import Findings
 from experiments.methods.infer import findings_of, name_of
@@ -67,6 +72,8 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     """
     from inference.warm_up import warm_up_for
 
+    if target is not None:
+        check_drawing(Path(target))
     algorithm = settings.algorithm
     model = settings.load_one(source)
     name = name_of(source)

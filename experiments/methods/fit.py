@@ -313,8 +313,8 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
     if settings.folds == 1 or settings.folds > labeled:
         some = {1: "", 2: "2, or "}.get(labeled, f"2 to {labeled}, or ")
         raise InputError(
-            f"{source}: folds is {settings.folds}, but {counted(labeled, 'response')} with labels "
-            f"can be dealt out; give {some}0 for none"
+            f"{source}: --folds {settings.folds} does not fit {counted(labeled, 'response')} with "
+            f"labels; give {some}0 for none"
         )
     for name in settings.estimate:
         if name not in QUANTITIES:

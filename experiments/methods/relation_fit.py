@@ -94,8 +94,8 @@ def fitted_relations(responses: Responses | Data, settings: FitSettings) -> Find
     if settings.folds == 1 or settings.folds > n_responses:
         some = {1: "", 2: "2, or "}.get(n_responses, f"2 to {n_responses}, or ")
         raise InputError(
-            f"{source}: folds is {settings.folds}, but {counted(n_responses, 'response')} with "
-            f"labeled pairs can be dealt out; give {some}0 for none"
+            f"{source}: --folds {settings.folds} does not fit {counted(n_responses, 'response')} "
+            f"with labeled pairs; give {some}0 for none"
         )
     scaling = fit_vector_scaling(pairs.p, pairs.y)
     corrected = {

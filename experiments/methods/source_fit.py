@@ -89,8 +89,8 @@ def fitted_sources(responses: Responses, settings: FitSettings) -> Findings:
     graphs = [variant(graph, settings.variant) for graph in with_labels(graphs_of(responses))]
     if settings.folds == 1 or settings.folds > len(graphs):
         raise InputError(
-            f"{source}: folds is {settings.folds}, but {counted(len(graphs), 'response')} with "
-            f"labels can be dealt out; give 2 to {len(graphs)}, or 0 for none"
+            f"{source}: --folds {settings.folds} does not fit {counted(len(graphs), 'response')} "
+            f"with labels; give 2 to {len(graphs)}, or 0 for none"
         )
     n_passages, n_claims = _counts(graphs, by)
     if not any(n_passages):

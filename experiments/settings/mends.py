@@ -56,12 +56,23 @@ def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
 def known_mend(error: Mapping[str, Any]) -> str:
     """Fix for a value of the wrong type or range; empty for other errors."""
     kind = error["type"]
+    if kind == "float_parsing" and (share := _share(error["input"])):
+        return f"give a share, such as {share}"
     if kind not in _LIMITS:
         return _MENDS.get(kind, "")
     if _is_nan(error["input"]):
         return _NUMBER
     key, words = _LIMITS[kind]
     return words.format(error["ctx"][key])
+
+
+def _share(value: Any) -> str:
+    """The share that a percentage means, as text; empty for anything else."""
+    text = str(value).strip()
+    try:
+        return f"{float(text.removesuffix('%')) / 100:g}" if text.endswith("%") else ""
+    except ValueError:
+        return ""
 
 
 def _is_nan(value: Any) -> bool:

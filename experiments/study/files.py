@@ -150,7 +150,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     if not path.is_file():
-        raise InputError(f"{folder}: there is no {MANIFEST}; name the folder of a run's results")
+        lacks = f"there is no {MANIFEST}" if folder.exists() else "there is no such folder"
+        raise InputError(f"{folder}: {lacks}; name the folder of a run's results")
     manifest = decode(read_text(path), path)
     if not isinstance(manifest, dict) or manifest.get("format") != "factormodels/manifest":
         raise InputError(

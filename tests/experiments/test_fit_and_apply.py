@@ -388,7 +388,7 @@ def test_columns_that_are_named_twice_are_refused() -> None:
 def test_folds_that_labeled_responses_cannot_fill_are_refused(
     responses: int, folds: int, mend: str
 ) -> None:
-    message = f"folds is {folds}, but {responses} response.*; {mend}"
+    message = f"`folds` {folds} does not fit {responses} response.*; {mend}"
     refused(message, fit, biographies(0, responses), folds=folds)
 
 

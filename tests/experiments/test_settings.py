@@ -141,6 +141,7 @@ def test_only_what_is_given_is_given() -> None:
         ("--seed x", "--seed x: give a whole number"),
         ("--tone up", "--tone up is unknown; use one of left, right"),
         ("--at 0.1,x", "--at x: give a number"),
+        ("--at 95%", "--at 95%: give a share, such as 0.95"),
         ("--at-most 0", "--at-most 0: give more than 0"),
         ("--at-most 1.5", "--at-most 1.5: give 1 or less"),
         ("--at-most nan", "--at-most nan: give a number"),
@@ -316,6 +317,8 @@ def test_options_and_files_give_fields(
         ("", "DATA is missing; write factormodels search DATA (see factormodels search --help)"),
         ("t --config bad.yaml", "bad.yaml: the option 'sede' is unknown (did you mean 'seed'"),
         ("t --config spelled.yaml", "the option 'top_k' is unknown (did you mean 'top-k'"),
+        ("t --config wrong.yaml", "wrong.yaml: --top-k few: give a whole number"),
+        ("t --config wrong.yaml --top-k 0", "--top-k 0: give 1 or more"),
         ("t --config list.yaml", "list.yaml: the file is not a mapping; write OPTION: VALUE"),
         ("t --config absent.yaml", "absent.yaml: there is no such file"),
         ("t --rename a", "--rename a: give NAME=TEXT, such as --rename gpt-4o=GPT-4o"),
@@ -330,6 +333,7 @@ def test_errors_of_words_or_files_are_one_sentence(
 ) -> None:
     (folder / "bad.yaml").write_text("sede: 1\n")
     (folder / "spelled.yaml").write_text("top_k: 1\n")
+    (folder / "wrong.yaml").write_text("top-k: few\n")
     (folder / "list.yaml").write_text("- 1\n")
     refused(re.escape(sentence), run_command, search, arguments.split())
 

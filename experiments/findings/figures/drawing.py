@@ -68,6 +68,17 @@ def _of_claims(graph: FactGraph, posterior: Posterior) -> dict[str, float]:
     return {atom.id: float(posterior.marginals[atom.id][1]) for atom in graph.atoms}
 
 
+def check_drawing(path: Path) -> None:
+    """Check that a file can hold a drawing, by its suffix.
+
+    Raises:
+        InputError: if its suffix is no format.
+    """
+    if path.suffix.lstrip(".") not in (*FORMATS, "dot"):
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise InputError(f"{path}: {path.suffix!r} is unknown; end the name in {known} or .dot")
+
+
 def draw_to(
     path: Path,
     graph: FactGraph | FactorGraph,
@@ -92,13 +103,11 @@ def draw_to(
         InputError: as `graph_figure`; for another suffix, or a file that cannot be written.
         MissingDependencyError: if Graphviz is asked for and not installed.
     """
+    check_drawing(path)
     suffix = path.suffix.lstrip(".")
     if suffix == "dot":
         write_text(path, graph_text(graph, posterior))
         return
-    if suffix not in FORMATS:
-        known = ", ".join(f".{name}" for name in FORMATS)
-        raise InputError(f"{path}: {path.suffix!r} is unknown; end the name in {known} or .dot")
     if graphviz:
         drawn = legible(graph)[0] if isinstance(graph, FactGraph) else graph
         _by_graphviz(graph_text(drawn, posterior), path, suffix)

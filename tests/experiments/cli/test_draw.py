@@ -72,6 +72,10 @@ def test_a_mistake_is_one_sentence(
     assert list(Path().glob("*.pdf")) == []
 
 
+def test_the_name_of_a_figure_is_checked_before_the_graph_is_read() -> None:
+    assert "end the name in" in invoke("draw", "absent.json", "g.jpg", code=2).stderr
+
+
 def test_graphviz_that_fails_leaves_no_file(
     graph_file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,7 +180,7 @@ def test_stances_of_factcheck_bench_are_labels_the_irrelevant_among_them(tmp_pat
             "r1,A,p1,.5,.4,.1,neutral\nr1,A,p1,.5,.4,.1,neutral",
             "row 1 has the same response, claim and passage",
         ),
-        ("r1,A,p1,.5,.4,.1,neutral", "folds is 5, but 1 response"),
+        ("r1,A,p1,.5,.4,.1,neutral", "`folds` 5 does not fit 1 response"),
     ],
 )
 def test_rows_that_could_be_misread_are_refused(tmp_path: Path, cells: str, message: str) -> None:

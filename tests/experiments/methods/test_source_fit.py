@@ -159,7 +159,7 @@ def test_rare_sources_share_a_prior() -> None:
         ({"columns": "domain,evidence"}, "learn priors and cannot be combined"),
         ({"columns": "domain", "causes": "none"}, "learns priors of passages; leave one out"),
         ({"columns": "domain", "save": "priors.json"}, "name a file that ends in .csv"),
-        ({"columns": "domain", "folds": 1}, "folds is 1"),
+        ({"columns": "domain", "folds": 1}, "`folds` 1 does not fit"),
     ],
 )
 def test_options_of_a_judge_are_refused(options: dict[str, object], message: str) -> None:

@@ -215,13 +215,16 @@ def test_cells_of_one_run_alone_are_reported_in_groups() -> None:
     assert all(group["variant"] == ("FR1", "FR2") for group in groups)
 
 
-@pytest.mark.parametrize("name", ["nothing", "empty"])
+@pytest.mark.parametrize(
+    ("name", "lacks"),
+    [("nothing", "there is no such folder"), ("empty", "there is no manifest.json")],
+)
 def test_a_folder_without_a_run_is_refused(
-    runs: tuple[Path, Path], folder: Path, name: str
+    runs: tuple[Path, Path], folder: Path, name: str, lacks: str
 ) -> None:
     (folder / "empty").mkdir()
     result = invoke("diff", runs[0], name, code=2)
-    assert f"{name}: there is no manifest.json; name the folder of a run's results" in result.stderr
+    assert f"{name}: {lacks}; name the folder of a run's results" in result.stderr
 
 
 def test_pairs_are_tested_wherever_all_else_is_the_same(runs: tuple[Path, Path]) -> None:
