@@ -1,37 +1,33 @@
 """Visual faults of pages by pdfTeX: each page is drawn, and its pixels are compared.
 
-A page is drawn with ink that lets half of the light through, so that ink over ink is darker. The
-texts of the page, with their places, only name what is wrong.
+The document is compiled with `HALF_INK`, which lets half of the light through, so that ink over ink
+is darker. The texts of the page, with their positions, only name what is wrong.
 """
 
 from __future__ import annotations
 
-import io
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import typst
+import pypdfium2
 from numpy.typing import NDArray
-from PIL import Image
-from pypdf import PdfReader, PdfWriter
-from pypdf.generic import (
-    ContentStream,
-    DictionaryObject,
-    FloatObject,
-    NameObject,
-    RectangleObject,
-    StreamObject,
-)
+from pypdf import PdfReader
+from pypdf.generic import ContentStream
 
 Ink = NDArray[np.bool_]
 """Pixels of a page, from above, that are not white."""
 
-_DPI = 150
+HALF_INK = (
+    r"\usepackage{pgf}"
+    r"\AddToHook{shipout/background}"
+    r"{\put(0,0){\pgfsetfillopacity{0.5}\pgfsetstrokeopacity{0.5}}}"
+)
+"""Lines of a preamble for pdfTeX that make all ink of every page half transparent."""
 
-_AT_ONCE = 10
-"""Pages that are drawn at once; each takes some 30 MB until it is read."""
+_DPI = 150
 
 _MARGIN = 36
 """Points around a page that are drawn too, to see what lies outside of it."""
@@ -70,13 +66,18 @@ def count_rules(path: Path) -> list[int]:
 
 
 class Text(NamedTuple):
-    """Room of a text on a page, in points from the lower left corner."""
+    """Room of a text on a page, in points from the lower left corner.
+
+    Attributes:
+        overprinted: whether it goes back over its own letters, which PDFium draws as one shape.
+    """
 
     left: float
     bottom: float
     right: float
     top: float
     text: str
+    overprinted: bool
 
 
 class Rule(NamedTuple):
@@ -121,7 +122,8 @@ class _Sheet(NamedTuple):
         # What is no text, such as a rule, is seen in the margin alone.
         for text in dict.fromkeys([*far, *self._at(ink & ~inside)]):
             yield f"{text} is outside the page"
-        for text in self._at(self.shades < _TWICE):
+        overprinted = [repr(text.text) for text in self.texts if text.overprinted]
+        for text in dict.fromkeys([*overprinted, *self._at(self.shades < _TWICE)]):
             yield f"{text} has ink over ink"
         yield from self._close_to_rules(ink)
         yield from self._close_to_each_other(ink)
@@ -129,11 +131,13 @@ class _Sheet(NamedTuple):
     def rules(self) -> list[Rule]:
         """Return the rules of the page, in pixels."""
         ink, length = self.shades < _FAINT, _pixels(_RULE)
-        total = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
-        starts = total[:, length:] - total[:, :-length] == length
         style_rules: list[Rule] = []
-        for row in np.flatnonzero(starts.any(axis=1)).tolist():
-            columns = np.flatnonzero(starts[row])
+        # Few rows have ink for a rule at all; the places of one are found in these alone.
+        for row in np.flatnonzero(np.count_nonzero(ink, axis=1) >= length).tolist():
+            total = np.concatenate([[0], np.cumsum(ink[row])])
+            columns = np.flatnonzero(total[length:] - total[:-length] == length)
+            if not columns.size:
+                continue
             for part in np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1):
                 line = Rule(row, row, int(part[0]), int(part[-1]) + length)
                 above = [
@@ -219,37 +223,24 @@ def _longest_gap(lines: NDArray[np.bool_]) -> int:
 
 
 def _drawn(path: Path) -> Iterator[NDArray[np.uint8]]:
-    """Yield the shades of each page, drawn with ink that lets half of the light through."""
-    writer = PdfWriter(clone_from=path)
-    half = DictionaryObject({NameObject(name): FloatObject(0.5) for name in ("/ca", "/CA")})
-    for page in writer.pages:
-        resources: Any = page["/Resources"].get_object()
-        states = resources.setdefault(NameObject("/ExtGState"), DictionaryObject()).get_object()
-        states[NameObject("/Half")] = half
-        contents = page.get_contents()
-        content = StreamObject()
-        content.set_data(b"/Half gs\n" + (b"" if contents is None else contents.get_data()))
-        page[NameObject("/Contents")] = writer._add_object(content)
-        box = page.mediabox
-        sides = (box.left - _MARGIN, box.bottom - _MARGIN, box.right + _MARGIN, box.top + _MARGIN)
-        for name in ("/CropBox", "/TrimBox", "/ArtBox", "/BleedBox"):
-            page.pop(NameObject(name), None)
-        page[NameObject("/MediaBox")] = RectangleObject(sides)
-    drawn = path.with_suffix(".half.pdf")
-    writer.write(drawn)
-    images = [f'#image("{drawn.name}", page: {at})' for at in range(1, len(writer.pages) + 1)]
-    images_of = path.with_suffix(".typ")
-    for first in range(0, len(images), _AT_ONCE):
-        pages_here = "\n#pagebreak()\n".join(images[first : first + _AT_ONCE])
-        set_page = "#set page(width: auto, height: auto, margin: 0pt)\n"
-        images_of.write_text(set_page + pages_here, encoding="utf-8")
-        pages: Any = typst.compile(images_of, root=path.parent, format="png", ppi=_DPI)
-        for page_image in [pages] if isinstance(pages, bytes) else pages:
-            yield np.asarray(Image.open(io.BytesIO(page_image)).convert("L"))
+    """Yield the shades of each page with a margin around it."""
+    with pypdfium2.PdfDocument(path) as document:
+        for page in document:
+            left, bottom, right, top = page.get_mediabox()
+            sides = (left - _MARGIN, bottom - _MARGIN, right + _MARGIN, top + _MARGIN)
+            page.set_mediabox(*sides)
+            page.set_cropbox(*sides)
+            yield page.render(scale=_DPI / 72, grayscale=True).to_numpy().copy()
 
 
 _DEPTH, _HEIGHT = 0.25, 0.75
 """Extent of letters below and above the line, in sizes of the letters."""
+
+_KERNING = 150
+"""Thousandths of the size of letters that a text goes back at most between two of them."""
+
+_ACCENTS = {*range(0x12, 0x19), 0x5E, 0x5F, 0x7D, 0x7E, 0x7F}
+"""Accents of TeX's own encoding (OT1), which the letter below follows."""
 
 
 def _texts(page: Any) -> Iterator[Text]:
@@ -268,7 +259,18 @@ def _texts(page: Any) -> Iterator[Text]:
             text, width = _measured(operands[0], font)
             right = x + width * size / 1000
             if text.strip():
-                yield Text(x, y - _DEPTH * size, right, y + _HEIGHT * size, text)
+                top = y + _HEIGHT * size
+                yield Text(x, y - _DEPTH * size, right, top, text, _goes_back(operands[0]))
+
+
+def _goes_back(pieces: Any) -> bool:
+    """Return whether a text goes back by more than kerning, other than to set an accent."""
+    return any(
+        isinstance(move, (int, float))
+        and move > _KERNING
+        and codes.original_bytes[-1] not in _ACCENTS
+        for codes, move in itertools.pairwise(pieces)
+    )
 
 
 def _measured(pieces: Any, font: Any) -> tuple[str, float]:

@@ -38,7 +38,7 @@ from factormodels.datasets import load
 from factormodels.io.source.files import write_text
 from tests.experiments.findings.command_tables import kept_command_tables
 from tests.experiments.findings.embedded_figures import of_commands, of_studies
-from tests.experiments.findings.page_faults import count_rules, page_faults
+from tests.experiments.findings.page_faults import HALF_INK, count_rules, page_faults
 from tests.experiments.findings.study_tables import (
     RESULTS,
     kept_tables,
@@ -342,7 +342,9 @@ with_latex = pytest.mark.skipif(bool(latex_lacks()), reason=f"{latex_lacks()}: s
 
 def compiled(folder: Path, *parts: str) -> str:
     """Compile a document of some parts to paper.pdf, and return what pdflatex says of it."""
-    (folder / "paper.tex").write_text("\n".join(parts), encoding="utf-8")
+    document, begin = "\n".join(parts), r"\begin{document}"
+    half_ink = document.replace(begin, f"{HALF_INK}\n{begin}", 1)
+    (folder / "paper.tex").write_text(half_ink, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error"]
     done = subprocess.run(
         [*command, "paper.tex"], cwd=folder, capture_output=True, text=True, errors="replace"
@@ -422,8 +424,10 @@ def test_pages_with_tables_can_be_read_and_hold_nothing_too_wide_or_too_high(
 ) -> None:
     assert re.findall(OVER, set_at(venue, tmp_path, embedded)) == []
     # What a venue shares with an earlier one is drawn once.
-    if tables := unlike_earlier(venue, embedded):
+    tables = unlike_earlier(venue, embedded)
+    if 0 < len(tables) < len(embedded):
         set_at(venue, tmp_path, tables)
+    if tables:
         assert page_faults(tmp_path / "paper.pdf") == []
 
 
