@@ -101,7 +101,9 @@ class Batch:
             by_reason.setdefault(reason, []).append(name)
         for reason, names in by_reason.items():
             first, more = ", ".join(names[:_MOST_NAMED]), len(names) - _MOST_NAMED
-            yield f"{first}{f' and {more:,} more' if more > 0 else ''} failed: {reason}."
+            # The message of a server may end in a period of its own.
+            cause = reason.removesuffix(".")
+            yield f"{first}{f' and {more:,} more' if more > 0 else ''} failed: {cause}."
         if self.failed:
             yield (
                 f"{counted(len(self.failed), 'response')} without a result; repeat the command "
