@@ -307,10 +307,15 @@ def _served(graph: FactGraph) -> set[str]:
 
 def _missing_fields(values: Sequence[Mapping[str, Any]], form: Format) -> Iterator[str]:
     for path in form.fields:
-        presence = [present for value in values for present in _present(value, path)]
+        name, *others = path.split("|")
+        presence = [
+            present or any(all(_present(value, other)) for other in others)
+            for value in values
+            for present in _present(value, name)
+        ]
         absent = presence.count(False)
         if absent:
-            yield f"key {path!r}: absent or null in {absent:,} of {len(presence):,}"
+            yield f"key {name!r}: absent or null in {absent:,} of {len(presence):,}"
 
 
 def _present(value: object, path: str) -> Iterator[bool]:

@@ -32,7 +32,8 @@ class Format:
             argument of `gather`.
         record: the type of the record that `read` uses, which declares the used keys.
         fields: the keys that a record should have, for reports of missing ones: ``a[].b`` is the
-            key b of every entry of the list a, ``a{}.b`` of every value of the object a.
+            key b of every entry of the list a, ``a{}.b`` of every value of the object a; one of
+            ``a|b`` suffices.
         also: further keys that are used, or ignored because another key has the same content, in
             the notation of `fields`; * matches any text. All other keys of a record are unused.
         gather: converts all records together, if one is not enough.
@@ -54,12 +55,17 @@ class Format:
     companion: str = ""
     closed: bool = False
 
+    @property
+    def every_field(self) -> tuple[str, ...]:
+        """The keys of `fields`, with all that suffice in each other's place."""
+        return tuple(name for path in self.fields for name in path.split("|"))
+
     @cached_property
     def used_keys(self) -> Tree | None:
         """Return the keys of a record that are used; None if `read` refuses all other keys."""
         if self.closed:
             return None
-        stated = key_tree((*self.keys, *self.fields, *self.also))
+        stated = key_tree((*self.keys, *self.every_field, *self.also))
         if self.record is None:
             return stated
         # Imported on demand, for formats with a record type.

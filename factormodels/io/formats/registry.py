@@ -116,7 +116,7 @@ def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
     compared = list(islice(obj, _MOST_COMPARED))
     best: tuple[tuple[float, float], Format] | None = None
     for known in formats():
-        further = map(_first_step, known.fields) if known.fields else known.used_keys or ()
+        further = map(_first_step, known.every_field) if known.fields else known.used_keys or ()
         wanted = {*known.keys, *further}
         have = wanted & obj.keys()
         near = sum(

@@ -214,7 +214,7 @@ FORMAT = Format(
     recognize=recognize,
     read=read,
     record=UqlmColumns,
-    fields=("prompt", "response"),
-    also=("data.prompts", "data.responses", "data.claims_data", "data.sampled_responses"),
+    fields=("prompt|prompts|data.prompts", "response|responses|data.responses"),
+    also=("data.claims_data", "data.sampled_responses"),
     gather=gather,
 )

@@ -287,3 +287,14 @@ def test_the_shared_files_are_clean(shared_data: Path) -> None:
         *(94, 472, 159, 47),
     )
     assert (bios["responses"], bios["atoms"]) == (31, 974)
+
+
+def test_one_of_several_names_of_a_key_suffices(tmp_path: Path) -> None:
+    row = {"responses": "It is old.", "sampled_responses": ["It is old."]}
+    named = {**row, "prompts": "Is it old?"}
+    (missing, _) = check_file(lines_file(tmp_path, [named, row])).missing
+    assert missing == "key 'prompt': absent or null in 1 of 2"
+    result = {"data": {key: [value] for key, value in named.items()}}
+    assert not [
+        each for each in check_file(lines_file(tmp_path, [result])).missing if "key" in each
+    ]
