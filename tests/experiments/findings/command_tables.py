@@ -71,7 +71,6 @@ def pytest_configure() -> None:
     @wraps(made)
     def noted(findings: Findings, *arguments: Any, **named: Any) -> None:
         made(findings, *arguments, **named)
-        # Not what `diff` reads of earlier findings.
         if findings.command and "differing" in named:
             for name, table in findings.tables.items():
                 _note(findings.command, name, table)
@@ -80,13 +79,14 @@ def pytest_configure() -> None:
 
 
 def _note(command: str, name: str, table: Table) -> None:
-    if not len(table) or len(table) > 5_000 or not table.columns:
+    # Tables that `diff` reads of earlier findings have no captions.
+    if not len(table) or len(table) > 5_000 or not table.columns or not table.caption:
         return
     cells = (row for _, part in blocks(table) for row in part)
     rows = [[column.title for column in table.columns]]
     rows += [[cell.text + cell.interval for cell in row] for row in cells]
     lengths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    texts = " ".join(text for row in rows for text in row)
+    texts = " ".join([table.caption, table.notes, *(text for row in rows for text in row)])
     if max(lengths) > _LONGEST or "/tmp" in texts or not texts.isprintable():
         return
     form, width = form_of(command, name, table), sum(lengths) + len(table.notes)
