@@ -10,7 +10,8 @@ Marginals are chosen by estimates of their errors:
   unless all groups miss the same states. The mean square of the difference between its marginals
   and those of another algorithm, minus the mean square of its own errors by that spread,
   therefore estimates the other algorithm's mean square error. The smallest is chosen; the sampler's
-  own is the mean square of its errors.
+  own is the mean square of its errors. Among algorithms that the samples do not distinguish from
+  the smallest, the one that is mostly the most exact is chosen.
 - Bounds that nearly meet bound the error of the distribution that gave the lower one: for mean
   field by Pinsker's inequality, for a sum over some assignments by the omitted mass.
 - Without either, a rule decides: two algorithms that err in different ways and yet agree are likely
@@ -20,11 +21,11 @@ Marginals are chosen by estimates of their errors:
   few variables precedes that on clusters, and this the plain one, if it has converged; the others
   are compared with it besides. From the two nearest to each other, the first in this list is
   chosen, except that mini-buckets precede message passing if the bounds are near each other or the
-  messages have not converged. If no two are near, mini-buckets are chosen, unless the later half of
-  the sum added little while the last growth of the tables moved the mini-buckets; then the sum is
-  chosen. The stated error grows with the distance. The rule and its errors were derived from some
-  of the graphs of `python -m tests.endurance marginals`, all with exact marginals, and checked on
-  others.
+  messages have not converged, and precede a sum that leaves out much if the bounds nearly meet. If
+  no two are near, mini-buckets are chosen, unless the later half of the sum added little while the
+  last growth of the tables moved the mini-buckets; then the sum is chosen. The stated error grows
+  with the distance. The rule and its errors were derived from some of the graphs of
+  `python -m tests.endurance marginals`, all with exact marginals, and checked on others.
 """
 
 from __future__ import annotations
@@ -125,6 +126,9 @@ _AGREEING_FLOOR, _AGREEING_SLOPE = 0.01, 1.5
 
 _ALONE_ERROR = 0.11
 """Root mean square error of marginals that no other algorithm agrees with."""
+
+_INDISTINCT = 1.5
+"""Number of standard errors within which samples do not distinguish mean square errors."""
 
 _CERTAIN = 0.01
 """Certified root mean square error below which no other estimate is considered."""
@@ -292,8 +296,39 @@ class _Best:
             return _Choice(*certified[1], why, certified[0])
         best = self.estimate()
         if best is not None and _spread(best[1]) <= _AGREE:
-            return _nearest_to(best[0], best[1], candidates)
+            return self._by_samples(*best, candidates)
         return self._by_rule(candidates)
+
+    def _by_samples(
+        self, reference: str, sampled: Posterior, candidates: dict[str, Posterior]
+    ) -> _Choice:
+        """Return marginals by the mean square errors that samples estimate; see the module."""
+        trusted = dict(self._trusted(candidates))
+        least = _nearest_to(reference, sampled, {**candidates, **trusted})
+        for name, posterior in trusted.items():
+            if least.name in (name, reference):
+                break
+            excess, noise = _excess(posterior, least.posterior, sampled)
+            if excess <= _INDISTINCT * noise:
+                why = (
+                    f"samples of {reference!r} do not distinguish their error from the least, that "
+                    f"of {least.name!r}, and their algorithm is mostly the more exact one"
+                )
+                error = float(np.sqrt((least.error or 0.0) ** 2 + max(excess, 0.0)))
+                return _Choice(name, posterior, why, error)
+        return least
+
+    def _trusted(self, candidates: dict[str, Posterior]) -> Iterator[_Named]:
+        """Yield algorithms from the mostly most exact one on: a sum that leaves out little, message
+        passing given assignments, on clusters and on factors, and mini-buckets.
+        """
+        if self.summed is not None and _late_share(self.summed[1]) <= _SATURATED:
+            yield self.summed
+        passed = [name for name in reversed(_MESSAGES) if name in candidates]
+        for name in sorted(passed, key=lambda name: not _settled(candidates[name])):
+            yield name, candidates[name]
+        if self.largest is not None:
+            yield self.largest
 
     def _by_rule(self, candidates: dict[str, Posterior]) -> _Choice:
         """Return marginals whose error neither a bound nor a sampler determines; see the module."""
@@ -305,10 +340,12 @@ class _Best:
             name = next(iter(candidates))
             return _Choice(name, candidates[name], "they are what there is yet")
         family, why = "buckets", "its upper bound is the tightest of mini-buckets"
-        if "sum" in families and self.moved > _SETTLED:
-            late = families["sum"][1].stats.get("late_share", 1.0)
-            if late <= _SATURATED:
-                family, why = "sum", "the later half of its sum added little"
+        if (
+            "sum" in families
+            and self.moved > _SETTLED
+            and _late_share(families["sum"][1]) <= _SATURATED
+        ):
+            family, why = "sum", "the later half of its sum added little"
         reason = f"no two algorithms agree, so they may be far off; {why}; {_MEASURED}"
         return _Choice(*families[family], reason, _ALONE_ERROR, "alone")
 
@@ -328,16 +365,37 @@ class _Best:
         distance, first, other = min(pairs, default=(np.inf, "", ""))
         if distance > _NEAR:
             return None
-        if passed is not None and first == "messages" and other not in _MESSAGES:
-            narrow = self.upper - self.lower <= _NARROW
-            if narrow or not _settled(passed[1]):
-                first, other = "buckets", passed[0]
+        nearest, preceded = families[first], ""
+        if first != "buckets" and self._precede(families, first, other):
+            preceded = f"mini-buckets precede {nearest[0]!r}; "
+            if other == families["buckets"][0]:
+                other = nearest[0]
+            else:
+                distance = _apart(families["buckets"][1], nearest[1])
+            first = "buckets"
         why = (
-            f"of all algorithms compared they and those of {other!r} agree best (root mean square "
-            f"of the differences {distance:.2g}); {_MEASURED}"
+            f"{preceded}they and those of {other!r} differ by {distance:.2g} (root mean square), "
+            f"and no two algorithms agree better; {_MEASURED}"
         )
         error = float(np.hypot(_AGREEING_FLOOR, _AGREEING_SLOPE * distance))
         return _Choice(*families[first], why, error, "agreeing")
+
+    def _precede(self, families: dict[str, _Named], first: str, other: str) -> bool:
+        """Return whether mini-buckets precede the first of two algorithms that agree.
+
+        Where the bounds are near each other, the tables are large enough for the gradient of the
+        upper bound to be nearly exact.
+        """
+        if "buckets" not in families:
+            return False
+        gap, settled = self.upper - self.lower, self.moved <= _SETTLED
+        beside = other == families["buckets"][0]
+        if first == "sum":
+            leaves_out = _late_share(families[first][1]) > _SATURATED
+            return beside and leaves_out and settled and gap <= _NEARLY_BEST
+        if beside:
+            return gap <= _NARROW or not _settled(families[first][1])
+        return gap <= _NARROW and settled
 
     def _families(self, candidates: dict[str, Posterior]) -> Iterator[tuple[str, _Named]]:
         """Yield algorithms that err in different ways, each by its family."""
@@ -457,6 +515,11 @@ def _settled(posterior: Posterior) -> bool:
     return posterior.status is Status.CONVERGED
 
 
+def _late_share(posterior: Posterior) -> float:
+    """Return the share of the later half of the assignments in a sum; 1 if not stated."""
+    return float(posterior.stats.get("late_share", 1.0))
+
+
 def _residual(posterior: Posterior) -> float:
     """Return the largest last change of a message; infinite if not stated."""
     return float(posterior.stats.get("residual", np.inf))
@@ -491,10 +554,15 @@ def _spread(posterior: Posterior) -> float:
 
 def _squares(sampled: Posterior) -> list[float]:
     """Return the sum of squared standard errors of each variable by the draws alone."""
+    return [float(variances.sum()) for variances in _variances(sampled)]
+
+
+def _variances(sampled: Posterior) -> list[NDArray[np.float64]]:
+    """Return the squared standard errors of each variable's states by the draws alone."""
     errors = sampled.stats["standard_errors"].values()
     unseen = 0.25 * float(sampled.stats.get("unseen_share", 0.0)) ** 2
     # A certain state has no error.
-    return [float(np.maximum(error**2 - unseen, 0.0).sum()) for error in errors]
+    return [np.maximum(error**2 - unseen, 0.0) for error in errors]
 
 
 def _nearest_to(reference: str, sampled: Posterior, candidates: dict[str, Posterior]) -> _Choice:
@@ -513,6 +581,22 @@ def _nearest_to(reference: str, sampled: Posterior, candidates: dict[str, Poster
                 chosen, least = _Choice(name, posterior, why), error
     # Distances below the noise cannot be distinguished from it.
     return replace(chosen, error=float(np.sqrt(max(least, _noise(sampled)))))
+
+
+def _excess(posterior: Posterior, other: Posterior, sampled: Posterior) -> tuple[float, float]:
+    """Return by how much the mean square error of marginals exceeds that of others, as estimated
+    from samples, and the most that the standard error of this estimate can be.
+
+    With the difference d between the marginals, the estimate varies with the errors e of the
+    samples as the mean of -2 d e. Errors of the states of one variable depend on each other in an
+    unknown way; those of different variables are assumed independent.
+    """
+    flat = sampled.marginals.flat
+    first, second = posterior.marginals.flat - flat, other.marginals.flat - flat
+    errors = np.sqrt(np.concatenate(_variances(sampled)))
+    reach = np.add.reduceat(np.abs(first - second) * errors, sampled.marginals.starts[:-1])
+    noise = 2.0 * float(np.sqrt(reach @ reach)) / len(flat)
+    return float(np.mean(first**2) - np.mean(second**2)), noise
 
 
 def _noise(sampled: Posterior) -> float:
@@ -737,8 +821,23 @@ def _estimates(memory_limit: int, seed: int, best: _Best) -> _Lane:
             yield f"ijgp(i_bound={i_bound})", 0.2, clusters.solve_until
             passed = best.messages.get("ijgp")
             if passed is not None and passed.stats["i_bound"] == i_bound:
-                conditioned = ConditionedPropagation(clusters, passed.marginals)
-                yield f"conditioned ijgp(i_bound={i_bound})", 0.3, conditioned.solve_until
+                yield from conditioned_runs(clusters, passed.marginals, best)
+
+
+def conditioned_runs(clusters: JoinGraphPropagation, guide: Marginals, best: _Best) -> _Lane:
+    """Yield message passing given assignments: clusters of one variable fewer, and if its messages
+    do not converge, fewer assignments with the same clusters.
+
+    What is conditioned on narrows the graph. More assignments with smaller clusters take about as
+    long as fewer with larger ones, and mostly have smaller errors.
+    """
+    smaller = replace(clusters, i_bound=max(2, clusters.i_bound - 1))
+    for propagation, assignments in ((smaller, (16, 64)), (clusters, (16, 16))):
+        run = ConditionedPropagation(propagation, guide, assignments)
+        yield f"conditioned ijgp(i_bound={propagation.i_bound})", 0.3, run.solve_until
+        given = best.messages.get("conditioned ijgp")
+        if smaller == clusters or (given is not None and _settled(given)):
+            return
 
 
 def _bounds(graph: FactorGraph, memory_limit: int, seed: int, best: _Best, stop: Stop) -> _Lane:

@@ -2,7 +2,7 @@
 
 The marginals are those given each assignment, weighted by the exponential of its Bethe log Z. Given
 a variable's state, no message passes through it, which cuts its cycles. The variables are those of
-many neighbors whose state an earlier run leaves open.
+many neighbors whose state an earlier run leaves open: few of them at first, then more.
 
 Source: Eaton & Ghahramani 2009, "Choosing a variable to clamp: approximate inference using
 conditioned belief propagation"; Weller & Jebara 2014, "Clamping variables and approximate
@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import entr, logsumexp
 
 from factormodels.factor_graph import FactorGraph
-from inference.backend import ZeroPartitionError, zero_partition
+from inference.backend import TooLargeError, ZeroPartitionError, zero_partition
 from inference.evidence import with_observed
 from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -36,24 +36,41 @@ class ConditionedPropagation:
     Attributes:
         propagation: join-graph propagation given an assignment.
         guide: marginals of an earlier run, by which the variables are chosen.
-        assignments: most assignments.
+        assignments: most assignments at first, and at most.
     """
 
     propagation: JoinGraphPropagation
     guide: Marginals
-    assignments: int = 16
+    assignments: tuple[int, int] = (16, 64)
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         """Return the weighted marginals of a graph without evidence.
+
+        They are those given more assignments if the messages converge given fewer and given more,
+        and the time suffices.
 
         Raises:
             UnfinishedError: if no variable has few enough states, or the time does not suffice for
                 clusters of the i-bound given each assignment.
             ZeroPartitionError: if the messages show that no assignment has positive potential.
         """
-        variables = self._variables(graph)
-        if not variables:
-            raise UnfinishedError(f"every variable has more than {self.assignments} states")
+        few, many = (self._variables(graph, most) for most in self.assignments)
+        if not many:
+            raise UnfinishedError(f"every variable has more than {self.assignments[1]} states")
+        if not few or few == many:
+            return self._given(graph, many, stop)
+        first = self._given(graph, few, stop)
+        # Messages that do not converge given few assignments rarely do given more.
+        if first.status is not Status.CONVERGED or stop.over:
+            return first
+        try:
+            last = self._given(graph, many, stop)
+        except (UnfinishedError, TooLargeError):
+            return first
+        return last if _settled(last) else first
+
+    def _given(self, graph: FactorGraph, variables: list[int], stop: Stop) -> Posterior:
+        """Return the marginals given each assignment of some variables, weighted."""
         runs = list(self._runs(graph, variables, stop))
         if not runs:
             raise zero_partition()
@@ -61,7 +78,7 @@ class ConditionedPropagation:
         log_z = float(logsumexp(logs))
         weights = np.exp(logs - log_z)
         exact = all(run.status is Status.EXACT for run in runs)
-        late = np.array([run.status not in (Status.EXACT, Status.CONVERGED) for run in runs])
+        late = np.array([not _settled(run) for run in runs])
         status = Status.CONVERGED if late @ weights <= _NEGLIGIBLE else Status.NOT_CONVERGED
         return Posterior(
             marginals=Marginals.of(graph, weights @ np.stack([run.marginals.flat for run in runs])),
@@ -98,7 +115,7 @@ class ConditionedPropagation:
                 run.stats,
             )
 
-    def _variables(self, graph: FactorGraph) -> list[int]:
+    def _variables(self, graph: FactorGraph, assignments: int) -> list[int]:
         """Return variables by the product of their entropy and number of neighbors, as many as have
         few enough assignments.
         """
@@ -112,9 +129,13 @@ class ConditionedPropagation:
         count = 1
         for variable in np.argsort(-gains, kind="stable").tolist():
             states = int(graph.cardinalities[variable])
-            if gains[variable] > 0.0 and count * states <= self.assignments:
+            if gains[variable] > 0.0 and count * states <= assignments:
                 chosen.append(variable)
                 count *= states
-            if 2 * count > self.assignments:
+            if 2 * count > assignments:
                 break
         return chosen
+
+
+def _settled(posterior: Posterior) -> bool:
+    return posterior.status in (Status.EXACT, Status.CONVERGED)

@@ -18,9 +18,8 @@ from inference import (
     ZeroPartitionError,
     infer,
 )
-from inference.anytime import Clamping, _Best
+from inference.anytime import Clamping, _Best, conditioned_runs
 from inference.exact.backend import Exact
-from inference.mini_buckets.conditioned import ConditionedPropagation
 from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.mini_buckets.wmb import coarse_bound
 from inference.stop import Stop
@@ -245,9 +244,10 @@ def clusters(best: _Best, runs: dict[str, Posterior]) -> str:
     return next(name for name, run in runs.items() if run is best.messages["ijgp"])
 
 
-def conditioned(runs: dict[str, Posterior]) -> str:
-    """Return join-graph propagation given each assignment of some variables; empty if not run."""
-    return next((name for name in runs if name.startswith(_CONDITIONED)), "")
+def conditioned(best: _Best, runs: dict[str, Posterior]) -> str:
+    """Return join-graph propagation given assignments, or without if that was not run."""
+    given = best.messages.get(_CONDITIONED)
+    return clusters(best, runs) if given is None else _name_of(given, runs)
 
 
 _CHOSEN = "the rule"
@@ -268,7 +268,7 @@ CHOICES: dict[str, Choice] = {
     _SINGLE: lambda best, _: best.largest[0] if best.largest else best.upper_by,
     "`lbp`": lambda *_: "lbp",
     "`ijgp`, largest clusters": clusters,
-    "`conditioned ijgp`": lambda best, runs: conditioned(runs) or clusters(best, runs),
+    "`conditioned ijgp`": conditioned,
 }
 
 
@@ -323,15 +323,13 @@ def runs_of(graph: FactorGraph, seed: int) -> tuple[_Best, dict[str, Posterior]]
     runs[name] = clamping.solve_until(graph, Stop(60.0))
     best.take(name, runs[name])
     passed = best.messages.get("ijgp")
-    # It takes long, and matters only where the rule decides.
-    if passed is not None and best.choice().case:
-        bound = passed.stats["i_bound"]
-        joined = JoinGraphPropagation(i_bound=bound, **_DAMPED, seed=seed)
-        name = f"{_CONDITIONED}(i_bound={bound})"
-        with suppress(InferenceError):
-            propagation = ConditionedPropagation(joined, passed.marginals)
-            runs[name] = propagation.solve_until(graph, Stop())
-            best.take(name, runs[name])
+    # It takes long, and matters only where nothing is exact or certified.
+    if passed is not None and not best.closed:
+        joined = JoinGraphPropagation(i_bound=passed.stats["i_bound"], **_DAMPED, seed=seed)
+        for name, _, run in conditioned_runs(joined, passed.marginals, best):
+            with suppress(InferenceError):
+                runs[name] = run(graph, Stop())
+                best.take(name, runs[name])
     return best, runs
 
 
@@ -345,7 +343,7 @@ def errors_of(graph: FactorGraph, seed: int) -> Errors:
     for name, run in runs.items():
         off = run.marginals.flat - truth
         errors[name] = Error(float(np.sqrt(np.mean(off**2))), float(np.abs(off).mean()))
-    single = [error for name, error in errors.items() if name != conditioned(runs)]
+    single = [error for name, error in errors.items() if not name.startswith(_CONDITIONED)]
     smallest, smallest_run = (
         Error(*(min(each) for each in zip(*of_runs, strict=True)))
         for of_runs in (single, errors.values())

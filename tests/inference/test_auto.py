@@ -31,7 +31,7 @@ from inference import (
     infer_settings,
     infer_stream,
 )
-from inference.anytime import Clamping, _Best
+from inference.anytime import Clamping, _Best, conditioned_runs
 from inference.auto import Auto
 from inference.exact.backend import Exact
 from inference.exact.kernels.propagation import STOPPED, Workspace
@@ -40,6 +40,7 @@ from inference.exact.speed import Speed
 from inference.kernels.preparation import PREPARATION
 from inference.messages.lbp import LoopyBeliefPropagation
 from inference.messages.trw import TreeReweighted
+from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.stop import Stop
 from inference.trace import Trace
@@ -452,6 +453,41 @@ def test_bounds_that_are_near_each_other_prefer_mini_buckets_to_message_passing(
         assert best.answer(Stop(), "").stats["marginals_by"] == by
 
 
+def test_bounds_that_are_near_each_other_prefer_mini_buckets_that_have_settled() -> None:
+    graph, _, truth = best_of_a_grid()
+    log_z = log_z_of(graph)
+    sums = "clamping(table_limit=64)"
+    # Distance of the bounds, change of the marginals at the last growth of the tables, share of
+    # the later half of the sum, and what is chosen without and with a sum.
+    for gap, moved, late, by, with_sum in (
+        (0.05, 0.01, 0.3, "wmb(table_limit=512)", "wmb(table_limit=512)"),
+        (0.05, 0.01, 0.01, "wmb(table_limit=512)", sums),
+        (0.05, 0.30, 0.3, "ijgp", sums),
+        (0.80, 0.01, 0.3, "wmb(table_limit=512)", sums),
+        (3.00, 0.01, 0.3, "ijgp", sums),
+    ):
+        best = _Best()
+        upper = replace(truth, log_z=log_z + 0.5 * gap, log_z_kind=LogZKind.UPPER)
+        upper = replace(upper, status=Status.NOT_CONVERGED, stats={})
+        lower = replace(upper, log_z=log_z - 0.5 * gap, log_z_kind=LogZKind.ELBO)
+        best.take("cavi", replace(lower, marginals=shifted(graph, 0.9)))
+        far = shifted(graph, 0.1 + 2.0 * moved)
+        best.take("wmb(table_limit=64)", replace(upper, log_z=log_z + gap, marginals=far))
+        best.take("wmb(table_limit=512)", replace(upper, marginals=shifted(graph, 0.1)))
+        messages = replace(upper, log_z=log_z, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED)
+        # Message passing on clusters and on factors agree with each other best.
+        best.take("ijgp(i_bound=2)", replace(messages, marginals=shifted(graph, 0.3)))
+        best.take("lbp", replace(messages, marginals=shifted(graph, 0.301)))
+        assert best.answer(Stop(), "").stats["marginals_by"] == by
+        part = replace(lower, stats={"late_share": late}, log_z_kind=LogZKind.LOWER)
+        part = replace(part, marginals=shifted(graph, 0.1005))
+        best.take(sums, part)
+        answer = best.answer(Stop(), "").stats
+        assert answer["marginals_by"] == with_sum
+        if with_sum != sums:
+            assert answer["marginals_reason"].startswith(f"mini-buckets precede {sums!r}; they")
+
+
 def test_message_passing_that_has_not_converged_counts_less() -> None:
     graph, best, truth = best_of_a_grid()
     messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.NOT_CONVERGED, stats={})
@@ -590,6 +626,52 @@ def test_agreeing_samples_choose_the_marginals_with_the_least_error() -> None:
     floor = 0.01 * (2.0 * graph.n_variables * 4.0) ** 0.25 / (2.0 * graph.n_variables) ** 0.5
     assert answer.stats["marginals_error"] == pytest.approx(floor)
     assert answer.stats["marginals_error"] < 0.01
+
+
+def test_of_errors_that_samples_do_not_distinguish_the_algorithm_decides() -> None:
+    graph, best, truth = best_of_a_grid()
+    log_z = log_z_of(graph)
+    stats = {
+        "standard_errors": {name: np.full(2, 0.05) for name in graph.names},
+        "log_z_standard_error": 0.1,
+    }
+    sampled = replace(truth, log_z_kind=LogZKind.ESTIMATE, status=Status.CONVERGED, stats=stats)
+    best.take("ais", sampled)
+    messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED, stats={})
+    best.take("lbp", replace(messages, marginals=shifted(graph, 0.01)))
+    assert best.answer(Stop(), "").stats["marginals_by"] == "lbp"
+    # Certainly farther off than that.
+    best.take("ijgp(i_bound=2)", replace(messages, marginals=shifted(graph, 0.5)))
+    assert best.answer(Stop(), "").stats["marginals_by"] == "lbp"
+    # Farther off by less than the samples can tell.
+    best.take("ijgp(i_bound=4)", replace(messages, marginals=shifted(graph, 0.02)))
+    answer = best.answer(Stop(), "").stats
+    assert answer["marginals_by"] == "ijgp"
+    assert (
+        "do not distinguish their error from the least, that of 'lbp'"
+        in (answer["marginals_reason"])
+    )
+    assert 0.0 < answer["marginals_error"] < 0.05
+    # A sum precedes message passing only if its later half added little.
+    part = replace(
+        truth, log_z=log_z - 5.0, log_z_kind=LogZKind.LOWER, marginals=shifted(graph, 0.02)
+    )
+    for late, by in ((0.3, "ijgp"), (0.01, "clamping(table_limit=64)")):
+        late_sum = replace(part, status=Status.NOT_CONVERGED, stats={"late_share": late})
+        best.take("clamping(table_limit=64)", late_sum)
+        assert best.answer(Stop(), "").stats["marginals_by"] == by
+
+
+def test_fewer_assignments_and_larger_clusters_follow_where_messages_do_not_converge() -> None:
+    _, _, truth = best_of_a_grid()
+    messages = replace(truth, log_z_kind=LogZKind.BETHE, stats={"residual": 1.0})
+    for status, count in ((Status.CONVERGED, 1), (Status.NOT_CONVERGED, 2)):
+        best = _Best()
+        names = []
+        for name, _, _ in conditioned_runs(JoinGraphPropagation(i_bound=5), truth.marginals, best):
+            names.append(name)
+            best.take(name, replace(messages, status=status))
+        assert names == [f"conditioned ijgp(i_bound={bound})" for bound in (4, 5)][:count]
 
 
 def test_bounds_by_samples_are_no_certain_bounds() -> None:

@@ -19,7 +19,7 @@ PROPAGATION = JoinGraphPropagation(i_bound=1, damping=0.5, tolerance=1e-9)
 
 def conditioned(graph: FactorGraph, assignments: int, seconds: float | None = None) -> Posterior:
     guide = PROPAGATION.infer(graph).marginals
-    run = ConditionedPropagation(PROPAGATION, guide, assignments)
+    run = ConditionedPropagation(PROPAGATION, guide, (assignments, assignments))
     return run.solve_until(graph, Stop(seconds))
 
 
@@ -79,7 +79,7 @@ def test_where_nothing_is_possible_no_marginals_are_given() -> None:
         [2] * 3, [((0, 1), differ), ((1, 2), differ), ((2, 0), differ)], log=True
     )
     guide = infer(chain(3, coupling=1.0, field=1.0, seed=0), "exact").marginals
-    run = ConditionedPropagation(PROPAGATION, guide, 2)
+    run = ConditionedPropagation(PROPAGATION, guide, (2, 2))
     with pytest.raises(ZeroPartitionError):
         run.solve_until(triangle, Stop())
 
@@ -89,6 +89,29 @@ def test_it_refuses_rather_than_take_smaller_clusters_or_fewer_assignments() -> 
         conditioned(cycle(3), 2)
     with pytest.raises(UnfinishedError, match="the time does not suffice"):
         conditioned(grid(6, 6, coupling=1.0, field=1.0, seed=0), 16, seconds=0.0)
+
+
+def test_more_assignments_follow_if_messages_converge_and_the_time_suffices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = grid(4, 4, coupling=2.0, field=0.3, seed=1)
+    guide = infer(graph, PROPAGATION).marginals
+    both = ConditionedPropagation(PROPAGATION, guide, (4, 64))
+    assert both.solve_until(graph, Stop()).stats["assignments"] == 64
+    short = replace(both, propagation=replace(PROPAGATION, max_iterations=2))
+    assert short.solve_until(graph, Stop()).stats["assignments"] == 4
+
+    given = ConditionedPropagation._given
+
+    def in_time(
+        self: ConditionedPropagation, graph: FactorGraph, variables: list[int], stop: Stop
+    ) -> Posterior:
+        if len(variables) > 2:
+            raise UnfinishedError("the time does not suffice for every assignment")
+        return given(self, graph, variables, stop)
+
+    monkeypatch.setattr(ConditionedPropagation, "_given", in_time)
+    assert both.solve_until(graph, Stop()).stats["assignments"] == 4
 
 
 def test_messages_that_have_not_converged_are_told_by_the_status() -> None:
