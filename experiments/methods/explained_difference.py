@@ -112,7 +112,7 @@ def explained_findings(
     compared = []
     for (variant, conventions, other), pairs in groups.items():
         kept = pairs[:MOST_SOLVED]
-        remarks += _limited(len(pairs), variant)
+        remarks += _limited(len(pairs), variant, "changes of claims are")
         # Once an equivalence is merged, its two entailments are unknown.
         graphs = [max((a.graph, b.graph), key=lambda each: len(each.relations)) for a, b in kept]
         solve = partial(solved_views, graphs, variant, kept[0][0].backend)
@@ -206,10 +206,10 @@ def _explained(
     return tables, [*effect_sentences(effects), *dict.fromkeys(remarks)]
 
 
-def _limited(n_responses: int, cell: str) -> Iterator[str]:
+def _limited(n_responses: int, cell: str, what: str) -> Iterator[str]:
     if n_responses > MOST_SOLVED:
         yield (
-            f"{cell}: conventions are switched only in the first {MOST_SOLVED:,} of "
+            f"{cell}: {what} attributed to conventions for the first {MOST_SOLVED:,} of "
             f"{counted(n_responses, 'response')}."
         )
 
@@ -335,8 +335,15 @@ def _compared_cells(
                     f"{reason}."
                 )
                 continue
-            remarks += _limited(len(graphs), title)
-        p, its = (_posteriors(side) if of_graphs else {} for side in sides)
+            what = "measures are not attributed, and changes of claims are"
+            remarks += _limited(len(graphs), title, what)
+        solved = graphs[:MOST_SOLVED]
+        # Claims of responses that are not solved again have no known cause.
+        ids = {graph.id for graph in solved}
+        p, its = (
+            {key: value for key, value in _posteriors(side).items() if key[0] in ids}
+            for side in sides
+        )
         yield _ComparedCells(
             title,
             variant,
@@ -344,7 +351,7 @@ def _compared_cells(
             its,
             declared,
             declared_after,
-            partial(_solved_cell, graphs[:MOST_SOLVED], of_cells[0]),
+            partial(_solved_cell, solved, of_cells[0]),
             None if len(graphs) > MOST_SOLVED else sides,
             of_measures,
             first.measures,

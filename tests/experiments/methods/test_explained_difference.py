@@ -175,6 +175,37 @@ def test_runs_are_explained_with_their_measures(data: Path) -> None:
     assert not {"conventions", "explained"} & diff("a", "a").tables.keys()
 
 
+def test_above_the_limit_the_first_responses_are_explained(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs = [replace(chosen()[0], id=f"r{number}") for number in range(3)]
+    write_fact_graphs(graphs, data / "r.jsonl")
+    study = {
+        "study": "s",
+        "datasets": [{"name": "d", "path": "r.jsonl"}],
+        "variants": ["FR1"],
+        "backends": ["exact"],
+        "measures": ["entropy"],
+        "outputs": ["csv"],
+    }
+    run(study | {"conventions": "paper"}, out="a")
+    run(study | {"conventions": "paper"}, out="b", context_prior=0.9)
+    monkeypatch.setattr("experiments.methods.explained_difference.MOST_SOLVED", 2)
+    before, after = both("r.jsonl", "FR1", encoding="implication")
+    for findings, what in (
+        (diff(before, after), "FR1: changes"),
+        (diff("a", "b"), "measures are not attributed, and changes"),
+    ):
+        # The third response changes as much and is not put down to something else.
+        assert findings["explained"]["response"].tolist() == ["r0", "r1"]
+        assert set(findings["explained"]["explained_by"]) == {"prior of passages"}
+        text = " ".join(findings.sentences)
+        assert "The prior of passages explains 2 of 2 claims that changed." in text
+        limit = "of claims are attributed to conventions for the first 2 of 3 responses."
+        assert f"{what} {limit}" in text
+        assert "convention_measures" not in findings.tables
+
+
 def test_effects_follow_from_what_is_solved() -> None:
     def solve(conventions: Conventions) -> dict[tuple[str, str], float]:
         moved = 0.2 * (conventions.context_prior == 0.9) + 0.01 * (conventions.encoding != "x")

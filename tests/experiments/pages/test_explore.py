@@ -380,9 +380,9 @@ def test_a_large_graph_says_what_is_too_large(browser: Browser, tmp_path: Path) 
         expect(status).to_contain_text("backend auto", timeout=120_000)
         for noun, count in (("claims", "110"), ("passages", "110"), ("relations", "550")):
             message = page.get_by_text(f"Too many for this page: the first 100 of {count} {noun}.")
-            expect(message).to_be_attached()
-        page.get_by_test_id("backend").click()
-        page.get_by_role("option", name="exact", exact=True).click()
+            expect(message).to_be_attached(timeout=120_000)
+        page.get_by_test_id("backend").click(timeout=120_000)
+        page.get_by_role("option", name="exact", exact=True).click(timeout=120_000)
         # What is too large, and what to use.
         expect(status).to_contain_text("induced width", timeout=120_000)
-        expect(status).to_contain_text("use backend 'auto'")
+        expect(status).to_contain_text("use backend 'auto'", timeout=120_000)
