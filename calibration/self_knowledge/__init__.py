@@ -28,6 +28,7 @@ from calibration.self_knowledge.refusals import (
     declining_clauses,
     filter_refusals,
 )
+from calibration.self_knowledge.trends import TrendStatus, position_trends
 from factormodels.claims import ClaimLabel, ModelJudgement
 from factormodels.io.claim_records import (
     ClaimRecord,
@@ -50,6 +51,7 @@ __all__ = [
     "RefusalFilter",
     "Setting",
     "SigmaStatus",
+    "TrendStatus",
     "as_claims",
     "compare_conditions",
     "declining_clauses",
@@ -58,6 +60,7 @@ __all__ = [
     "in_sample_balance",
     "label_positions",
     "out_of_sample",
+    "position_trends",
     "prediction_errors",
     "read_records",
     "rogan_gladen",

