@@ -238,7 +238,7 @@ class _Best:
             if before is None or _log_z_error(posterior) < _log_z_error(before):
                 self.samples[family], new = posterior, True
         elif sampled:
-            self.failures[family] = "had no time for enough draws that end in a possible state"
+            self.failures[family] = "had no time for enough draws that count"
         return new
 
     def estimate(self) -> tuple[str, Posterior] | None:

@@ -14,7 +14,7 @@ from factormodels.io.tables.data_table import DataTable
 from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
 from factormodels.metadata.recorded_verdicts import recorded_marks, recorded_verdicts
 from factormodels.variants import between_claims
-from factormodels.words import IRRELEVANT
+from factormodels.words import IRRELEVANT, STATEMENTS, folded
 from inference import infer_batch
 
 _JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
@@ -22,6 +22,9 @@ _JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
 
 ENTAILED_BY = "entailed_by"
 """Column of the claims that entail a claim, for graphs with relations between claims."""
+
+_TRUE_OR_FALSE = frozenset(("s", "ns", *STATEMENTS))
+"""Annotations of claims that readers give a label, in lower case."""
 
 AS_GIVEN = "as given"
 """Name of posteriors from inference, for graphs without verdicts."""
@@ -62,6 +65,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
         models |= dict.fromkeys(by_model)
         marks = marks_by_model(graph)
         marked |= dict.fromkeys(marks)
+        labels = labels_of(graph)
         entailing = entailing_claims(graph)
         relates |= bool(entailing)
         for atom in graph.atoms:
@@ -71,7 +75,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                     "claim": atom.id,
                     "text": atom.text,
                     "answer": graph.response,
-                    "label": label_of(atom),
+                    "label": labels[atom.id],
                     **{model: p[atom.id] for model, p in by_model.items() if atom.id in p},
                     **{mark_column(model): str(mark) for model, mark in marks.items()},
                     ENTAILED_BY: entailing.get(atom.id, []),
@@ -163,6 +167,19 @@ def marks_by_model(graph: FactGraph) -> dict[str, LearnedFrom]:
     if of_relations is not None:
         marks |= dict.fromkeys((*graph.metadata.get(METADATA_KEY, {}), AS_GIVEN), of_relations)
     return marks
+
+
+def labels_of(graph: FactGraph) -> dict[str, bool | str | None]:
+    """Labels of the claims of a response as table cells, by id.
+
+    If a claim is annotated as true or false and has no label, the labels of the response were
+    removed, and its irrelevant claims have none either.
+    """
+    removed = any(
+        atom.label is None and folded(atom.annotation or "") in _TRUE_OR_FALSE
+        for atom in graph.atoms
+    )
+    return {atom.id: atom.label if removed else label_of(atom) for atom in graph.atoms}
 
 
 def label_of(atom: Atom) -> bool | str | None:

@@ -43,6 +43,7 @@ from experiments.asking.relation_settings import RelationMethodSettings
 from experiments.asking.settings import AskingSettings
 from experiments.columns.frame import claim_row, long_frame
 from experiments.columns.user_columns import UserTable, read_user_table
+from experiments.columns.verdicts import AS_GIVEN
 from experiments.findings.artifacts import PaperFigure
 from experiments.findings.findings import CLAIMS, Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame, named, with_note
@@ -89,7 +90,7 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
 
 
-FIELD, GIVEN = "field", "as given"
+FIELD = "field"
 _SCORES = ("brier", "log_loss", "auroc")
 _OF_BOTH = ("save", "relations", "folds")
 """Settings that learning a correction of relations also uses."""
@@ -343,7 +344,7 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
         marks = [joined_mark(others, relations_mark(graph)) or others for graph in graphs]
         cross_fit = judged(graphs, predictions[FIELD], marks)
         frames = {CLAIMS: lambda: _claims(graphs, predictions[FIELD], marks)}
-        as_given = any(row["model"] == GIVEN for row in rows)
+        as_given = any(row["model"] == _as_given(settings.variant) for row in rows)
         note = note_of(DEFAULT, graph_names([settings.variant])) if as_given else ""
         tables["scores"] = with_note(_scores_table(rows, of), note)
         sentences.append(sentence)
@@ -380,6 +381,14 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
     )
 
 
+def _as_given(variant: str) -> str:
+    """Name of the posteriors of the graphs in a view, without learning.
+
+    `AS_GIVEN` alone names posteriors under all relations, as in `score` and `estimate`.
+    """
+    return AS_GIVEN if variant == "given" else f"{variant} {AS_GIVEN}"
+
+
 def _estimates(
     graphs: Sequence[FactGraph],
     predictions: Mapping[str, Floats],
@@ -388,7 +397,7 @@ def _estimates(
 ) -> Findings:
     """Estimates from the field's posteriors and, if relations give any, from those given."""
     asked = EstimateSettings(quantities=settings.estimate)
-    names = [name for name in (FIELD, GIVEN) if name in predictions]
+    names = [name for name in (FIELD, _as_given(settings.variant)) if name in predictions]
     for name in names:
         mark = LearnedFrom.OTHER_RESPONSES if name == FIELD else None
         marks = [joined_mark(mark, relations_mark(graph)) for graph in graphs]
@@ -443,10 +452,10 @@ def _out_of_fold(
     predictions |= {name: cross_fitted(learner, table, fold) for name, learner in rivals.items()}
     recorded = claim_posteriors([variant(graph, settings.variant) for graph in graphs])
     if np.ptp(recorded) > 0:
-        alone = of_posteriors(table, recorded)
+        alone, given = of_posteriors(table, recorded), _as_given(settings.variant)
         predictions |= {
-            "Platt scaling of as given": cross_fitted(recalibrated("platt"), alone, fold),
-            GIVEN: recorded,
+            f"Platt scaling of {given}": cross_fitted(recalibrated("platt"), alone, fold),
+            given: recorded,
         }
     for name in () if user_columns is None else user_columns.names:
         values = table.values[:, table.names.index(name)]

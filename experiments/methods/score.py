@@ -22,7 +22,7 @@ from experiments.columns.claims import read_claims
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
 from experiments.columns.sources import name_of
 from experiments.columns.verdicts import (
-    label_of,
+    labels_of,
     mark_column,
     marks_by_model,
     posteriors_by_model,
@@ -164,11 +164,12 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     for graph in graphs:
         marks = marks_by_model(graph)
         marked |= dict.fromkeys(marks)
+        labels = labels_of(graph)
         for atom in graph.atoms:
             n_labeled += atom.label is not None
             p = {name: by_response[graph.id].get(name, {}).get(atom.id) for name in models}
             if None not in p.values():
-                ids = {"response": graph.id, "claim": atom.id, "label": label_of(atom)}
+                ids = {"response": graph.id, "claim": atom.id, "label": labels[atom.id]}
                 columns_of_marks = {mark_column(name): str(mark) for name, mark in marks.items()}
                 rows.append({**ids, **p, **columns_of_marks})
     kept = sum(isinstance(row["label"], bool) for row in rows)

@@ -68,6 +68,7 @@ def labels_once(
     folds: int = 5,
     penalty: float = 30.0,
     draws: int = 100,
+    finite: bool = False,
     seed: int = 0,
 ) -> Artifacts:
     """Return coverage and width by quantity, number of labels and judge.
@@ -79,6 +80,7 @@ def labels_once(
         folds: folds of labeled responses.
         penalty: penalty of the field, which has no causes.
         draws: how often labels are drawn.
+        finite: estimate for exactly these responses, as `estimate --finite` does.
         seed: seed of the draws.
     """
     task = cross_fit_task(read_graphs(data), 2, seed)
@@ -99,7 +101,14 @@ def labels_once(
         for number in range(draws):
             hidden = hidden_labels(table, n, seed + number)
             drawn = outcomes_of(
-                learner, hidden, table.labels, task.default[counting], quantities, folds, number
+                learner,
+                hidden,
+                table.labels,
+                task.default[counting],
+                quantities,
+                folds,
+                number,
+                finite=finite,
             )
             for key, outcome in drawn:
                 outcomes.setdefault(key, []).append(outcome)
@@ -130,6 +139,8 @@ def outcomes_of(
     quantities: tuple[str, ...],
     folds: int,
     seed: int,
+    *,
+    finite: bool = False,
 ) -> Iterator[tuple[tuple[str, str], tuple[float, ...]]]:
     """Yield by quantity and judge the cover of the value by all labels, and the widths."""
     judges = fold_judges(learner, table, labeled_folds(table, folds, seed))
@@ -156,7 +167,7 @@ def outcomes_of(
                     return minus(quantity_of_p, brier(given, labels, table.responses))
                 return quantity_of_p
 
-            estimated = estimate(quantity(table.labels, in_folds, **options))
+            estimated = estimate(quantity(table.labels, in_folds, **options), finite=finite)
             value = estimate(quantity(truth, by_folds=False, **options), power=0.0).value
             ends = estimated.lower, estimated.upper
             yield (name, judge), _outcome(estimated, value, ends, estimated.labels_saved)

@@ -23,6 +23,7 @@ from calibration.estimation import (
 from calibration.estimation.cross_prediction import training_variance
 from calibration.learned_potentials.columns import ClaimTable
 from calibration.learned_potentials.methods import Predict, fold_judges, labeled_folds, of_each
+from notebooks.questions.labels_once import normal_interval
 from tests.chance import least_held
 
 N_RESPONSES, SIZE, N_COLUMNS, N_LABELED, N_FOLDS = 157, 6, 8, 12, 4
@@ -91,15 +92,21 @@ def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> Non
                 covered[way, name] += estimated.lower <= losses.mean() <= estimated.upper
                 if name == "brier":
                     errors.setdefault(way, []).append(estimated.value - losses.mean())
-    # Shares hold in .955 of these draws, by a judge that saw the labels too.
+                if way == "seen":
+                    lower, upper = normal_interval(made, estimated.power)
+                    covered["seen, normal", name] += lower <= losses.mean() <= upper
+    # Shares hold in .955 of these draws, by a judge that saw the labels too, but not with normal
+    # intervals from its residuals, which cover in .89.
     for way in ("5 folds", "12 folds", "seen"):
         assert least_held(draws) <= covered[way, "share"] <= 0.97 * draws
+    assert covered["seen, normal", "share"] <= 0.92 * draws
     # Brier scores hold in .97 by folds, and in .89 and .93 without the variance from the training
     # of judges on labels of each other's folds. A judge that saw the labels is too sure of them.
     for way in ("5 folds", "12 folds"):
         assert least_held(draws) <= covered[way, "brier"] <= 0.985 * draws
         assert covered[f"{way}, residuals alone", "brier"] <= 0.94 * draws
     assert covered["seen", "brier"] <= 0.62 * draws
+    assert covered["seen, normal", "brier"] <= 0.42 * draws
     # The mean of the judges is better than each, and the estimate knows by how much.
     for way in ("5 folds", "12 folds"):
         assert abs(np.mean(errors[way])) <= 0.003

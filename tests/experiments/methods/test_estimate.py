@@ -15,7 +15,7 @@ from calibration.estimation import QUANTITIES, REGRESSIONS, ols, quantile, share
 from calibration.estimation import estimate as estimated
 from experiments import estimate
 from experiments.columns.assessed_metadata import METADATA_KEY
-from factormodels import Atom, FactGraph, write_many
+from factormodels import Atom, FactGraph, datasets, write_many
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 from tests.refusals import refused
@@ -381,6 +381,30 @@ def test_judged_responses_are_read_as_they_are(tmp_path: Path) -> None:
     refused("lack assessment.FR1.atoms.a9", estimate, str(tmp_path / "lacking.jsonl"))
     # Texts are in the sheet, for whoever labels.
     assert list(estimate(str(path), choose=1)["sheet"]["text"]) == ["T0.", "T1.", "T2.", "T3."]
+
+
+def test_irrelevant_claims_are_labeled_only_with_their_response() -> None:
+    graphs = list(datasets.load("factscore").graphs[:24])
+    labels, annotations = (
+        [
+            replace(graph, atoms=tuple(replace(atom, **cleared) for atom in graph.atoms))
+            for graph in graphs[12:]
+        ]
+        for cleared in ({"label": None, "annotation": None}, {"label": None})
+    )
+    wholly, in_part = (
+        estimate([*graphs[:12], *unlabeled], quantities="share")
+        for unlabeled in (labels, annotations)
+    )
+    pd.testing.assert_frame_equal(in_part["estimates"], wholly["estimates"])
+    assert in_part.sentences == wholly.sentences
+    # In labeled responses, irrelevant claims count as labeled and not as true or false.
+    of_labeled = [atom for graph in graphs[:12] for atom in graph.atoms]
+    irrelevant = [atom for atom in of_labeled if atom.annotation == "IR"]
+    assert irrelevant
+    assert not any("differ from all" in each for each in in_part.sentences)
+    row = row_of(in_part, "share")
+    assert row["n_labeled"] == len(of_labeled)
 
 
 def test_the_plan_adds_to_the_labels_at_hand() -> None:

@@ -19,6 +19,7 @@ from calibration.learned_potentials.columns import log_odds_of
 from calibration.learned_potentials.methods import field, fold_judges, labeled_folds
 from experiments import estimate, fit
 from factormodels import datasets
+from factormodels.variants import variant
 from tests.experiments.conftest import invoke
 from tests.experiments.methods.test_estimate import drawn, row_of
 from tests.refusals import refused
@@ -142,7 +143,7 @@ def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     fitted = fit(some, estimate="brier,share", **how)
     rows = fitted["estimates"].set_index(["of", "quantity"])
     assert [*rows.index] == [
-        (of, name) for of in ("field", "as given") for name in ("brier", "share")
+        (of, name) for of in ("field", "FR1 as given") for name in ("brier", "share")
     ]
     # All labeled claims are judged by folds, as in the scores beside it. The mean of the judges,
     # which judges the other claims, is better than each.
@@ -151,7 +152,17 @@ def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     assert 1e-4 < scored - by_labels < 5e-3
     share: Any = rows.loc[("field", "share")]
     assert share["n_items"] > share["n_labeled"]
-    assert fitted["differences"]["of"].tolist() == ["as given less field"]
+    assert fitted["differences"]["of"].tolist() == ["FR1 as given less field"]
+    # `estimate` reads all relations of the graphs, and `fit` those of a view.
+    (in_view,), (given,) = (
+        estimate(part, quantities="brier")["estimates"]["predictions"]
+        for part in ([variant(graph, "FR1") for graph in some], some)
+    )
+    by_view: Any = rows.loc[("FR1 as given", "brier")]
+    assert by_view["predictions"] == pytest.approx(in_view, abs=1e-9)
+    assert abs(in_view - given) > 1e-3
+    of_all = fit(some, estimate="brier", variant="given", **how)["estimates"].set_index("of")
+    assert of_all.loc["as given", "predictions"] == pytest.approx(given, abs=1e-9)
     # The file of the folds says the same of the labeled, and nearly so of all.
     by_file = row_of(estimate(list(fitted.graphs), quantities="brier"), "brier")
     assert by_file["labels"] == pytest.approx(scored, abs=1e-9)
