@@ -46,6 +46,7 @@ def write_pages(folder: Path) -> None:
     pages["analyses"] = analyses_page()
     pages["parts/datasets"] = datasets_list()
     pages["parts/formats"] = formats_table()
+    pages["parts/verdicts"] = verdicts_table()
     pages["parts/extras"] = extras_table()
     pages["parts/functions"] = functions_table()
     pages["parts/study-keys"] = study_keys()
@@ -223,6 +224,15 @@ def formats_table() -> str:
         for each in formats()
     ]
     return _table(("format", "dataset", "published by", "gives", "known by"), rows)
+
+
+def verdicts_table() -> str:
+    """Tools whose verdicts are read, with their files and probabilities."""
+    from factormodels.io.formats.registry import formats
+
+    tools = sorted((each.verdicts for each in formats() if each.verdicts), key=lambda of: of.tool)
+    rows = [f"| {of.tool} | {of.file} | {of.probability} |" for of in tools]
+    return _table(("tool", "file", "P(true)"), rows)
 
 
 EXTRAS = {

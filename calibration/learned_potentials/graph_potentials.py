@@ -5,7 +5,7 @@
 A prior is a log odds shared by all claims, by all contexts or by the contexts of a class, such as
 a source. A temperature b changes the probability p of a relation to sigmoid(b logit p). A
 probability replaces the probabilities of a class of relations. Graphs of FR1 are forests of stars,
-for which this amounts to recalibration (docs/explanation/learning.md); only shared contexts make
+for which this amounts to recalibration (docs/appendix/derivations.md); only shared contexts make
 claims depend on each other.
 
 Three files learn them. This one says which weights a graph has and applies them; `graph_loss` is

@@ -47,5 +47,5 @@ def test_numbers(tmp_path: Path) -> None:
     gains = weak.learned - weak.brier
     assert weak.difference.to_numpy() == pytest.approx(gains.to_numpy(), abs=1e-12)
     # On stars a prior and a temperature are Platt scaling of the default
-    # (docs/explanation/learning.md).
+    # (docs/appendix/derivations.md).
     assert abs(weak.difference["platt"]) < 1e-3 < abs(weak.difference["default"])

@@ -17,7 +17,7 @@ from factormodels.decoded_values import as_object, as_text
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.factool import LEVELS, FactoolResponse, claim_atom
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.judged import assessor_metadata, truth_word
 from factormodels.io.formats.record import ToolRecord, placed, record_of, root_path, stated_id
 from factormodels.io.source.places import record_id
@@ -208,5 +208,10 @@ FORMAT = Format(
     also=(
         *("entry_point", "search_type", "queries", "detailed_information"),
         *("average_claim_level_factuality", "average_response_level_factuality"),
+    ),
+    verdicts=ToolVerdicts(
+        tool="FacTool",
+        file="what `Factool.run` returns (`detailed_information`), or a line per response",
+        probability="1 or 0 by `factuality`; a claim whose check failed has none",
     ),
 )

@@ -25,7 +25,7 @@ from factormodels.io.formats.factreasoner_results import (
     seconds_of,
     verdicts_of,
 )
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.record import EMPTY_IS_NONE, ToolRecord, placed, record_of, root_path
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
@@ -205,5 +205,13 @@ FORMAT = Format(
         *("contexts[].snippet", "contexts[].probability", "contexts[].synthetic_summary"),
         *("results", "marginals", "predictions", "factuality_score", "references"),
         "factuality_score_per_atom",
+    ),
+    verdicts=ToolVerdicts(
+        tool="FactReasoner 0.5 to 0.8",
+        file=(
+            "`factreasoner_output.json`, `factscore_output.json`, `factverify_output.json`, "
+            "`veriscore_output.json`, and lines of results alone"
+        ),
+        probability="the posterior; of verdicts 1, 0, and ½ if undecided",
     ),
 )

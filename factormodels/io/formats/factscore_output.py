@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from factormodels.fact_graph import FactGraph
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.judged import UNSUPPORTED, judged_response
 from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
@@ -72,4 +72,9 @@ FORMAT = Format(
     record=FactscoreOutput,
     fields=("decisions",),
     also=("decisions[].*", "init_score", "respond_ratio", "num_facts_per_response"),
+    verdicts=ToolVerdicts(
+        tool="FActScore",
+        file="what `get_score` returns, saved as JSON (`decisions`)",
+        probability="1 or 0",
+    ),
 )

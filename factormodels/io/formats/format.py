@@ -18,6 +18,21 @@ Read = Callable[[object, Source, int | None], Any]
 
 
 @dataclass(frozen=True)
+class ToolVerdicts:
+    """Verdicts of another tool in the records of a format, for documentation.
+
+    Attributes:
+        tool: name of the tool.
+        file: output of the tool that holds them.
+        probability: P(true) of each verdict.
+    """
+
+    tool: str
+    file: str
+    probability: str
+
+
+@dataclass(frozen=True)
 class Format:
     """A format of the records of a dataset.
 
@@ -39,6 +54,7 @@ class Format:
         gather: converts all records together, if one is not enough.
         companion: the format of the file that belongs to it; empty if there is none.
         closed: whether `read` refuses unknown keys.
+        verdicts: the verdicts of another tool in it; None if it has none.
     """
 
     name: str
@@ -54,6 +70,7 @@ class Format:
     gather: Callable[[Sequence[Any]], Sequence[Item]] | None = None
     companion: str = ""
     closed: bool = False
+    verdicts: ToolVerdicts | None = None
 
     @property
     def every_field(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from factormodels.claims import Atom
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.judged import assessor_metadata
 from factormodels.io.formats.record import ToolRecord, filled, record_of, root_path
 from factormodels.io.source.places import record_id
@@ -140,4 +140,15 @@ FORMAT = Format(
     fields=("uncertainty", "generation_text", "input_text"),
     also=("model_path",),
     gather=gather,
+    verdicts=ToolVerdicts(
+        tool="LM-Polygraph",
+        file=(
+            "JSON Lines with the fields of `UncertaintyOutput`, a claim each, and "
+            "`response` and `estimator` if you know them"
+        ),
+        probability=(
+            "from the uncertainty: -u of shares in [-1, 0], $e^{-u}$ of 0 and more, "
+            "else $1/(1+e^u)$"
+        ),
+    ),
 )

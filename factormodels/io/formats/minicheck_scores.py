@@ -13,7 +13,7 @@ from typing import Any
 from factormodels.decoded_values import located, shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.judged import judged_response
 from factormodels.io.formats.record import ToolRecord, filled, record_of, root_path
 from factormodels.io.source.places import record_id
@@ -122,4 +122,12 @@ FORMAT = Format(
     record=MinicheckRow,
     fields=("doc", "claim", "raw_prob"),
     gather=gather,
+    verdicts=ToolVerdicts(
+        tool="MiniCheck",
+        file=(
+            "JSON Lines or a table with `doc`, `claim` and `raw_prob` (or "
+            "`pred_label`), and `response` if you know it"
+        ),
+        probability="the probability for the document that supports the claim best",
+    ),
 )

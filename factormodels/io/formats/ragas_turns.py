@@ -6,7 +6,7 @@ response and claims, and samples of one turn after these.
 
 from __future__ import annotations
 
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.ragas import RagasSample, read, recognize_turns
 
 FORMAT = Format(
@@ -19,4 +19,9 @@ FORMAT = Format(
     read=read,
     record=RagasSample,
     also=("statements[].reason",),
+    verdicts=ToolVerdicts(
+        tool="Ragas",
+        file="`statements` with a `verdict`",
+        probability="1 or 0",
+    ),
 )

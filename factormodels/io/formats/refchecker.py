@@ -21,7 +21,7 @@ from factormodels.claims import Atom, Context
 from factormodels.decoded_values import as_object, as_text, shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.judged import (
     assessor_metadata,
     inference_label,
@@ -198,4 +198,12 @@ FORMAT = Format(
     read=read,
     record=RefcheckerResponse,
     also=("Y", "*_response_kg[].triplet", "*_response_kg[].*_label"),
+    verdicts=ToolVerdicts(
+        tool="RefChecker",
+        file=(
+            "`claims` or `triplets` with labels `ys`, or labels such as `nli_label` "
+            "beside `triplet`"
+        ),
+        probability="Entailment 1, Contradiction 0, Neutral ½",
+    ),
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from factormodels.decoded_values import as_text
 from factormodels.fact_graph import FactGraph
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.judged import UNSUPPORTED, judged_response
 from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
@@ -114,5 +114,10 @@ FORMAT = Format(
         *("checked_statements[].sentence", "checked_statements[].rate_data"),
         *("checked_statements[].relevance_data", "Supported", "Irrelevant", "Not Supported"),
         "per_prompt_data",
+    ),
+    verdicts=ToolVerdicts(
+        tool="SAFE",
+        file="results with `checked_statements`, or a file with `per_prompt_data`",
+        probability="1, 0; irrelevant facts have none",
     ),
 )

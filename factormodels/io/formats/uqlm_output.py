@@ -26,7 +26,7 @@ from factormodels.decoded_values import as_object, as_text
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.cells import listed_cell, listed_texts
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.judged import assessor_metadata
 from factormodels.io.formats.record import (
     ToolRecord,
@@ -217,4 +217,9 @@ FORMAT = Format(
     fields=("prompt|prompts|data.prompts", "response|responses|data.responses"),
     also=("data.claims_data", "data.sampled_responses"),
     gather=gather,
+    verdicts=ToolVerdicts(
+        tool="UQLM",
+        file="`claims_data` of `to_dict` or `to_df`",
+        probability="each scorer's number; a scorer with a number beyond 0 to 1 is left out",
+    ),
 )

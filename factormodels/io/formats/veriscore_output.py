@@ -14,7 +14,7 @@ from typing import Any
 from factormodels.decoded_values import as_object, as_text, shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.formats.format import Format
+from factormodels.io.formats.format import Format, ToolVerdicts
 from factormodels.io.formats.judged import UNSUPPORTED, Judged, judged_response
 from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
@@ -122,4 +122,12 @@ FORMAT = Format(
     read=read,
     record=VeriscoreResponse,
     also=("abstained", "*.verification_result", "*.response"),
+    verdicts=ToolVerdicts(
+        tool="VeriScore, VeriFastScore",
+        file=(
+            "`verification_*.jsonl` and `decomposition_verification_*.jsonl`: "
+            "verdicts by claim, or a response with its `claim_verification_result`"
+        ),
+        probability="1, 0; inconclusive ½; a claim that was extracted and not verified has none",
+    ),
 )

@@ -54,7 +54,7 @@ def test_each_response_is_judged_by_the_others(data: list[FactGraph]) -> None:
 
 
 def test_prior_and_temperature_on_stars_with_certain_contexts_are_platt_scaling() -> None:
-    # docs/explanation/learning.md: log odds are affine in those of the default, and so are their
+    # docs/appendix/derivations.md: log odds are affine in those of the default, and so are their
     # best values.
     graphs = [
         replace(variant(graph, "FR1").with_priors(contexts=1.0), id=f"{at}")
