@@ -3,7 +3,7 @@
 from calibration import score
 score([0.9, 0.4, 0.7], [True, False, None], ["r1", "r1", "r2"])["brier"].value
 
-This package exports the names that are needed most often. Its modules export the rest:
+This package exports the most common names. Its modules export all others:
 
     scores          functions for single scores, and their registry
     intervals       intervals over responses

@@ -127,8 +127,8 @@ def cells_of(
         frame: a row per claim and cell.
         by: columns whose values name the cell.
         p: column of the probabilities; a missing one is NaN.
-        label: column of the labels; None for `label`, if there is one.
-        response: column of response ids; None for `response`, if there is one.
+        label: column of the labels; None for the column `label`, if present.
+        response: column of response ids; None for the column `response`, if present.
         claim: column of claim ids, unique within a response and cell; None for `claim` or `atom`.
             Without a column, the claims of a response are identified by their order.
 

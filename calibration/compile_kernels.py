@@ -2,7 +2,7 @@
 
     python -m calibration.compile_kernels
 
-`make install` does it. The machine code is stored on disk beside the kernels.
+`make install` runs this command. The machine code is stored on disk beside the kernels.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from factormodels.errors import InputError
 T = TypeVar("T")
 
 LOGIT_CLIP = 1e-6
-"""Where a score needs the logit of p, p is first moved into [LOGIT_CLIP, 1 - LOGIT_CLIP]."""
+"""Distance from 0 and 1 to which p is clipped for scores that need its logit."""
 
 
 TIE_TOLERANCE = 1e-9
@@ -207,7 +207,7 @@ def forecasts(
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
         y: labels (n,), True or False, None where unlabeled.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        weights: weights (n,), the number of atoms that each represents; None for 1 each.
         responses: response ids (n,), or None if every atom is a separate response.
         unlabeled: treatment of atoms without a label, as in `calibration.labels.apply_policy`.
 

@@ -144,7 +144,7 @@ def labeled_atoms(p: ArrayLike, y: Any, unlabeled: str = LabelPolicy.EXCLUDE) ->
 
 
 def remark_unlabeled(n_unlabeled: int, n_atoms: int, policy: str) -> None:
-    """Log the number of atoms without a label and their treatment, if there are any."""
+    """Log the number and the treatment of atoms without a label, if there are any."""
     if n_unlabeled:
         become = "are left out" if policy == LabelPolicy.EXCLUDE else f"count as {policy}"
         logger.info("%d of %d atoms have no label and %s", n_unlabeled, n_atoms, become)

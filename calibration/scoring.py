@@ -327,7 +327,7 @@ def score(
             column named dataset, data, benchmark or split.
         model: column of model names of a long table.
         claim: column of claim ids, unique within a response and model.
-        weights: weights (n,), the number of claims that each counts as; None for 1 each.
+        weights: weights (n,), the number of claims that each represents; None for 1 each.
         folds: fold of each claim, (n,), if probabilities are cross-fitted. AUROC then compares
             claims within folds, as in `calibration.scores.auroc`.
         scores: names of scores in `calibration.scores.REGISTRY`.

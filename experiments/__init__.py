@@ -1,7 +1,7 @@
-"""Experiments: from a configuration to tidy rows, tables and figures, and the command line.
+"""Studies, commands and their results: configuration in; tidy rows, tables and figures out.
 
-This package combines models, inference and calibration. The main functions can be imported from
-here, and load on first use:
+This package combines models, inference and calibration. Import the main functions from here; each
+loads on first use:
 
 from experiments import assess, fastfact, load_study, posteriors, read_rows, report, run
 """

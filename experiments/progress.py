@@ -23,7 +23,7 @@ class Watcher:
         """Receive the name of the next step."""
 
     def notice(self, text: str) -> None:
-        """Hear what must be known at once, such as an address."""
+        """Receive a message to show at once, such as an address."""
 
     def steps(self, what: str, total: int) -> AbstractContextManager[Callable[[], None]]:
         """Watch steps while a block runs; the block calls the given function after each."""
@@ -31,19 +31,19 @@ class Watcher:
         return nullcontext(lambda: None)
 
     def units(self, study: str, left: int, kept: int) -> AbstractContextManager[Finished]:
-        """Watch units of a study while a block runs, of which some were kept before."""
+        """Watch the units of a study while a block runs; `kept` units were finished before."""
         del study, left, kept
         return nullcontext(lambda _: None)
 
     def texts(
         self, study: str, ledger: Ledger, total: int
     ) -> AbstractContextManager[Callable[[], None]]:
-        """Watch the calls about a study's texts, whose answers the ledger counts."""
+        """Watch the calls about a study's texts; the ledger counts the answers."""
         del study, ledger, total
         return nullcontext(lambda: None)
 
     def responses(self, total: int, ledger: Ledger) -> AbstractContextManager[Finished]:
-        """Watch responses while a block runs, whose model's answers the ledger counts."""
+        """Watch responses while a block runs; the ledger counts the model's answers."""
         del total, ledger
         return nullcontext(lambda _: None)
 

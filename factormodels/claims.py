@@ -67,7 +67,7 @@ JUDGED_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKin
 """Possible judgments of an ordered pair of texts; an equivalence entails in both orders."""
 
 CONFLICTS = frozenset({RelationKind.CONTRADICTION, RelationKind.EXCLUSIVE})
-"""The kinds whose two texts cannot both hold."""
+"""Kinds of relations whose two texts cannot both be true."""
 
 SYMMETRIC = frozenset(RelationKind) - {RelationKind.ENTAILMENT}
 """The symmetric kinds."""
@@ -252,7 +252,8 @@ class Context:
         snippet: extract shown by the search engine.
         retrieved_for: ids of the atoms it was retrieved for (its provenance), in order.
         key: identity of the passage; contexts with equal keys are duplicates. If None, contexts
-            with equal normalized texts are, unless they are sampled answers, each of which counts.
+            with equal normalized texts are duplicates, except sampled answers, each of which
+            counts.
         note: free-form remark, such as why the passage misleads.
         kind: whether it is a passage or a sampled answer.
     """

@@ -1,4 +1,4 @@
-"""Conventions in which papers and tools differ for the same model: priors, passages, K, logarithms.
+"""Conventions in which papers and tools differ: priors, passages, K, logarithms.
 
 Two tools that implement FactReasoner can compute different posteriors and measures from the same
 relations, each correctly under its own conventions. This module names the conventions, so that a
@@ -222,5 +222,5 @@ def differing(first: Conventions, second: Conventions) -> Iterator[str]:
 
 
 def switched(base: Conventions, other: Conventions, name: str) -> Conventions:
-    """Return the conventions with one of them replaced by its value in others."""
+    """Return the conventions with a single convention replaced by its value in `others`."""
     return replace(base, **{name: getattr(other, name)})

@@ -47,15 +47,15 @@ Columns = Mapping[str, Sequence[Any]]
 class FactGraph(Previewed):
     """The typed graph of a response: atoms, contexts and relations, in a fixed order.
 
-    A graph is stored in columns: for each field of its atoms, contexts and relations, the values of
-    all of them. `Atom`, `Context` and `Relation` objects are made at first access, since many
-    graphs are only written, sent or compiled.
+    A graph is stored in columns, one sequence of values for each field of its atoms, contexts and
+    relations. `Atom`, `Context` and `Relation` objects are made at first access, since many graphs
+    are only written, sent or compiled.
 
     Attributes:
         id: name of the response, unique in its dataset.
         atoms: the claims of the response.
         contexts: the passages of evidence.
-        relations: predicted relations between any two of them.
+        relations: predicted relations between any two atoms or contexts.
         query: the question that was asked.
         response: the full text of the response.
         topic: topic of the response.
@@ -138,7 +138,8 @@ class FactGraph(Previewed):
         return [_DEFAULTS[_PARTS[part]][name]] * _length(columns) if values is None else values
 
     def stated(self, part: str, name: str) -> Sequence[Any]:
-        """Return `column`, or nothing where no atom, context or relation states the field."""
+        """Return `column`, or an empty sequence if no atom, context or relation states the
+        field."""
         values: Sequence[Any] = self.__dict__["_columns"][part].get(name, ())
         return values
 

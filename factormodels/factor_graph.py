@@ -43,9 +43,9 @@ _SHOWN = 5
 class FactorGraph(Previewed):
     """An immutable factor graph over discrete variables.
 
-    Build one with `FactorGraph.from_factors`; the constructor takes flat arrays and serves readers
-    and generators of large graphs. Arrays are made read-only. Two factors may share a scope, a
-    scope may be empty (a constant), and a table may hold log 0 = -inf.
+    Build one with `FactorGraph.from_factors`; the constructor takes flat arrays, and is meant for
+    readers and generators of large graphs. Arrays are made read-only. Two factors may share a
+    scope, a scope may be empty (a constant), and a table may hold log 0 = -inf.
 
     Attributes:
         names: one name per variable, in a fixed order.
@@ -133,7 +133,7 @@ class FactorGraph(Previewed):
 
         Raises:
             InputError: if a table does not fit its scope, a potential is negative or NaN, a scope
-                repeats a variable or refers to one that does not exist, or names repeat.
+                repeats a variable or refers to an unknown variable, or names repeat.
         """
         cards = np.asarray(cardinalities)
         if cards.size and cards.dtype.kind not in "iu":
@@ -321,7 +321,7 @@ class FactorGraph(Previewed):
         """Return the evidence-free graph in which every observed variable has a single state.
 
         Variables keep their names and positions; tables keep only the observed states. The log
-        partition function equals the one of this graph with its evidence.
+        partition function is that of this graph given its evidence.
         """
         if not self.has_evidence:
             return self

@@ -57,7 +57,7 @@ def variant(graph: FactGraph, name: str, conventions: GraphConventions = DEFAULT
 
 
 def declared_prior(context: Context, graph: FactGraph, conventions: GraphConventions) -> float:
-    """Return the prior that conventions give a passage for which none is stated.
+    """Return the prior that conventions give a passage without a stated prior.
 
     Args:
         context: the passage, of the response or of a view of it.
@@ -190,9 +190,10 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
     Contexts are duplicates if their keys are equal or, if neither has a key, if their normalized
     texts are equal and not empty; a snippet replaces a missing text. Sampled answers without a key
     have no duplicates: how often a model gives an answer is evidence. The merged context keeps the
-    first one's id and prior and is retrieved for all the atoms that any of them was retrieved for.
-    Relations are redirected; if two then join the same pair, the more probable one is kept (the
-    first if they are equal), and a relation between two duplicates is dropped.
+    id and prior of the first, and counts as retrieved for every atom for which any of the
+    duplicates was retrieved. Relations are redirected; if two then join the same pair, the more
+    probable one is kept (the first if they are equal), and a relation between two duplicates is
+    dropped.
     """
     keys, *texts = (graph.stated("contexts", name) for name in ("key", "text", "snippet"))
     if keys.count(None) == len(keys) and not any(map(any, texts)):

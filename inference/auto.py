@@ -1,8 +1,8 @@
 """Choice of an algorithm by the predicted cost of a graph: exact, or the tightest bounds.
 
-Counted operations decide how a graph would be solved exactly, so the way and its answer are the
-same on every machine. The speed of this machine decides only whether there is time for it, and
-`time_limited` in `stats` says so.
+Counted operations decide how a graph would be solved exactly, so the method and its answer are the
+same on every machine. The speed of this machine decides only whether there is time for it, which
+`time_limited` in `stats` reports.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Auto(Backend):
     Exact inference, by elimination, conditioning or clamping, is used if it is predicted to end
     within `seconds`; the answer then equals that of `exact` to the last bit. The prediction counts
     operations by kind and multiplies them by the speed of this machine, which is measured once and
-    kept with the compiled kernels (`inference.exact.speed`). Exact inference that is predicted to
-    take, or takes, more than a quarter of the time has bounds beside it, and is stopped when the
+    kept with the compiled kernels (`inference.exact.speed`). If exact inference is predicted to
+    take, or takes, more than a quarter of the time, bounds run beside it; it is stopped when the
     time is over.
 
     Otherwise two lanes run concurrently until the time is over. One bounds log Z by the best of
@@ -72,14 +72,17 @@ class Auto(Backend):
     other estimates: `lbp`, then `ais` and `wmb_is` planned for the time, then `ijgp`, also given
     each assignment of a few variables (`conditioned ijgp`).
 
-    log Z is the best upper bound. `stats` hold `upper`, `lower` and their `gap`, and the algorithms
-    that gave them (`upper_by`, `lower_by`); the `estimate` of log Z, its algorithm (`estimate_by`)
-    and its standard error (`estimate_standard_error`); the approximation of message passing, which
-    has no error (`bethe`, `bethe_by`); why exact inference was not used (`reason`);
-    whether the answer depends on the clock (`time_limited`), which exact answers do not; if it
-    does, where the speed of this machine is from (`speed`) and the seconds of compiling and
-    measuring that the limit excludes (`preparation_seconds`); and in `missing`, by key, why any of
-    these is absent.
+    log Z is the best upper bound. `stats` contain:
+
+    - `upper`, `lower` and their `gap`, and the algorithms that gave them (`upper_by`, `lower_by`);
+    - the `estimate` of log Z, its algorithm (`estimate_by`) and its standard error
+      (`estimate_standard_error`);
+    - the approximation of message passing, which has no error (`bethe`, `bethe_by`);
+    - the `reason` why exact inference was not used;
+    - `time_limited`, true if the answer depends on the clock, which exact answers do not; if so,
+      the source of this machine's speed (`speed`), and the seconds of compiling and measuring that
+      the limit excludes (`preparation_seconds`);
+    - `missing`, the reasons why any of these are absent, by key.
 
     Marginals are those with the least estimated error (`marginals_by`, `marginals_reason`); see
     `inference.anytime`. `marginals_error` is an estimate of their root mean square error.

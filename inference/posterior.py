@@ -200,7 +200,7 @@ class Posterior(Previewed):
 
     @property
     def lower_bound(self) -> float | None:
-        """Certified lower bound on the log partition function beside an upper one, if any."""
+        """Certified lower bound on log Z if `log_z` is an upper bound; None without one."""
         if self.log_z_kind is not LogZKind.UPPER:
             return None
         lower = float(self.stats.get("lower", -np.inf))

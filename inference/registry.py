@@ -167,7 +167,8 @@ def as_backend(backend: str | Backend, **settings: Any) -> Backend:
     """Return a backend instance unchanged, or the backend of a name with the given settings.
 
     Raises:
-        InputError, MissingDependencyError: as in `get_backend`; also for what is neither.
+        InputError, MissingDependencyError: as in `get_backend`; InputError also for any other
+            object.
     """
     if isinstance(backend, str):
         return get_backend(backend, **settings)

@@ -28,7 +28,8 @@ class Allowed:
     """Allowed values of a setting: a number from `least` to `most` except `without`, a name, or
     None.
 
-    If it is `whole`, fractions are excluded, for which kernels would be compiled again, or fail.
+    If `whole`, only whole numbers are allowed: for fractions, kernels would be compiled again, or
+    fail.
     """
 
     whole: bool
@@ -79,7 +80,7 @@ def setting(
         least, most: inclusive ends of the range of numbers. If the lower end is a whole number and
             the default is not a fraction, only whole numbers are allowed.
         above, below: exclusive ends.
-        names: texts that are allowed instead. Without a lower end, numbers are not allowed.
+        names: allowed texts, in place of a number. Without a lower end, numbers are not allowed.
     """
     start = least if above is None else above
     allowed = Allowed(

@@ -84,7 +84,7 @@ def corp_curve(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabeled.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        weights: weights (n,), the number of atoms that each represents; None for 1 each.
         responses: response ids (n,), or None if atoms are independent.
         band: ``confidence``, ``consistency`` or ``none``.
         n_bootstrap: number of replicates.

@@ -61,7 +61,7 @@ def group_calibration(
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabeled.
         groups: group of each atom, (n,), such as its variant, position or rarity.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        weights: weights (n,), the number of atoms that each represents; None for 1 each.
         order: the groups in order; None for the order of first appearance.
         responses: response ids (n,), or None if atoms are independent.
         n_bootstrap: number of replicates.

@@ -60,7 +60,7 @@ def risk_curve(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabeled.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        weights: weights (n,), the number of atoms that each represents; None for 1 each.
         responses: response ids (n,), or None if atoms are independent.
         rule: ``verdict`` keeps the most confident verdicts and counts wrong verdicts; ``claim``
             keeps the claims with the highest p and counts false claims.

@@ -1,4 +1,4 @@
-"""Estimates from few labels and many probabilities of what labels of all claims would give.
+"""Estimates of quantities over all claims, from few labels and many probabilities.
 
 from calibration.estimation import estimate, share
 estimate(share(p, y, responses))

@@ -8,8 +8,8 @@ the items.
 
 A score of the judges, such as their Brier score, needs two corrections:
 
-- Items without a label are predicted by the mean of the judges, whose squared error is smaller than
-  the mean of theirs by the variance among judges, whatever the labels are (Krogh and Vedelsby
+- Items without a label are predicted by the mean of the judges. Its squared error is smaller than
+  the judges' mean squared error by the variance among judges, for any labels (Krogh and Vedelsby
   1995). Accuracy and AUROC have no such identity.
 - The labels of each fold also train the judges of the others. If labels of folds k and l err in the
   same direction, each makes the other's judge worse, so that losses of different responses are
@@ -31,12 +31,13 @@ from calibration.grouping import group_by_response
 from calibration.validation import Floats, Integers
 
 _LEAST_FOLDS = 4
-"""Least number of folds whose mutual effects can be told from the effects of single folds."""
+"""Minimum number of folds whose mutual effects can be separated from the effects of single
+folds."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoldJudges:
-    """Probabilities by judges, each of which was trained without one fold.
+    """Probabilities by judges, each trained without one fold.
 
     Attributes:
         fold: int64 (n,), the fold of each claim; -1 for claims of responses without a label.
@@ -163,13 +164,13 @@ def cross_ranked(judges: FoldJudges, labels: Any, responses: ArrayLike, **option
 
 
 def training_variance(changes: Floats) -> float:
-    """Variance of a score of judges that the residuals of their responses do not show.
+    """Variance of a score of judges that is not in the residuals of their responses.
 
-    Let d_kl be what the labels of fold l, which train the judge of fold k, change in the part of
-    fold k in the score. The variance of all changes is the sum of (d_kl + d_lk)² over pairs, of
-    which residuals show d_kl² + d_lk². The rest is twice the covariance of d_kl and d_lk. Effects
-    of single folds are removed first, as in a round robin (Warner, Kenny and Stoto 1979), which
-    takes four folds; with fewer, they are left in.
+    Let d_kl be the change in fold k's part of the score due to the labels of fold l, which train
+    the judge of fold k. The variance of all changes is the sum of (d_kl + d_lk)² over pairs;
+    residuals contain d_kl² + d_lk² of it. The remainder is twice the covariance of d_kl and d_lk.
+    Effects of single folds are removed first, as in a round robin (Warner, Kenny and Stoto 1979),
+    which requires four folds; with fewer, they are not removed.
 
     Args:
         changes: float64 (n_folds, n_folds), part of fold k in the score by the judge without fold

@@ -223,7 +223,7 @@ def estimate(
         quantity: the quantity.
         level: nominal coverage, in (0, 1).
         finite: whether to estimate the value for these responses only. By default, they are a
-            sample, and the value is for all responses like them.
+            sample from a population, whose value is estimated.
         power: weight of the predictions, at least 0; None chooses the best one for the labels.
 
     Raises:

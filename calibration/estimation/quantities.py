@@ -1,4 +1,4 @@
-"""Quantities that are ratios of sums over claims, of which some are labeled and all predicted.
+"""Quantities that are ratios of sums over claims; some claims are labeled, and all are predicted.
 
 A share of true claims is a sum over claims divided by another sum. Labels determine the terms of
 some claims, and probabilities predict the terms of all.

@@ -1,4 +1,4 @@
-"""AUROC from few labels: how well all probabilities separate true from false claims."""
+"""AUROC from few labels: the separation of true from false claims by all probabilities."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def soft_auroc(p: Floats, truth: Floats, weights: Floats) -> tuple[float, Floats
     Args:
         p: probabilities that rank the claims, (n,); ties count half.
         truth: probability that each is true, (n,), in [0, 1].
-        weights: number of claims that each counts as, (n,).
+        weights: number of claims that each represents, (n,).
 
     Returns:
         The area; the contribution of each claim, (n,), summing to 0; and the derivatives with

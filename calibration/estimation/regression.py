@@ -266,7 +266,7 @@ class Coefficient(Linearized):
         """Contribution of each claim at the coefficients that solve the equations at this weight.
 
         Raises:
-            InputError: if there are too few labels, or columns tell true claims from false ones.
+            InputError: if there are too few labels, or columns separate true from false claims.
         """
         model, known = self.regression, self.labeled
         solved, at = math.nan, model.fits

@@ -174,7 +174,7 @@ def planned_error(
         probabilities: inclusion probability of every unit, above 0 for units without a label.
         p: probabilities (n,) that claims are true.
         grouping: grouping of the claims by response.
-        law: law of the residuals, whose `alike` is that of `spread`.
+        law: law of the residuals, with the same `alike` as for `spread`.
         at_hand: mask of the units that have a label and are not drawn again, (n_units,).
     """
     expected = law.scale * expected

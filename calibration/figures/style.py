@@ -130,7 +130,7 @@ class Arranged(Protocol):
     """A figure that places its own texts and panels, as `ShownFigure` does."""
 
     def arrange(self) -> None:
-        """Place them for the current width of the figure."""
+        """Place the texts and panels for the current width of the figure."""
 
 
 @contextmanager

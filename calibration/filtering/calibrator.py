@@ -123,7 +123,7 @@ class Calibrator:
         combination: the score that thresholds apply to.
         groups: calibration by group.
         by: columns that make groups; none for a single group.
-        depends: column of the claims that a claim depends on; None if claims stand alone.
+        depends: column of the claims that a claim depends on; None if claims are independent.
         n_choosing: labeled responses that chose the score and did not calibrate it.
         edited: whether its file has no digest, so that it cannot be verified as unmodified.
         candidates: the scores that were considered, the best first; none from a file.

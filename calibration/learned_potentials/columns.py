@@ -119,8 +119,8 @@ SAMPLES: Mapping[str, str] = {
 _OF_SAMPLES = ("mean support", "mean contradiction", "passages")
 
 TEXTS = FIGURES
-"""Columns of text match: how much of the claim's statement on the topic occurs in the response's
-passages, from texts or from recorded figures (`factormodels.extraction.text_match`)."""
+"""Columns of text match: the share of the claim's statement on the topic that occurs in the
+response's passages, from texts or from recorded figures (`factormodels.extraction.text_match`)."""
 
 FAMILIES: Mapping[str, Mapping[str, str]] = {
     "evidence": EVIDENCE,

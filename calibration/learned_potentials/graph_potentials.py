@@ -8,11 +8,11 @@ probability replaces the probabilities of a class of relations. Graphs of FR1 ar
 for which this amounts to recalibration (docs/appendix/derivations.md); only shared contexts make
 claims depend on each other.
 
-Three files learn them. This one says which weights a graph has and applies them; `graph_loss` is
-the loss of labels as a differentiable function of the weights, from the beliefs of any backend;
-`graph_fitting` searches, cross-fits and estimates errors. Half of it is errors, since simpler ones
-do not hold: with the usual standard error over responses, intervals of a source's prior cover it in
-.790 of draws with 20 responses, in place of .953 (docs/results/prior-intervals).
+Three files learn the weights. This file determines the weights of a graph and applies them.
+`graph_loss` is the loss of labels as a differentiable function of the weights, from the beliefs of
+any backend. `graph_fitting` searches, cross-fits and estimates errors, for which simpler formulas
+are not sufficient: with the usual standard error over responses, intervals of a source's prior
+cover it in .790 of draws with 20 responses, instead of .953 (docs/results/prior-intervals).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ MOST_LOG_ODDS = 20.0
 """Bound on the magnitude of log odds, at which 1 - p still has 8 digits."""
 
 _MOST_LOGIT = 12.0
-"""The search is limited to probabilities at least 6e-6 from 0 and 1; data cannot tell more extreme
-ones apart."""
+"""The search is limited to probabilities at least 6e-6 from 0 and 1; data cannot distinguish more
+extreme probabilities."""
 
 _LEAST_TEMPERATURE, _MOST_TEMPERATURE = math.exp(-4.0), math.exp(2.0)
 
@@ -304,11 +304,11 @@ def stated_logit(graph: FactGraph, relation: Relation) -> float:
 def source_class(by: PassageKey, named: Collection[str]) -> ContextClass:
     """Return a function that names the source of a context, or `OTHERS` for all others.
 
-    A context with a prior of its own, which no tool writes by default, has no class.
+    A context with a stated prior, other than the defaults of tools, has no class.
 
     Args:
         by: how the source of a context is identified.
-        named: sources with a class of their own.
+        named: sources with a separate class.
     """
 
     def name(graph: FactGraph, context: Context) -> str:

@@ -78,7 +78,7 @@ NAME = "judge"
 """Name of the assessor under which a judge's posteriors are recorded."""
 
 _LAW = ("support 1", "mean support", "passages")
-"""Columns whose distribution is saved, in addition to that of the log odds."""
+"""Columns whose distribution is saved, in addition to the distribution of the log odds."""
 
 
 @dataclass(frozen=True, eq=False)

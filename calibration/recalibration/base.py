@@ -37,7 +37,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         Args:
             X: probabilities in [0, 1], (n,) or (n, 1).
             y: labels (n,), True or False, None where unlabeled.
-            sample_weight: weights (n,), the number of atoms that each counts as; None for 1 each.
+            sample_weight: weights (n,), the number of atoms that each represents; None for 1 each.
             unlabeled: treatment of atoms without a label, as in `apply_policy`.
 
         Raises:

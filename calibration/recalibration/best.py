@@ -86,7 +86,7 @@ class BestRecalibrator(Recalibrator):
         Args:
             X: probabilities in [0, 1], (n,) or (n, 1).
             y: labels (n,), True or False, None where unlabeled.
-            sample_weight: weights (n,), the number of atoms that each counts as; None for 1 each.
+            sample_weight: weights (n,), the number of atoms that each represents; None for 1 each.
             responses: response ids (n,), kept together in folds; None if atoms are independent.
             unlabeled: treatment of atoms without a label, as in `apply_policy`.
 

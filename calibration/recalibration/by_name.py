@@ -1,12 +1,13 @@
 """Cross-fitted recalibrations of probabilities, by name.
 
-Isotonic regression is scikit-learn's, recalibrators are its estimators, and `cross_fit` takes any
-other of its estimators; folds are of responses. ``CalibratedClassifierCV`` is no replacement: it
-takes folds of responses as well, but averages the maps of all folds, so that a claim is judged by
-maps that its label taught. On the 4,886 biographical claims of the embedded data (factscore) its
-isotonic map has a Brier score of 0.1711 on the claims that taught it, where `cross_fit` has 0.1727
-(on factcheck-bench 0.0924 and 0.0963). It has no beta, histogram or Venn-Abers map, and refuses
-claims without a label, which are recalibrated here. Both import scikit-learn in a second.
+Isotonic regression is scikit-learn's, recalibrators are scikit-learn estimators, and `cross_fit`
+accepts any other of its estimators; folds consist of responses. ``CalibratedClassifierCV`` is not a
+replacement: it also accepts folds of responses, but averages the maps of all folds, so that a claim
+is recalibrated by maps that were trained on its label. On the 4,886 biographical claims of the
+embedded data (factscore) its isotonic map has a Brier score of 0.1711 on its training claims, and
+`cross_fit` has 0.1727 (on factcheck-bench 0.0924 and 0.0963). It has no beta, histogram or
+Venn-Abers map, and refuses claims without a label, which are recalibrated here. Both import
+scikit-learn in a second.
 """
 
 from __future__ import annotations

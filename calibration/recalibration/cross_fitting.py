@@ -63,7 +63,7 @@ def cross_fit(
         responses: response ids (n,).
         n_folds: number of folds, from 2 to the number of responses.
         seed: seed of the assignment of responses to folds.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each. They are
+        weights: weights (n,), the number of atoms that each represents; None for 1 each. They are
             passed to `fit` as `sample_weight`.
         unlabeled: treatment of atoms without a label, as in `apply_policy`. Excluded atoms are not
             used for fitting, but are recalibrated too.

@@ -1,4 +1,4 @@
-"""Inductive Venn-Abers prediction, which gives two probabilities, one of which is calibrated."""
+"""Inductive Venn-Abers prediction: two probabilities, one of them calibrated."""
 
 from __future__ import annotations
 

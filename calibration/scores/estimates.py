@@ -67,7 +67,7 @@ def judged_claims(
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabeled; None if no claim has a label.
         responses: response ids (n,); None if every claim is a separate response.
-        weights: weights (n,), the number of claims that each counts as; None for 1 each.
+        weights: weights (n,), the number of claims that each represents; None for 1 each.
         folds: fold of each claim, (n,), if `p` is cross-fitted.
         k: choice of the K of F1@K, as in `choose_k`.
 

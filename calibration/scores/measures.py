@@ -44,9 +44,10 @@ def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int
 
 
 def factual_precision(p: ArrayLike) -> float:
-    """Precision Pr = S/n, the share of supported atoms, where S is the number with P > 1/2.
+    """Precision Pr = S/n, the share of supported atoms, where S is the number of atoms with P >
+    1/2.
 
-    FactReasoner, section 3.1 and appendix B, equation 5.
+    Source: FactReasoner, section 3.1 and appendix B, equation 5.
 
     Raises:
         InputError: for bad probabilities.
@@ -57,7 +58,7 @@ def factual_precision(p: ArrayLike) -> float:
 def recall_of_counts(supported: ArrayLike, k: ArrayLike) -> Floats:
     """Recall R_K = min(S/K, 1) elementwise, for S supported atoms and K > 0.
 
-    FactReasoner, section 3.1 and appendix B, equation 6.
+    Source: FactReasoner, section 3.1 and appendix B, equation 6.
     """
     recall: Floats = np.minimum(np.asarray(supported, dtype=np.float64) / np.asarray(k), 1.0)
     return recall
@@ -76,7 +77,7 @@ def f1_of_counts(supported: ArrayLike, n_atoms: ArrayLike, k: ArrayLike) -> Floa
 def f1_at_k(p: ArrayLike, k: float) -> float:
     """F1@K, the harmonic mean of precision Pr and recall R_K; 0 if no atom is supported.
 
-    FactReasoner, section 3.1 and appendix B, equation 7; Wei et al. 2024.
+    Source: FactReasoner, section 3.1 and appendix B, equation 7; Wei et al. 2024.
 
     Args:
         p: probabilities (n,) in [0, 1].

@@ -3,14 +3,14 @@
 from calibration.significance import score_difference
 score_difference("brier", p, q, y, responses).interval
 
-Each test is a file, whatever the score: `permutation` swaps two methods in whole responses,
+Each test has a file, for all scores: `permutation` swaps two methods in whole responses,
 `bootstrap` redraws whole responses, and `student` has SciPy's t-test of a number per response. The
 independent unit is the response, because claims of a response share a subject, a retrieval and a
 context. The tests compare a ratio of sums over responses (`ratio_differences`), or any function of
 weighted forecasts (`sample_differences`), such as AUROC. `mcnemar` has the tests of counts.
 
-Tests of other questions are where these are asked: whether an accuracy is above that of a constant
-answer (`label_bias.scores`), whether old and new responses have the same distribution
+Other modules have other tests: whether an accuracy is above that of a constant answer
+(`label_bias.scores`), whether old and new responses have the same distribution
 (`filtering.conformal`), and whether new evidence is a mixture of the evidence for known claims
 (`learned_potentials.shift` and `harm`, which redraw both data sets).
 """

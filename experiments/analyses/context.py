@@ -28,7 +28,7 @@ class AnalysisContext:
     Attributes:
         study: name of the study.
         seed: seed of all random draws.
-        folder: where relative paths start.
+        folder: base folder of relative paths.
         where: name of the configuration in error messages.
         track: function that shows progress.
         data: entries of the manifest for the loaded data, by name.

@@ -1,4 +1,5 @@
-"""Numbers that the papers print, beside those of a study or of any file with the same columns."""
+"""Printed numbers of the papers, beside the numbers of a study or of any file with the same
+columns."""
 
 from __future__ import annotations
 

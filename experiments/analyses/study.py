@@ -38,12 +38,12 @@ class AnalysisStudy(Keyed):
     study: StudyName
 
     analysis: Annotated[str, known(names, "analysis")]
-    """Which analysis."""
+    """Name of the analysis."""
 
     description: Purpose = ""
 
     seed: Seed = 0
-    """Seed of whatever is drawn."""
+    """Seed of all random draws."""
 
     venue: VenueName = DEFAULT_VENUE
 
@@ -61,7 +61,7 @@ class LoadedAnalysis:
         study: the study.
         analysis: its analysis.
         settings: the settings, of the analysis's own type.
-        folder: where relative paths start.
+        folder: base folder of relative paths.
         where: name of the configuration in error messages.
     """
 

@@ -109,7 +109,7 @@ def relation_model(
     Args:
         name: a name of `RELATIONS`, or a relation model.
         model: the language model, for "model".
-        labels: relation of each label of an NLI model, if the labels' names do not tell.
+        labels: relation of each label of an NLI model, if the labels' names do not show it.
         method: origin of the language model's probabilities, a value of `Method`.
         window: context length in tokens; None for the known value.
         openness: largest width of the range of a probability from log-probabilities.

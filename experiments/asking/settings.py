@@ -39,7 +39,7 @@ class AnswerSettings(Settings):
     """Base URL of a server with a compatible API."""
 
     cache: FilePath = Path("answers.sqlite")
-    """Cache file of answers and searches, so that none is repeated."""
+    """Cache file of answers and searches, which are then not repeated."""
 
     replay: bool = False
     """Use only cached answers; send nothing."""

@@ -85,10 +85,10 @@ def read_claims(
 
     Args:
         data: a file, the name of an embedded dataset, a data frame, or records.
-        options: columns whose names do not tell their roles.
+        options: columns whose names do not show their roles.
         labeled: True if labels are required.
         judges: True if models judge the same responses, so that a claim has the same label for all
-            of them.
+            models.
         texts: True to read texts of claims and responses too.
         numbers: labels of other tables of the same claims, if numeric labels are allowed. Labels
             are numeric if all labels here and in the table are numbers and some are neither 0 nor
@@ -140,11 +140,11 @@ def read_claims(
 
 
 def claims_frame(data: Data) -> pd.DataFrame:
-    """The long frame of the claims of any data, by all who judged them.
+    """Long frame of the claims of any data, with a row for each claim and judge.
 
-    Columns: response, claim, text, p, label; the columns that part data and models; model, who gave
-    p (a variant, an assessor, another tool, or the graph as it stands), if there are several;
-    p_learned_from, if labels of a response taught it.
+    Columns: response, claim, text, p, label; the columns that separate data and models; model, the
+        source of p (a variant, an assessor, another tool, or the recorded graph), if there are
+        several; p_learned_from, if p was learned from labels of a response.
 
     Raises:
         InputError: as `read_claims`.

@@ -102,7 +102,7 @@ def read_judged_claims(data: Data, wanted: ClaimColumns) -> JudgedTable:
 
     Args:
         data: a file, the name of an embedded dataset, a data frame, or records.
-        wanted: columns whose names do not tell their roles.
+        wanted: columns whose names do not show their roles.
 
     Raises:
         InputError: if the data cannot be read, and as `judged_claims`.

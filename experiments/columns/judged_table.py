@@ -20,7 +20,7 @@ class JudgedClaim:
         label: the human label.
         answers: the model's answers, by setting.
         confidence: the model's confidence, by setting.
-        text: what it says; empty where that is not known.
+        text: its text; empty if unknown.
     """
 
     response: str

@@ -27,7 +27,7 @@ class ProbabilityColumns(LabelColumns):
     """Column of the probability of being true; repeat it for several models."""
 
     group: Annotated[ColumnName, USUAL] = None
-    """Column of the claim's response; without one, every claim is a response of its own."""
+    """Column of the claim's response; without it, each claim counts as a separate response."""
 
     by: Annotated[ColumnNames, USUAL] = ()
     """Column to score by, such as model or dataset; repeatable."""
@@ -37,7 +37,7 @@ class ProbabilityColumns(LabelColumns):
 
 
 class TaughtSettings(Settings):
-    """Treatment of probabilities learned from labels of the same response."""
+    """Probabilities learned from labels."""
 
     leave_out_taught: bool = False
     """Leave out responses whose own labels trained the probabilities, as marked in files from `fit`
@@ -69,7 +69,7 @@ class ClaimColumns(LabelColumns):
     """Column of the number of sentences of the response."""
 
     position: ColumnName = None
-    """Column of the relative position, as a share or a percentage, instead of a sentence."""
+    """Column of the relative position (a share or a percentage), instead of a sentence."""
 
     in_order: bool = False
     """Use the order of claims as their position in the response."""

@@ -251,7 +251,7 @@ def empty_remark(places: Sequence[str], total: int, noun: str) -> str:
     Args:
         places: the number or name of each empty response.
         total: number of responses, empty ones included.
-        noun: what `places` are: "line", "row", "id", "file" or "text".
+        noun: noun for `places`: "line", "row", "id", "file" or "text".
     """
     if not places:
         return ""

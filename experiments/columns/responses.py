@@ -109,7 +109,7 @@ class LoadedResponses:
 
         Args:
             wanted: returns True for a usable response.
-            without: what the others lack, for the remark.
+            without: noun for what the others lack, for the remark.
             refusal: error message if no response is usable.
 
         Raises:

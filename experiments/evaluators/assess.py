@@ -128,7 +128,7 @@ class SampledAnswerSettings(Settings):
 
     samples: Annotated[int | None, Field(ge=1), Option("N")] = None
     """Number of sampled answers to each response's question to use as evidence. The language model
-    generates the ones that the input lacks. Sampled answers in the input are evidence even without
+    generates those that the input lacks. Sampled answers in the input are evidence even without
     this option."""
 
 
@@ -138,8 +138,8 @@ class JudgementSettings(RelationSettings, AlgorithmSettings):
     least: Least = LEAST_PROBABILITY
 
     orders: Literal["both", "needed"] = "both"
-    """Orders in which FR3 asks about two passages: both, or the second only where it could turn an
-    entailment into an equivalence. A dry run counts both."""
+    """Orders in which FR3 asks about two passages: both, or the second only if needed, where it
+    could turn an entailment into an equivalence. A dry run counts both."""
 
     few_calls: bool = False
     """Ask first about the passages found for a claim, then in order of word overlap with the claim,
@@ -151,9 +151,9 @@ class JudgementSettings(RelationSettings, AlgorithmSettings):
     claim."""
 
     early_exit: Annotated[Any, Option("RULE")] = None
-    """Skip relations of a response that declines (to answer), or is unlike (no passage has half of
-    the words of any claim). In Python also a function of the response with its claims and passages
-    that returns the reason, or an empty string to continue."""
+    """Rule that skips the relations of a response: declines (it declines to answer), or unlike (no
+    passage has half of the words of any claim). In Python also a function of the response, with its
+    claims and passages, that returns the reason, or an empty string to continue."""
 
     variant: Annotated[Words, Option("NAME", usual=True)] = ("FR2",)
     """FR1, FR2 or FR3; repeatable."""

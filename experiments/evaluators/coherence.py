@@ -79,7 +79,7 @@ class CoherenceSettings(
     AskingSettings,
     FirstProbeSettings,
 ):
-    """Settings of the relations between claims."""
+    """Relations between claims."""
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Source of the relations between claims: given (from the graphs), lexical, model or senses (by
@@ -137,10 +137,10 @@ class _Found:
 def coherence(responses: ResponsesIn, settings: CoherenceSettings) -> Findings:
     """Measure how well the claims of each response agree, independently of evidence.
 
-    Shows a row per response: the agreement, which depends only on conflicts between claims, and
-    other common readouts, all exact: the mean marginal, the probability that no conflict is active,
-    a reified node, the position of log Z. Then shows the conflicts, the most expensive first. With
-    --out also writes the graphs with their relations, which every command reads.
+    Shows a row per response with the agreement, which depends only on conflicts between claims, and
+    other common readouts: the mean marginal, the probability that no conflict is active, a reified
+    node, the position of log Z. All are exact. Then shows the conflicts, the most expensive first.
+    With --out also writes the graphs with their relations, which every command reads.
 
     Examples::
 

@@ -59,8 +59,8 @@ class CoreSettings(Settings):
     """With --core: judge of entailment: lexical, model, nli:FOLDER or recorded:FILE."""
 
     core_relevance: bool = False
-    """With --core: a claim that the language model finds irrelevant to the question does not count.
-    It is asked once for each claim."""
+    """With --core: ask the language model once for each claim whether it is relevant to the
+    question; irrelevant claims do not count."""
 
     domain: BleachedDomain = PEOPLE
 

@@ -1,8 +1,8 @@
 """Estimate of an assessment before it is run: calls, tokens and cost by stage.
 
-`make_plan` names for each stage of a plan what states its calls: `of_model` for a row of the table
-of stages, whose own `calls` count them, and a function for searches, for relations and for
-relations between claims, whose numbers are stated beside what they ask. A dry run adds them up.
+For each stage of a plan, `make_plan` names the source of its estimate. For a row of the table of
+stages it is `of_model`, which uses the `calls` of the row. For searches, relations and relations
+between claims it is a function beside the code that asks. A dry run adds up the estimates.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ def of_model(stage: ModelStage[Any], needs: str = "claims") -> Stated:
 
     Args:
         stage: its row of the table of stages.
-        needs: what the number of its calls depends on: ``response``, ``claims``, ``contexts`` as
-            retrieved, or ``passages`` that are left of them.
+        needs: quantity that determines the number of its calls: ``response``, ``claims``,
+            ``contexts`` as retrieved, or the remaining ``passages``.
     """
 
     def stated(sizes: Sequence[Size], plan: AssessmentPlan) -> list[StageEstimate]:

@@ -115,7 +115,7 @@ VERDICTS = ASSESSORS["fastfact"]
 """Verifier of a claim from the retrieved pieces."""
 
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
-"""Names of retrievers that find whole pages, of which the best pieces are read."""
+"""Names of retrievers that find whole pages; only the best pieces of a page are read."""
 
 DEFAULT_K_PRIME = "k_prime"
 """Default column of K'."""
@@ -204,11 +204,11 @@ _OF_ANNOTATIONS = {"annotated", "gamma", "seed", "n_bootstrap", "out"}
 def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> Findings:
     """Judge responses as FaStfact does: F1@K', with calls, searches and cost by stage.
 
-    One call splits a chunk of sentences into claims and judges each from the model's knowledge;
-    confident judgments skip the search. For the other claims the command searches pages, shows
-    their best pieces to a verifier, and gets one of five labels. F1@K' needs a human count K';
-    without it, precision and the curve over K' are shown instead. With --out you can interrupt a
-    run at any time: the same command continues where it stopped.
+    One call splits a chunk of sentences into claims and judges each claim from the model's
+    knowledge. Confident judgments skip the search. For the other claims the command searches pages
+    and shows their best pieces to a verifier, which answers with one of five labels. F1@K' needs a
+    human count K'; without it, precision and the curve over K' are shown instead. With --out you
+    can interrupt a run at any time: the same command continues where it stopped.
 
     Examples::
 

@@ -1,4 +1,4 @@
-"""Padded responses, with appended true sentences that repeat, say nothing, or change topic.
+"""Padded responses, with appended true sentences that are repetitive, uninformative or off topic.
 
 The sentences come from templates of this project, from other responses, or from a language model.
 """
@@ -98,7 +98,7 @@ def repetitive(graph: FactGraph, n: int) -> Padded:
 def uninformative(graph: FactGraph, n: int) -> Padded:
     """The response with n appended sentences that are true of nearly any subject in its domain.
 
-    Each has a passage that says so. Templates recur once all are used.
+    Each has a passage that supports it. Templates recur once all are used.
     """
     about = subject_of(graph)
     claims = bleached_claims(about.domain, about.name)

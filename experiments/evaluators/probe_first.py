@@ -120,7 +120,7 @@ def first_probe(
 
     Args:
         stages: names of probes with their models.
-        openness: how far a probability of a relation from log-probabilities may be open.
+        openness: largest width of the range of a relation's probability from log-probabilities.
 
     Raises:
         LimitReachedError: if a limit on calls or costs is reached.

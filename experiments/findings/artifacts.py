@@ -51,7 +51,7 @@ class PaperFigure:
     Attributes:
         figure: the figure.
         data: the numbers behind it, one row per point, line or bar.
-        title: what it shows, kept in the files.
+        title: description of the figure, kept in the files.
         says_nothing: reason why the figure is not worth showing, such as that all labels are the
             same; empty if it is worth showing.
     """
@@ -143,8 +143,8 @@ def write_artifact(
         shown: the table, or the figure.
         folder: an existing folder.
         stem: the name of the files without suffix.
-        origin: where it comes from, as recorded in comments and in the metadata of a figure.
-        venue: where it is printed.
+        origin: its origin, as recorded in comments and in the metadata of a figure.
+        venue: venue that determines widths and fonts.
 
     Returns:
         The paths of the files, each whole.

@@ -69,7 +69,7 @@ class Findings(Previewed):
             missing ones.
         draw: function that makes the figures, by name.
         unshown: names of tables that are saved but neither printed nor on the page.
-        incomplete: whether a requested result is missing, as the sentences say.
+        incomplete: whether a requested result is missing; the sentences name it.
         graphs: responses with the findings on each, which every command reads.
         texts: contents of text files by name; printed verbatim if there is no table.
         frames: functions that make long frames, by name, called on demand.
@@ -83,8 +83,8 @@ class Findings(Previewed):
         not_used: contents of files that no reader used, from `factormodels.io.not_used`, added by
             the front door.
         limit_reached: whether results are missing because of a limit on calls or costs.
-        tidy: function that makes `frame`, and what a file of one table holds, if that is not the
-            numbers of the first table.
+        tidy: function that makes `frame`, which is also the content of a file of one table; None
+            for the numbers of the first table.
     """
 
     source: str
@@ -174,12 +174,12 @@ class Findings(Previewed):
         """Findings with the readers' names, and with the requested columns of numbers.
 
         Args:
-            names: names for the reader of models, data and so on, used wherever a table, a figure
-                or a sentence names them; the data behind tables and figures keep their names.
+            names: displayed names of models, data and so on, in tables, figures and sentences; the
+                data behind tables and figures keep their names.
             chosen: columns of numbers that tables show, by name or title, in this order.
 
         Raises:
-            InputError: if no table has a column that is chosen.
+            InputError: if no table has a chosen column.
         """
         columns = [column for table in self.tables.values() for column in table.columns]
         known = dict.fromkeys(column.names for column in columns if is_right(column))
@@ -235,20 +235,21 @@ class Findings(Previewed):
         """Write tables (CSV, LaTeX, Markdown), figures, texts, graphs and findings.json.
 
         Args:
-            folder: a folder for all of it, which is made if it does not exist; or one file, whose
-                suffix says what it holds: the first table (.tex, .md), its numbers, which are
-                `frame` where that is tidy (.csv, .parquet), the responses or else those numbers
-                (.jsonl), or `as_json` (.json).
-            venue: what LaTeX tables and figures fit, as `venue_named` takes it.
+            folder: a folder for everything, created if it does not exist; or a file, whose suffix
+                determines its content: the first table (.tex, .md), its numbers, or `frame` if
+                there is a tidy one (.csv, .parquet), the responses or else these numbers (.jsonl),
+                or `as_json` (.json).
+            venue: venue that LaTeX tables and figures must fit, as for `venue_named`.
             rename: what readers call models, data and so on, as in `presented`.
-            show: columns of numbers that tables show, in this order, as a list or with commas.
+            show: columns of numbers to show in tables, in this order, as a list or separated by
+                commas.
 
         Returns:
             The files.
 
         Raises:
-            InputError: if the folder or file cannot be made or written, nothing of that kind was
-                found, the venue is unknown, or no table has a column of `show`.
+            InputError: if the folder or file cannot be created or written, the findings have no
+                such content, the venue is unknown, or no table has a column of `show`.
         """
         target = Path(folder)
         with options_as_arguments():
@@ -306,12 +307,12 @@ class Findings(Previewed):
         rename: Mapping[str, str] = MappingProxyType({}),
         show: Sequence[str] | str = (),
     ) -> Path:
-        """Write all of it as one page for a browser, which needs no network.
+        """Write all findings as a single HTML page, which needs no network.
 
         Args:
             path: the page.
             rename: what readers call models, data and so on, as in `presented`.
-            show: columns of numbers that tables show, as in `save`.
+            show: columns of numbers to show in tables, as in `save`.
 
         Raises:
             InputError: if the file cannot be written, or no table has a column of `show`.

@@ -157,7 +157,7 @@ def latex_figure(
 
     Args:
         stem: name of its file.
-        caption: what it shows; the stem if empty.
+        caption: its caption; the stem if empty.
         height: its height, in points; a table taller than a page with a caption is shrunk.
         comments: plain texts for the head of the file.
         venue: where it is printed.

@@ -37,7 +37,7 @@ class PaperSection:
         title: its title; empty for none.
         paragraphs: paragraphs of plain text.
         tables: the tables by the stem of their files, in order.
-        figures: what each figure shows, by the stem of its files, in order.
+        figures: caption of each figure, by the stem of its files, in order.
     """
 
     title: str = ""
@@ -73,13 +73,13 @@ def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) ->
 
     Args:
         paper: the paper.
-        folder: the folder that holds STEM.tex of every table and STEM.pdf of every figure, and to
-            which the paper is written.
-        origin: where they come from.
+        folder: folder with STEM.tex of every table and STEM.pdf of every figure, to which the paper
+            is written.
+        origin: origin of the tables and figures.
 
     Raises:
-        InputError: if one of these files is missing or cannot be read or written, a figure is no
-            PDF that can be set, or all of it does not fit on the pages.
+        InputError: if a file is missing or cannot be read or written, a figure is not a usable PDF,
+            or the content does not fit on the pages.
         MissingDependencyError: if typst is not installed.
     """
     path = Path(folder)

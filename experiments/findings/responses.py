@@ -177,13 +177,13 @@ class ListedResponses:
         failures: missing results, in the order of the stages.
         selections: names of selections of claims.
         replaces: names of the tables that the list replaces.
-        more: how to see the responses that are not listed.
+        more: instructions for showing the responses that are not listed.
         n_judges: number of answers at the source, which may be larger; 0: only those listed.
         compared: whether means are over the claims judged by every answer that judged any claim of
             the response, as in an assessment; otherwise each answer's mean is over the claims that
             it judged.
         lead: sentences on the origin of the answers, for the head of the page.
-        cautions: those sentences that a reader must know before the first number.
+        cautions: sentences that a reader must see before the first number.
     """
 
     answers: tuple[ListedJudge, ...]

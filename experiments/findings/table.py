@@ -41,7 +41,7 @@ class Column:
             only if its difference is significant.
         stars: the frame's column of marks of significance, shown after the numbers.
         right: whether texts are aligned to the right, like numbers.
-        prose: whether texts are sentences, which are wrapped even if output goes to a pipe.
+        prose: whether texts are sentences, which are wrapped even if the output is a pipe.
         note: note below a table that shows the column; equal notes of several columns appear once.
     """
 
@@ -168,13 +168,13 @@ class Table:
         data: the numbers, a row per line, as a frame or as rows; columns without a `Column` are not
             shown.
         columns: the columns that are shown, in order.
-        caption: what the table shows, one sentence or more.
+        caption: description of the table, one sentence or more.
         group: column whose values head blocks of rows; if empty, there are no blocks.
         note: note below the table: the meaning of intervals, bold and stars.
         shared: sentences that several tables of a result need; a file of one table has them in its
             note, a page of several tables once.
-        beside: columns that files contain in addition to the numbers, and that `numbers` leaves
-            out, since another table has a row for each.
+        beside: columns that files contain in addition to the numbers; `numbers` leaves them out,
+            since another table has a row for each.
         n_printed: approximate number of its rows that a terminal prints.
     """
 
@@ -253,13 +253,13 @@ logger = logging.getLogger(__name__)
 def presented(
     table: Table, names: Mapping[str, str] = MappingProxyType({}), chosen: Sequence[str] = ()
 ) -> Table:
-    """Table with the readers' names, and with the requested columns of numbers.
+    """Table with displayed names and the requested columns of numbers.
 
     Args:
         table: the table.
-        names: replacements of names wherever a text contains them as whole words.
-        chosen: columns of numbers to show, by name or title, in this order; none: all of them.
-            A table without them is unchanged.
+        names: replacements of names, applied to whole words of all texts.
+        chosen: columns of numbers to show, by name or title, in this order; all columns if empty. A
+            table without them is unchanged.
     """
     texts = [column for column in table.columns if not is_right(column)]
     numbers = [

@@ -53,7 +53,7 @@ VENUE_MEANING = (
     f"Venue of LaTeX tables and figures: {', '.join(VENUES)}, or widths of a column and of the "
     "text in points, such as 219x455."
 )
-"""What a setting that names a venue means."""
+"""Description of settings that name a venue."""
 
 
 def venue_named(name: str) -> Venue:

@@ -23,7 +23,7 @@ SUFFIXES = (".json", ".jsonl", ".uai")
 
 
 class ConvertSettings(ModelSettings):
-    """Settings of the conversion."""
+    """Conversion."""
 
 
 @front_door

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DatasetsSettings(Settings):
-    """Settings of the check of files."""
+    """Files."""
 
     format: Annotated[str | None, Option("NAME", usual=True)] = None
     """Format of the files; recognized by content if not given;

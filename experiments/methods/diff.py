@@ -68,7 +68,7 @@ _LONGEST = 60
 
 
 class DiffSettings(DrawnSettings):
-    """Settings of the estimated differences."""
+    """Estimated differences."""
 
 
 @front_door
@@ -77,10 +77,10 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
 
     Shows the differences in the study, the data and the versions. For every cell that two runs of a
     study, or two tables of claims, have in common, it then shows how many posteriors changed and by
-    how much, and how far each measure moved over the claims that both judged, with 95% intervals
-    that pair the responses. Where conventions differ, it solves the first result again with one
-    convention switched at a time, and names the convention that explains the difference of each
-    claim and measure; it also does so for results of `infer` and `assess`. For two runs of an
+    how much. It also shows the change of each measure over the claims that both judged, with 95%
+    intervals paired by response. If conventions differ, also between results of `infer` or
+    `assess`, it solves the first result again with one convention switched at a time. It then names
+    the convention that explains the difference of each claim and measure. For two runs of an
     analysis, or two folders that any command wrote with --out, it shows which values in their
     tables changed, including intervals. A table is compared row by row with the claims of the other
     result.
@@ -99,10 +99,10 @@ def diff(before: Data, after: Data, settings: DiffSettings) -> Findings:
         settings: options of the estimated differences.
 
     Returns:
-        Differences of settings (`settings`); if conventions differ, `conventions`, `explained`
-        (claims) and, for runs of a study, `convention_measures`; for such runs and for claims with
-        probabilities `posteriors`, `measures` and every number (`numbers`); for tables `changes`,
-        and `rows` without a counterpart.
+        Tables of differences. `settings` is always present. If conventions differ: `conventions`,
+        `explained` (claims) and, for runs of a study, `convention_measures`. For runs of a study
+        and for claims with probabilities: `posteriors`, `measures`, and `numbers` with every
+        number. For tables: `changes`, and `rows` without a counterpart.
 
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.

@@ -28,7 +28,7 @@ _PIXELS = 96
 
 
 class DrawSettings(ModelSettings, AlgorithmSettings):
-    """Settings of the drawing of a graph."""
+    """Drawing."""
 
     neutral: bool = False
     """Draw neutral relations too."""

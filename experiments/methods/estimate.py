@@ -124,7 +124,7 @@ class EstimateSettings(
     ProbabilityColumns,
     TaughtSettings,
 ):
-    """Settings of the estimates and of the choice of claims to label next."""
+    """Estimates, and claims to label next."""
 
     judge: Annotated[Literal["given", "learn"], USUAL] = "given"
     """Use the probabilities as given, or also learn a judge in folds of responses. No probability
@@ -237,10 +237,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
     intervals valid for any probabilities, and good probabilities narrow them. The estimate from
     labels alone is shown for comparison. With --judge learn, the same labels also train a judge, in
     folds of responses, so that no label counts twice. Labels must be a random sample of claims or
-    of whole responses, or come from --choose. --choose writes a sheet of claims to label next, with
-    a preference for uncertain ones; --labels reads the sheet and corrects for the sampling
-    probabilities. Labeling in batches is valid if the number of batches is fixed beforehand or
-    given with --looks.
+    of whole responses, or come from --choose, which writes a sheet of claims to label next and
+    prefers uncertain claims. --labels reads the sheet and corrects for the sampling probabilities.
+    Labeling in batches is valid if the number of batches is fixed beforehand or given with --looks.
 
     Examples::
 

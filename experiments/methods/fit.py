@@ -1,4 +1,4 @@
-"""Learning a judge from labeled responses, its scores, and its application to other responses."""
+"""Learn a judge from labeled responses, score it, and apply it to other responses."""
 
 from __future__ import annotations
 
@@ -97,13 +97,14 @@ _OF_BOTH = ("save", "relations", "folds")
 
 
 class ColumnSettings(Settings):
-    """A user's columns."""
+    """Your own columns."""
 
     table: Annotated[Path | None, Option("FILE", usual=True)] = None
     """Table with your own columns: a row per claim, identified by response and claim."""
 
     numbers: Annotated[ColumnNames, USUAL] = ()
-    """Numeric column of --table, or of a table of labeled claims, for the potential; repeatable."""
+    """Numeric column that the potential uses, from --table or a table of labeled claims;
+    repeatable."""
 
     groups: ColumnNames = ()
     """Column of --table whose values define groups, for --causes; repeatable."""
@@ -145,7 +146,7 @@ class ColumnSettings(Settings):
 
 
 class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingSettings):
-    """Settings of learning."""
+    """Learning."""
 
     unusual: ClassVar = frozenset({"model", "api_base", "max_cost", "dry_run"})
 
@@ -162,8 +163,8 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     texts (words and names of the claim in them), samples (relations of sampled answers). The family
     texts has the share of the claim's names in any passage of the response, and the share of its
     words in one sentence; it is left out if a response lacks texts and another family is given.
-    Only samples uses sampled answers. Instead, source, domain or kind alone learns a prior of each
-    source or kind of contexts, for --prior."""
+    Only samples uses sampled answers. Given alone, source, domain or kind instead learns a prior
+    for each source or kind of context, for --prior."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
@@ -178,12 +179,12 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
     """
 
     penalty: Annotated[float | None, Field(ge=0, allow_inf_nan=False), Option("X")] = None
-    """L2 penalty: factor of half the squared weights of standardized columns; chosen by inner folds
-    of responses by default."""
+    """L2 penalty: multiplies half the squared weights of standardized columns; by default chosen in
+    inner folds of responses."""
 
     coupling_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False), Option("X")] = 10.0
-    """L2 penalty on couplings: factor of half the squared couplings of causes; shrinks couplings if
-    responses are few."""
+    """L2 penalty on couplings: multiplies half the squared couplings of causes; shrinks couplings
+    if responses are few."""
 
     variant: Annotated[VariantName, USUAL] = "FR1"
     """Relations that count as evidence for a claim."""
@@ -213,7 +214,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
         """Refuse options of a judge if `relations` is given, and options of asking if it is not.
 
         Raises:
-            InputError: for the first of them.
+            InputError: for the first such option.
         """
         if self.relations is None:
             asked = (*AskingSettings.model_fields, *RelationMethodSettings.model_fields)
@@ -233,7 +234,7 @@ class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingS
 
     @property
     def field(self) -> FieldSettings:
-        """Settings of the fit of the field."""
+        """Settings for fitting the conditional random field."""
         return FieldSettings(
             self.potential,
             self.objective,
@@ -249,22 +250,22 @@ def fit(responses: Responses | Data, settings: FitSettings) -> Findings:
     """Learn a judge from labeled responses, and save it.
 
     The judge is a conditional random field. The log odds of a claim are a function of columns,
-    linear unless --potential says otherwise, and hidden causes, which are summed out exactly,
-    connect the claims of a sentence and of a response. Shows its scores on held-out responses
-    beside those of baselines, then the learned parameters with standard errors over responses.
-    --save writes the judge, with the names of the models that produced its evidence. --out B.jsonl
-    writes the responses with the posteriors of the folds: no response's own labels trained its
-    posteriors, so that `factormodels score` and `factormodels estimate` may use the same labels.
+    linear by default (--potential). Hidden causes connect the claims of a sentence and of a
+    response, and are summed out exactly. Shows scores of the judge and of baselines on held-out
+    responses, then the learned parameters with standard errors over responses. --save writes the
+    judge, with the names of the models that produced its evidence. --out B.jsonl writes the
+    responses with the posteriors of the folds: no response's own labels trained its posteriors, so
+    that `factormodels score` and `factormodels estimate` may use the same labels.
 
-    With --relations it learns a correction of a relation model's label bias instead: a weight and a
+    With --relations it instead learns to correct a relation model's label bias: a weight and a
     constant for the log-probability of each relation. Shows accuracy, log loss and calibration
-    error on held-out responses, also without a correction and with a correction by the mean answer.
+    error on held-out responses: uncorrected, corrected, and corrected by the mean answer.
     `factormodels assess --relation-correction FILE` applies it.
 
-    With --columns domain (or source) it learns how reliable the passages of each site are: a prior
-    with its interval for each, and scores on held-out responses compared with a single prior for
-    all. With --columns kind it learns how reliable passages and sampled answers are. --save P.csv
-    writes the priors for --prior P.csv.
+    With --columns domain (or source) it learns how reliable the passages of each site are. Shows a
+    prior with its interval for each site, and compares scores on held-out responses with those of a
+    single prior. With --columns kind it learns how reliable passages and sampled answers are.
+    --save P.csv writes the priors for --prior P.csv.
 
     Examples::
 
@@ -604,7 +605,7 @@ _WHY = {
 
 
 class ApplySettings(DrawnSettings, ColumnSettings):
-    """Settings for applying a judge."""
+    """Applying the judge."""
 
     adapt: Annotated[bool, USUAL] = False
     """Shift the posteriors to the share of true claims estimated from the new evidence, if that
@@ -623,8 +624,8 @@ class ApplySettings(DrawnSettings, ColumnSettings):
 def apply(judge: Path, responses: Responses | Data, settings: ApplySettings) -> Findings:
     """Judge claims of responses with a judge that `fit` saved.
 
-    First compares the evidence with mixtures of the training evidence of true and of false claims,
-    and bounds the effect of the difference on the share of true claims and the Brier score; also
+    First compares the evidence with mixtures of the training evidence of true and of false claims.
+    Bounds the effect of the difference on the share of true claims and on the Brier score, and
     reports how many labeled responses would settle the question. Then gives a posterior for every
     claim, with the learned prior unless --adapt is given. Labels are not used. --out B.jsonl writes
     the responses with their posteriors, which `factormodels score` reads. Each response is marked

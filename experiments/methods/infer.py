@@ -60,30 +60,30 @@ _FEW = 16
 
 
 class InferSettings(ModelSettings, AlgorithmSettings):
-    """Settings of inference."""
+    """Query."""
 
     evidence: Annotated[
         tuple[Any, ...],
         Option("FILE|NAME=STATE", usual=True),
         BeforeValidator(evidence_parts),
     ] = ()
-    """Evidence: Alarm=on, or a file; repeatable. A file is UAI evidence, a JSON object that gives
-    names their states (or lists of likelihoods, one per state), or a table (CSV, Parquet) with a
-    column for each variable; each row is a query of its own."""
+    """Evidence: Alarm=on, or a file; repeatable. A file is UAI evidence, a JSON object that maps
+    names to states (or to lists of likelihoods, one per state), or a table (CSV, Parquet) with a
+    column for each variable. Each row of a table is a separate query."""
 
     seconds: Annotated[float | None, Field(ge=0), Option("S", usual=True)] = None
-    """Tighten bounds on log Z for this many seconds with the backend auto, showing each
+    """With the backend auto, tighten bounds on log Z for this many seconds and show each
     improvement; Ctrl-C stops and shows the best so far. For another backend, its time limit if it
-    has one. With --map: seconds that toulbar2 may search if elimination does not fit in memory (60
-    by default)."""
+    has one. With --map, the time limit of toulbar2 if elimination does not fit in memory (60 by
+    default)."""
 
     trace: Annotated[FilePath | None, Option("PATH", usual=True)] = None
     """Write the results of each algorithm over processor time (brackets, estimates, errors and
     marginals): tables and a figure into a folder, or the table into a file."""
 
     map_: Annotated[bool, USUAL] = False
-    """Find the jointly most probable states of all variables instead of the probability of each.
-    For graphs that are too wide, the best states that toulbar2 finds."""
+    """Find the jointly most probable states of all variables instead of the probability of each. If
+    the graph is too wide for elimination, toulbar2 searches for the best states."""
 
 
 @front_door

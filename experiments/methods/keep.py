@@ -55,7 +55,7 @@ _IN_FILE = (
 
 
 class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
-    """Settings of the guarantee for kept claims."""
+    """Guarantee."""
 
     precision: Annotated[float, Field(gt=0, le=1), USUAL] = 0.9
     """Smallest share of true claims among the kept claims of a response."""
@@ -82,7 +82,8 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
     """Treatment of dropped claims in --answers: struck through, or removed."""
 
     choosing: Annotated[float, Field(gt=0, lt=1), Option("SHARE")] = 0.5
-    """Share of the labeled responses for choosing between several scores; the rest calibrate."""
+    """Share of the labeled responses for choosing between several scores; the others calibrate the
+    threshold."""
 
     splits: Annotated[int, Field(ge=1)] = 200
     """Number of random halves of the labeled responses for testing the guarantee."""
@@ -128,9 +129,10 @@ def keep(
     tested, and the guarantee is tested on random halves of the labeled responses.
 
     With --by each group has its own threshold, and the guarantee holds in each group. With several
-    scores, a part of the labeled responses chooses one score, or a logistic regression on all, and
-    the rest calibrate it. With --depends a claim is kept only with the claims that it depends on,
-    and --guarantee coherent guarantees a kept set without false claims (Rubin-Toles et al. 2025).
+    scores, some of the labeled responses choose one score, or a logistic regression on all, and the
+    others calibrate the threshold. With --depends a claim is kept only with the claims that it
+    depends on, and --guarantee coherent guarantees a kept set without false claims (Rubin-Toles et
+    al. 2025).
 
     Examples::
 

@@ -47,8 +47,8 @@ def with_learned_judge(
 
     The judge is a field: the log odds of a claim are linear in the log odds of the given
     probabilities and in `numbers`, and claims of a response are joined. Inner folds within the
-    training folds choose its penalty. Every combination of model and data with labels has a judge
-    of its own.
+    training folds choose its penalty. Every combination of model and data with labels has a
+    separate judge.
 
     Args:
         claims: the claims with the given probabilities.

@@ -16,7 +16,7 @@ from factormodels.errors import InputError, unknown_name
 
 
 class ListSettings(Settings):
-    """Settings of the list."""
+    """List."""
 
     prompts: Annotated[Path | None, Option("DIR", usual=True)] = None
     """Folder of changed prompts to show in the list of prompts."""

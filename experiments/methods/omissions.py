@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class OmissionSettings(AskingSettings, FirstProbeSettings, SourcePriorSettings):
-    """Settings for finding and comparing facts."""
+    """Facts."""
 
     model: Annotated[Model, USUAL] = None
     """Language model that lists the facts of passages and decides which are relevant to the
@@ -85,7 +85,7 @@ class FactCoverage:
 
     @property
     def known(self) -> list[Fact]:
-        """The facts with a known relation of the response to them."""
+        """Facts whose relation to the response is known."""
         return [fact for fact in self.facts if fact.covered is not None]
 
     def share(self, name: str) -> float:
@@ -97,7 +97,7 @@ class FactCoverage:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and the share that is covered."""
+        """Harmonic mean of precision and the covered share."""
         both = self.precision, self.share("covered")
         if math.isnan(sum(both)):
             return math.nan
@@ -108,11 +108,11 @@ class FactCoverage:
 def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     """Find facts of the passages that answers omit, and score recall and F1 from posteriors.
 
-    Precision rewards short answers, and the K of F1@K is a median number of claims. This command
-    splits the passages of a response into facts, like the response itself. The weight of a fact is
-    its passage's probability in the graph. The relation model decides whether the response entails
-    the fact, contradicts it, or neither. Shows a row per response, then the omitted facts, the
-    heaviest first.
+    Precision rewards short answers, and F1@K compares the number of claims only with their median.
+    This command splits the passages of a response into facts, as it splits the response into
+    claims. The weight of a fact is the probability of its passage in the graph. The relation model
+    decides whether the response entails the fact, contradicts it, or neither. Shows a row per
+    response, then the omitted facts, the heaviest first.
 
     Examples::
 

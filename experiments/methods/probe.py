@@ -18,7 +18,7 @@ from factormodels.extraction.probe.table import RELATIONS, probe_named, probes
 
 
 class ProbeSettings(AskingSettings, RelationSettings):
-    """Settings of the probe."""
+    """Probe."""
 
     stages: Annotated[Names, USUAL] = (RELATIONS,)
     """Questions to ask: relations, claim relations, an assessor such as factscore, a setting of
@@ -45,13 +45,14 @@ class ProbeSettings(AskingSettings, RelationSettings):
 def probe(*, settings: ProbeSettings) -> Findings:
     """Probe a language model: are its answers evidence, and does a correction help?
 
-    Asks questions with known answers: 36 pairs of a passage and a claim, twelve for each relation,
-    among them identical sentences, paraphrases, negations, numbers, other subjects, and passages
-    that instruct the model to give an answer; 72 pairs of claims, 36 claims of common knowledge, 36
-    claims on or off a question, 36 responses that answer or decline. Shows accuracy and log loss,
-    the quality of the log-probabilities, whether the model obeys instructions in a passage, and the
-    effect of a correction of label bias. Answers that are no better than the best constant answer
-    are not evidence. The answers stay in the cache, where `assess` finds them.
+    Asks questions with known answers: 36 pairs of a passage and a claim, 72 pairs of claims, 36
+    claims of common knowledge, 36 claims on or off a question, and 36 responses that answer or
+    decline. The first 36 pairs, twelve for each relation, include identical sentences, paraphrases,
+    negations, numbers, other subjects, and passages that instruct the model to give an answer.
+    Shows accuracy and log loss, the quality of the log-probabilities, whether the model obeys
+    instructions in a passage, and the effect of correcting label bias. Answers that are no better
+    than the best constant answer are not evidence. The answers stay in the cache, where `assess`
+    finds them.
 
     Examples::
 

@@ -73,10 +73,10 @@ class ReviseSettings(
     FirstProbeSettings,
     SourcePriorSettings,
 ):
-    """Settings of the revision."""
+    """Revision."""
 
     keep: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.5
-    """Keep claims unchanged from this probability on."""
+    """Keep claims with at least this probability unchanged."""
 
     drop: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.2
     """Correct claims below this probability, or drop them if no passage has the correction; hedge

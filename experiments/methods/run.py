@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class RunSettings(CellSettings, ConventionSettings):
-    """Settings of a run."""
+    """Run."""
 
     writes_several_files = True
 
@@ -89,18 +89,18 @@ def run(
     comparison with the backends. A language model answers each question once, before the run; its
     answers are cached.
 
-    Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for Markdown, reliability
-    diagrams, a page (HTML) and a manifest to --out, or results/STUDY: all of them, or none. Then
-    shows the summary, in which cells with equal posteriors share a row, and summarizes it in a few
-    sentences. If a backend cannot answer a response, the error is recorded, the run continues, and
+    Writes tidy rows (Parquet and CSV), a summary, tables for LaTeX and Markdown, reliability
+    diagrams, a page (HTML) and a manifest to --out, or results/STUDY: all files or none. Then shows
+    the summary, in which cells with equal posteriors share a row, with a few sentences on the
+    results. If a backend cannot answer a response, the error is recorded, the run continues, and
     the exit code is 1. Finished units are kept: --resume continues a run that was interrupted or
     killed, with the same tables as an uninterrupted run; --retry-failed also repeats failed units.
-    Priors can be learned, and selections choose which atoms count. Values of overrides are parsed
+    A study can also learn priors, and select the atoms that count. Values of overrides are parsed
     as YAML.
 
     A study whose datasets are networks (UAI, BIF, or drawn) compares backends on them: errors
-    against reference files or an exact answer, certified brackets, time and memory. Every
-    measurement is kept, and --resume continues after the last one.
+    against reference files or an exact answer, certified brackets, time and memory. Measurements
+    are saved one by one, and --resume continues after the last.
 
     A study with the key analysis runs an analysis instead, such as dataset statistics. It writes
     tables and figures of its own, with a manifest.
@@ -125,13 +125,13 @@ def run(
         settings: options of the run.
 
     Returns:
-        Cells with their measures in `cells`, tests in `tests`. Computed on demand: `frame`, a row
-        per claim and cell (response, claim, text, p, label, and the columns that distinguish
-        cells), an input of `calibration.score`; `claims`, the same with the status of the answer
-        and the selections that keep the claim; `rows`, the same claims with every column of
-        rows.parquet; `summary`, a row per cell with every measure. For a study of networks
-        `accuracy`, `costs` and `networks`, a row per measurement, with the main numbers in `frame`;
-        for an analysis its own tables and figures.
+        Tables `cells`, with the measures of each cell, and `tests`. Further tables are computed on
+        demand. `frame` has a row per claim and cell (response, claim, text, p, label, and the
+        columns that distinguish cells), which `calibration.score` accepts. `claims` adds the status
+        of the answer and the selections that keep the claim. `rows` has every column of
+        rows.parquet, and `summary` a row per cell with every measure. A study of networks has
+        `accuracy`, `costs` and `networks`, with a row per measurement, and the main numbers in
+        `frame`. An analysis has its own tables and figures.
 
     Raises:
         InputError: for an invalid key or value, invalid data, or a folder with another run.

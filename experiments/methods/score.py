@@ -392,7 +392,7 @@ class ScoreSettings(
     TaughtSettings,
     ProbabilityColumns,
 ):
-    """Settings of the scores of a table."""
+    """Scores."""
 
     usual_output: ClassVar = frozenset({"rename", "venue"})
 
@@ -455,10 +455,11 @@ class _Block:
 def score(data: Data, settings: ScoreSettings) -> Findings:
     """Score probabilities in any table against labels; no graph is needed.
 
-    Shows a row per model: the Brier score with its CORP decomposition, log loss, AUROC, calibration
-    error, slope and intercept, accuracy and the area under the risk-coverage curve (AURC), with
-    intervals; paired tests between models on all scores, with corrected p-values; reliability and
-    risk-coverage diagrams. Columns with obvious names are recognized and reported.
+    Shows a row per model, with intervals: the Brier score with its CORP decomposition, log loss,
+    AUROC, calibration error, slope and intercept, accuracy and the area under the risk-coverage
+    curve (AURC). Also shows paired tests between models on all scores, with corrected p-values, and
+    draws reliability and risk-coverage diagrams. Columns with obvious names are recognized and
+    reported.
 
     Examples::
 

@@ -1,4 +1,4 @@
-"""Core on a user's responses: selection of claims, with or without labels, from claims or text.
+"""Core on a user's responses: the claims that count, with or without labels.
 
 Source: Core, sections 3 to 5.
 """
@@ -73,7 +73,7 @@ class SelectSettings(
     domain: Annotated[BleachedDomain, USUAL] = PEOPLE
 
     epsilon: Annotated[float, Field(ge=0)] = EPSILON
-    """Amount subtracted from each informativeness."""
+    """Amount to subtract from the informativeness of each claim."""
 
     cap: Annotated[str | None, Option("NAME")] = None
     """Relation model whose entailment caps informativeness at 0."""
@@ -82,12 +82,12 @@ class SelectSettings(
     """Relation model that gives P(c given h), such as one trained on UNLI."""
 
     model: Annotated[Model, USUAL] = None
-    """Language model that decides entailment; as litellm spells it, its key from the
+    """Language model that decides entailment; as litellm spells it, with its key from the
     environment."""
 
     relevance: Model = None
-    """Language model that decides which claims are relevant to the question; others do not
-    count."""
+    """Language model that decides which claims are relevant to the question; irrelevant claims do
+    not count."""
 
     openness: Openness = OPENNESS
 
@@ -146,13 +146,13 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
 
 @front_door
 def select(responses: Responses, settings: SelectSettings) -> Findings:
-    """Select the claims that count by Core, and tabulate the changes.
+    """Select the claims that Core counts, and tabulate the changes.
 
     Shows the claims of each response before and after. With --out it also writes each claim with
     its weight and the reason why it does not count, and the responses with the claims that count,
     which every command reads. For labeled responses it also shows, by sentence, the share of kept
     claims and whether kept claims are more often true. Responses without claims are split into
-    sentences; one that declines to answer has none.
+    sentences; a response that declines to answer has no claims.
 
     Examples::
 

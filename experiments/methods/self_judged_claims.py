@@ -78,8 +78,9 @@ class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings
     documents_of: DocumentsOf = None
 
     scope: Scope = None
-    """Documents to search for a claim: all, or own, the documents of its response: named by
-    --documents-of (own is then the default), or under its id in --documents.
+    """Documents to search for a claim: all, or own (of its response). The own documents are named
+    by --documents-of, which makes own the default, or are under the id of the response in
+    --documents.
     """
 
     retriever: Annotated[str | None, Option("NAME")] = None
@@ -130,7 +131,7 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
 def probed_stages(
     graphs: Sequence[FactGraph], asked: AskSettings, settings: Sequence[str]
 ) -> tuple[str, ...]:
-    """Stages with answers from a fixed set of labels, which are probed."""
+    """Stages to probe, whose answers come from a fixed set of labels."""
     if not is_probed(asked.probe, asked.model):
         return ()
     bare = any(not graph.atoms for graph in graphs)

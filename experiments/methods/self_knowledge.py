@@ -158,11 +158,11 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
     """Other thresholds to tabulate, such as 0.5,0.7,0.9."""
 
     neither: Literal["incorrect", "exclude"] = "incorrect"
-    """Treatment of answers 'none of the above'."""
+    """Treatment of 'none of the above' answers."""
 
     interval: Literal["automatic", "bootstrap", "delta"] = "automatic"
-    """Method of intervals over responses; automatic: delta under 60 responses, where it covers
-    better."""
+    """Method for intervals over responses; automatic uses delta for fewer than 60 responses, where
+    its coverage is better."""
 
     bins: Annotated[int, Field(ge=1, le=20), USUAL] = 5
     """Number of bins of relative position."""
@@ -225,12 +225,12 @@ class _Group:
 def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings:
     """Measure a model's knowledge of its own claims: SK, SU and sigma by position.
 
-    Shows, overall and by fifth of the response: factuality, SK, SU, flips, the share judged
-    correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals
-    the factuality, predicts the factuality of other responses, and compares models and conditions
-    in pairs. Columns with an obvious name are recognized and reported. For labeled responses
-    without a model's judgments, shows the share and number of supported, unsupported and irrelevant
-    claims by position.
+    Shows factuality, SK, SU, flips, the share judged correct, sigma and the Rogan-Gladen estimate,
+    overall and by fifth of the response, with intervals over responses. Also tests whether sigma
+    equals the factuality, predicts the factuality of other responses, and compares models and
+    conditions in pairs. Columns with an obvious name are recognized and reported. For labeled
+    responses without a model's judgments, shows the share and number of supported, unsupported and
+    irrelevant claims by position.
 
     Examples::
 

@@ -53,7 +53,8 @@ KINDS = ("source", "domain", "kind")
 """Values of --columns that learn priors of sources."""
 
 FEWEST = 20
-"""Labeled claims below which a source has no prior of its own and shares that of `others`."""
+"""Number of labeled claims below which a source has no separate prior and uses the prior of
+`others`."""
 
 MATTERS = 0.001
 """Difference of Brier scores below which the choice of priors does not matter."""

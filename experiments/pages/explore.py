@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class ExploreSettings(Settings):
-    """The page."""
+    """Page."""
 
     writes_several_files = True
 
     response: Annotated[str | None, Option("ID", usual=True)] = None
-    """Response with which the page begins, if the file has several."""
+    """Response to show first, if the file has several."""
 
     port: Annotated[int, Field(ge=0, le=65535), USUAL] = 0
     """Port on 127.0.0.1; 0 picks a free one."""
@@ -36,19 +36,19 @@ class ExploreSettings(Settings):
     """Open the page in a browser."""
 
     out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
-    """Save from the page in this folder; in explored if not given."""
+    """Save files from the page in this folder; explored by default."""
 
 
 @front_door
 def explore(source: Responses, settings: ExploreSettings) -> Findings:
     """Open a local page where you can change the graph of a response.
 
-    Move priors and strengths of relations, observe a claim, leave out a passage, switch encoding,
-    variant and backend: the page immediately shows the probability of every claim, the changes, log
-    Z and the drawing. It can save the graph, the figure and a study that reproduces the view, in
-    the folder of --out, by default explored. The page is served only on this machine, at an address
-    with a token; it needs the extra `explore`. Press Ctrl-C to stop: it then prints the changes of
-    the posteriors.
+    Change priors and strengths of relations, observe a claim, leave out a passage, or switch
+    encoding, variant and backend. The page immediately shows the probability of every claim, the
+    changes, log Z and the drawing. It saves the graph, the figure and a study that reproduces the
+    view in the folder of --out, by default explored. The page is served only on this machine, at an
+    address with a token; it needs the extra `explore`. Press Ctrl-C to stop; the command then
+    prints the changes of the posteriors.
 
     Examples::
 

@@ -109,16 +109,16 @@ def read_subject(
 def make_report(
     folder: Path, target: Path, shown: ReportSettings = AS_PLANNED, watch: Watch | None = None
 ) -> tuple[bytes, int]:
-    """Write the page of a finished run; its manifest lists the one within its folder.
+    """Write the page of a finished run; a page within the run's folder is listed in its manifest.
 
     Args:
         folder: the folder of the run's results.
         target: the file of the page.
-        shown: what the page shows.
+        shown: settings of the page.
         watch: shows progress.
 
     Returns:
-        The page, and how many responses it lists.
+        The page, and the number of responses that it lists.
 
     Raises:
         InputError: as `read_subject` and `study_page`, and if the page cannot be written.

@@ -25,12 +25,12 @@ def report(
 ) -> Findings:
     """Write the page of a finished run, or of assessed responses.
 
-    The page is one file that any browser opens without a server or a network, and that you can
-    mail. It shows missing results, the summary, tests and plots of a run; and every response, the
-    most doubtful first, with its claims marked in its text, the posterior of each claim by backend,
-    the deciding sentence, and the posterior without that passage. A study whose `outputs` include
-    `report` writes it by itself. --out names the file; the default is RESULTS/report.html, or
-    FILE-report.html.
+    The page is a single file that you can mail, and that any browser opens without a server or a
+    network. It shows missing results, the summary, tests and plots of a run. It then shows every
+    response, the most doubtful first: its claims marked in its text, the posterior of each claim by
+    backend, the deciding sentence, and the posterior without that passage. A study whose `outputs`
+    include `report` also writes the page. --out names the file; the default is RESULTS/report.html,
+    or FILE-report.html.
 
     Examples::
 

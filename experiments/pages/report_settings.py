@@ -30,7 +30,7 @@ Data = Annotated[
 
 
 class ReportSettings(CellSettings):
-    """Settings of the page's contents."""
+    """Page."""
 
     writes_page = True
     absent_output = MappingProxyType(

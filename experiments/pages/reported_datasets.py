@@ -25,7 +25,8 @@ WITHOUT_GRAPH = "no graph"
 """Name on pages for the view of assessors, which judge texts alone."""
 
 MAX_CELLS = 60
-"""Cells of one dataset that the list of responses shows; the page says if there are more."""
+"""Maximum number of cells of a dataset in the list of responses; the page states the number left
+out."""
 
 Step = Callable[[], None]
 Watch = Callable[[int], AbstractContextManager[Step]]
@@ -37,9 +38,9 @@ class Answer:
     """Result of a cell for a response.
 
     Attributes:
-        status: how inference ended.
+        status: status of inference.
         p: float64 (n_atoms,), posteriors; NaN without a verdict of an assessor; empty if it failed.
-        error: why it failed, or None.
+        error: reason of a failure, or None.
     """
 
     status: str

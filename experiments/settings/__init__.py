@@ -76,8 +76,8 @@ class Settings(BaseModel):
     """True if `out` of the command is a page for a browser."""
 
     absent_output: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Options of output that the command lacks, each with the end of the sentence that refuses it,
-    in which {value} is the value that was given."""
+    """Output options that the command lacks, each with the end of its error message; {value} stands
+    for the given value."""
 
     @classmethod
     def from_given(cls, given: Mapping[str, Any]) -> Self:
@@ -244,7 +244,7 @@ def _by_name(value: Any) -> Any:
 
 
 NewNames = Annotated[dict[str, str], Option("NAME=TEXT"), BeforeValidator(_by_name)]
-"""Replacements of names in what readers see, by the replaced name."""
+"""Replacements of names in the output, by the replaced name."""
 
 Numbers = Annotated[tuple[float, ...], Option("X,..."), BeforeValidator(_parted)]
 """Numbers: one or several, or several in a comma-separated text."""

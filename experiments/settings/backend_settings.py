@@ -124,7 +124,7 @@ def parse_settings(
 
 
 def setting_names(name: str) -> tuple[str, ...]:
-    """Names of the settings of a backend; none of a backend that is unknown.
+    """Names of the settings of a backend; empty for an unknown backend.
 
     Raises:
         MissingDependencyError: if a library that the backend needs is not installed.
@@ -141,13 +141,13 @@ def _option(setting: str) -> str:
 def build_backend(
     name: str, settings: Mapping[str, Any], where: Callable[[str], str] = _option
 ) -> Backend:
-    """The backend called `name` with its settings checked against their declared types.
+    """Build the backend called `name`, and check its settings against their declared types.
 
     Args:
         name: name of a registered backend.
         settings: settings by name, of plain YAML or JSON data.
-        where: the place of a setting, by its name, as errors begin; of all of them, by "". An
-            option, if it is not given.
+        where: function from the name of a setting to its place in errors, or from "" to the place
+            of all settings; by default, the setting's option.
 
     Raises:
         InputError: for an unknown backend or setting, or a value of the wrong type or range.
@@ -211,9 +211,9 @@ class SettingDescription(NamedTuple):
     Attributes:
         setting: its name in Python and in studies.
         option: its name on the command line.
-        type: what it takes.
+        type: type of its values.
         default: its default, as YAML writes it; "required" if it has none.
-        meaning: what the docstring of the backend says of it.
+        meaning: its description in the docstring of the backend.
     """
 
     setting: str

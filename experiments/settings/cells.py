@@ -26,7 +26,7 @@ NUMBERED = Option(python="str | float | Sequence[str | float]")
 
 
 class CellSettings(Settings):
-    """Selection of cells of a study."""
+    """Cells of the study."""
 
     dataset: Annotated[Chosen, USUAL] = ()
     """Only the cells of these datasets; repeatable."""

@@ -1,4 +1,4 @@
-"""Options for conventions of papers and tools: all of a paper by name, or each alone."""
+"""Options for conventions of papers and tools: together, by the name of a paper, or one by one."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def note_of(conventions: Conventions, names: Sequence[str]) -> str:
     """Note of a table on the conventions of its numbers.
 
     Args:
-        conventions: all that hold.
+        conventions: all conventions in force.
         names: conventions that the table's numbers depend on; if empty, there is no sentence.
     """
     if not names:

@@ -1,4 +1,5 @@
-"""Docstrings of the front door that say what each keyword means, for `help` and notebooks."""
+"""Docstrings of front-door functions with a description of each keyword, for `help` and
+notebooks."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _BEFORE = re.compile(r"^(?:Returns|Raises):", re.MULTILINE)
 def with_keywords(function: Callable[..., Any]) -> str:
     """The docstring of a function with its settings as keyword arguments.
 
-    Fields are described where they are declared. To read them takes some milliseconds for a
-    function, which the command line saves: it asks for help alone.
+    Fields are described where they are declared. Reading the descriptions takes some milliseconds
+    per function, so the command line reads them only for help.
     """
     docstring = inspect.getdoc(inspect.unwrap(function)) or ""
     kind = settings_of(function)

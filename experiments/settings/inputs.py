@@ -43,10 +43,9 @@ class LoadedModel:
         factor_graph: the model.
         fact_graph: the fact graph it was built from; None for a general network.
         encoding: encoding of the fact graph's relations.
-        conventions: how the fact graph became the model.
+        conventions: conventions by which the fact graph became the model.
         variant: the view of the fact graph.
-        response: the response as recorded, of which the fact graph is the view; None for a general
-            network.
+        response: the recorded response, before its view was taken; None for a general network.
     """
 
     factor_graph: FactorGraph
@@ -74,14 +73,14 @@ class ModelSettings(SourcePriorSettings):
     """Encoding of relations of fact graphs as tables; by default implications."""
 
     def load(self, source: Models) -> Iterator[LoadedModel]:
-        """Yield models, at least one, each when it is asked for.
+        """Yield models one by one, at least one.
 
         Args:
-            source: fact graph JSON, UAI or BIF, told apart by content; an embedded dataset's name;
+            source: fact graph JSON, UAI or BIF, recognized by content; an embedded dataset's name;
                 or the models themselves.
 
         Raises:
-            InputError: when the model is due, for a bad file, an unknown name, a variant or
+            InputError: at the model concerned, for a bad file, an unknown name, a variant or
                 encoding of a general network, or if there is no response.
         """
         is_named = isinstance(source, str | os.PathLike)
@@ -104,10 +103,10 @@ class ModelSettings(SourcePriorSettings):
             raise InputError(f"{path}: the file contains no response; name another file")
 
     def load_one(self, source: Models) -> LoadedModel:
-        """The one model of a source.
+        """Load the only model of a source.
 
         Raises:
-            InputError: as `load`, or for several responses of which none is named.
+            InputError: as `load`, or if there are several responses and none is named.
         """
         if isinstance(source, str | os.PathLike):
             return self._seen(read_model(Path(source), self.response), Path(source))
@@ -194,8 +193,8 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
     """Fact graphs of a caller's input, at least one, each with a distinct id.
 
     Raises:
-        InputError: for an unknown dataset, a bad file, something else than fact graphs, none of
-            them, or two with one id.
+        InputError: for an unknown dataset, a bad file, other objects than fact graphs, no graph, or
+            two graphs with the same id.
     """
     if isinstance(responses, FactGraph):
         return (responses,)
@@ -230,11 +229,11 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
 
 
 _OF_ROWS = frozenset({".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx"})
-"""Suffixes of files that hold rows and no responses."""
+"""Suffixes of files with rows instead of responses."""
 
 
 def is_table(data: object) -> bool:
-    """Return whether data are a table: the path of one, by its suffix, a frame, or records."""
+    """Return whether data are a table: a path with the suffix of a table, a frame, or records."""
     if isinstance(data, str | os.PathLike):
         return Path(data).suffix in _OF_ROWS
     if isinstance(data, list | tuple):
@@ -253,8 +252,8 @@ def check_named(source: Path, otherwise: str = "or the path of a file") -> None:
     """Raise an error for a word that is neither a file nor the name of an embedded dataset.
 
     Args:
-        source: what may be one of them.
-        otherwise: what else a caller may give.
+        source: the word, or any other input.
+        otherwise: description of other accepted input, for the error.
     """
     if exists(source) or source.suffix or len(source.parts) > 1 or is_dataset(source):
         return
@@ -265,10 +264,11 @@ def check_named(source: Path, otherwise: str = "or the path of a file") -> None:
 
 
 def read_model(source: Path, response: str | None = None) -> FactGraph | FactorGraph:
-    """The one model of a file, or one response of a file or embedded dataset of many.
+    """Read the only model of a file, or one response of a file or embedded dataset.
 
     Raises:
-        InputError: if there is no such model, no response of that name, or many and none is named.
+        InputError: if there is no such model, no response of that name, or several responses and
+            none is named.
     """
     check_named(source)
     if is_dataset(source):
@@ -319,19 +319,19 @@ def evidence_parts(evidence: Any) -> Any:
 
 
 Evidence = Path | str | Mapping[str, Any]
-"""A UAI evidence file or one of a JSON object, what that would hold, or a text NAME=STATE."""
+"""A UAI or JSON evidence file, the content of a JSON file, or a text NAME=STATE."""
 
 
 def with_evidence(graph: FactorGraph, evidence: Evidence | Iterable[Evidence]) -> FactorGraph:
-    """`graph` with evidence, of one part or several.
+    """Add evidence, in one part or several, to `graph`.
 
     The JSON object maps the name of a variable to its observed state, or to a list with one
-    likelihood per state (soft evidence). A state is its name where states have names, its number
-    from 0 unless the names are other numbers, or true or false. These are states 1 and 0, and of
-    named states those with such a name, as true and false or yes and no.
+    likelihood per state (soft evidence). A state is given by its name, by its number from 0 unless
+    the names are other numbers, or as true or false. These mean states 1 and 0 or, if states have
+    names, the states with names such as true and false or yes and no.
 
     Raises:
-        InputError: if a file cannot be read, or what is observed does not fit the graph or another
+        InputError: if a file cannot be read, or an observation does not fit the graph or another
             part.
     """
     for part in evidence_parts(evidence):
@@ -350,7 +350,7 @@ def with_evidence(graph: FactorGraph, evidence: Evidence | Iterable[Evidence]) -
 
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".xlsx", ".parquet", ".arrow", ".feather")
-"""Suffixes of files that hold rows of evidence."""
+"""Suffixes of files with rows of evidence."""
 
 
 def is_evidence_table(part: Any) -> bool:
@@ -420,7 +420,7 @@ def _with_evidence_of_file(graph: FactorGraph, path: Path) -> FactorGraph:
 
 
 def evidence_schema() -> dict[str, Any]:
-    """JSON Schema of evidence in JSON: names of variables and what was observed."""
+    """JSON Schema of evidence in JSON: observations by name of variable."""
     return {
         "$schema": DIALECT,
         "$id": "urn:factormodels:evidence:1",

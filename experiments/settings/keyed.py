@@ -18,11 +18,11 @@ class Keyed(Settings):
     """Settings that are keys of a YAML file, in which null means an absent key."""
 
     text_key: ClassVar[str] = ""
-    """The key that a text in place of the mapping stands for: exact is {backend: exact}. The only
-    required key, unless a class names another.
+    """Key whose value may be written in place of the mapping: exact means {backend: exact}. It is
+    the only required key, unless a class names another.
 
-    It is the one short form of a file. Without it each entry of a list of datasets, backends or
-    relation models, whose other keys have defaults, would be a mapping of one key.
+    A file has no other short form. Without it, each entry of a list of datasets, backends or
+    relation models, whose other keys have defaults, would be a mapping with one key.
     """
 
     @classmethod
@@ -54,8 +54,8 @@ def in_full(value: Any, kind: Any) -> Any:
     """Expand texts in plain data to the settings that they abbreviate.
 
     Args:
-        value: the data; what does not fit its type stays unchanged.
-        kind: type of the data: a class of settings, or whatever has one within.
+        value: the data; parts that do not fit their type stay unchanged.
+        kind: type of the data: a class of settings, or a type that contains one.
     """
     if isinstance(kind, type) and issubclass(kind, Keyed):
         if isinstance(value, str) and kind.text_key:
@@ -76,7 +76,7 @@ def in_full(value: Any, kind: Any) -> Any:
 
 
 def keyed_in(kind: Any) -> type[Keyed] | None:
-    """The settings that a type is, or has among its entries or alternatives; None for no settings.
+    """The class of settings in a type, its entries or its alternatives; None without one.
 
     Args:
         kind: the type.

@@ -139,7 +139,7 @@ BleachedDomain = Annotated[
     ),
     Option("NAME"),
 ]
-"""Domain of the claims that every subject of a kind fulfils, with its description."""
+"""Domain of the bleached claims, with its description."""
 
 PEOPLE = "people"
 """Default domain of the bleached claims, from Core's own data."""
@@ -149,11 +149,11 @@ DryRun = Annotated[
     Field(description="Check everything and show the planned calls or units. Nothing is run."),
     USUAL,
 ]
-"""Whether nothing is asked and nothing run, with its description."""
+"""True to plan without calls or runs, with its description."""
 
 
 class DrawnSettings(Settings):
-    """Settings of random draws."""
+    """Random draws."""
 
     seed: Seed = 0
     """Seed of all random draws: folds, intervals, tests, samples."""

@@ -39,9 +39,9 @@ def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
     """Reason why a value does not fit its declared type, without the place.
 
     Args:
-        value: what was given.
+        value: the given value.
         error: the first of pydantic's errors.
-        shown: how to show the value; its repr if empty.
+        shown: text that shows the value; its repr if empty.
     """
     mend = _mend(error)
     if value is None:

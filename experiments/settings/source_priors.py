@@ -41,8 +41,8 @@ def as_prior(value: Any) -> str | None:
 
     Args:
         value: a number; pairs such as ``wikipedia.org=.95,blog=.6``; a mapping; the path of a table
-            with a column of sources or domains and one of priors; or a list of one of these, or of
-            texts of one pair each, as a command line gives them.
+            with a column of sources or domains and one of priors; or, as from a command line, a
+            list of one of these or of texts with one pair each.
 
     Raises:
         InputError: for anything else, or a prior outside [0, 1].

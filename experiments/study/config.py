@@ -197,7 +197,7 @@ class DatasetChoice(Keyed):
     """Options of the embedded dataset's loader."""
 
     subset: Subset = Subset()
-    """Which of the responses."""
+    """Subset of the responses."""
 
     limit: Count | None = None
     """Number of responses to keep, from the first."""
@@ -646,7 +646,7 @@ class SelectionChoice(SelectionRule, Keyed):
     """Selection of the atoms that count in measures and tests; it does not affect posteriors."""
 
     selection: Annotated[str, known(lambda: SELECTIONS, "selection")]
-    """`all`, or `core` (informative atoms, none of which entails another)."""
+    """`all`, or `core` (informative atoms that do not entail each other)."""
 
     name: Annotated[str, AfterValidator(column_name)] = ""
     """Name in tables; the selection's name if absent."""
@@ -836,8 +836,8 @@ class Study(Keyed):
     configuration. `factormodels list prompts` lists the defaults."""
 
     probe: bool = True
-    """Ask each language model questions with known answers first, and say whether its answers are
-    evidence."""
+    """First ask each language model questions with known answers, and report whether its answers
+    are evidence."""
 
     encodings: Several[EncodingName] = (DEFAULT_ENCODING,)
     """Encodings of relations as factors."""

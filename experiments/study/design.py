@@ -92,7 +92,7 @@ class StudyCell:
 
 
 def absent_backends(cells: Iterable[StudyCell]) -> dict[str, str]:
-    """Backends without their library: how to install it, by name in tables."""
+    """Instructions for installing the missing library of each backend, by name in tables."""
     return {cell.algorithm.title: cell.algorithm.error for cell in cells if cell.algorithm.error}
 
 

@@ -52,9 +52,8 @@ def posteriors(
 
     Returns:
         A row per claim: response, claim (its id; `atom` in rows.parquet), text, p (of being true)
-        and label (missing where there is none), as the claims of every result, then the other
-        columns of rows.parquet. A response that the backend cannot answer has no p, and says why in
-        `error`.
+        and label (missing without a label), then the other columns of rows.parquet. If the backend
+        cannot answer for a response, p is missing and `error` has the reason.
 
     Raises:
         InputError: for an unknown name or setting, or data that cannot be read.

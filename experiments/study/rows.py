@@ -27,7 +27,7 @@ FAILED = "failed"
 """Status of a unit whose backend raised: its rows have no `p`, and `error` has the reason."""
 
 ABSENT = "absent"
-"""Status of a unit whose backend lacks a library: `error` has the way to install it."""
+"""Status of a unit whose backend lacks a library; `error` has the command that installs it."""
 
 UNANSWERED = (FAILED, ABSENT)
 """The statuses of units without an answer."""
@@ -85,7 +85,7 @@ SCHEMA = pa.schema([_field(each) for each in re.split(r"\n(?! )", _COLUMNS.strip
 
 
 CellKey = tuple[Any, ...]
-"""The values of these columns."""
+"""Values of the columns that identify a cell."""
 
 _QUESTION = CELL.index("backend_label")
 

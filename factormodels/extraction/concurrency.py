@@ -16,7 +16,7 @@ MOST_WAITING = 4096
 determines how many are sent."""
 
 _FAREWELL = 1.0
-"""Seconds that canceled tasks have to finish when the interpreter exits."""
+"""Seconds allowed for canceled tasks to finish when the interpreter exits."""
 
 
 async def each(

@@ -132,7 +132,7 @@ def retrieval_stage(
 
 
 def stage_by_response(stage_of: Callable[[Retriever], Stage], searched: Searched) -> Stage:
-    """Return a stage that applies to each response the stage of its own retriever.
+    """Return a stage that applies the stage of its own retriever to each response.
 
     Args:
         stage_of: makes the stage of a retriever.

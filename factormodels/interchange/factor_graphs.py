@@ -32,7 +32,7 @@ _OF_FACT_GRAPHS = ("networkx", "pandas")
 
 
 def conversion_of(model: Any) -> str:
-    """Return how to convert an object to a factor graph, as a clause for errors."""
+    """Return a clause for errors on how to convert an object to a factor graph."""
     if isinstance(model, FactGraph):
         return "convert it with graph.to_factor_graph(encoding=...)"
     if isinstance(model, str | os.PathLike):

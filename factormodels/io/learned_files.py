@@ -2,7 +2,7 @@
 
 Numbers in such a file determine probabilities, so that a wrong number would give wrong results
 unnoticed. A reader takes each value through `Fields`, which checks its type and range and names the
-place in errors; then the digest of the content is compared with the one in the file.
+place in errors; then the digest of the content is compared with the digest in the file.
 """
 
 from __future__ import annotations
@@ -279,8 +279,8 @@ def read_learned(
 ) -> tuple[Result, bool]:
     """Return the content of a learned file, and whether it has a digest.
 
-    The digest is compared last, since an error about a field is more informative than one about an
-    edited file.
+    The digest is compared last, since an error about a field is more informative than an error
+    about an edited file.
 
     Args:
         text: text of the file.

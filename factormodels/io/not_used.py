@@ -76,7 +76,7 @@ _SAMPLE = 50
 _MOST_OTHERS = 8
 
 Tree = Mapping[str, "Tree"]
-"""Keys that a reader reads, each with the keys that it reads below; empty: all of them."""
+"""Keys that a reader reads, each with the keys that it reads below; empty if it reads all."""
 
 
 @dataclass(slots=True)
@@ -177,7 +177,7 @@ def forget(source: object, used: Iterable[str]) -> None:
 
 
 def not_used_sentence(notes: Notes) -> str:
-    """Return one line on unused contents; empty if none of them matters."""
+    """Return one line on unused contents; empty if no unused content matters."""
     texts = {source: text for source, keys in notes.items() if (text := _listed_keys(keys))}
     if len(texts) == 1:
         return f"Not used: {next(iter(texts.values()))}."

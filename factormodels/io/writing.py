@@ -1,4 +1,4 @@
-"""Writing models to files in the format of the suffix: fact-graph JSON and UAI."""
+"""Write models to files in the format of the suffix: fact-graph JSON and UAI."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_many(graphs: Iterable[FactGraph], path: str | os.PathLike[str]) -> Non
     """Write fact graphs to a .jsonl file, one per line.
 
     Raises:
-        InputError: if the suffix is another one, two graphs share an id, metadata are not valid
+        InputError: if the path has another suffix, two graphs share an id, metadata are not valid
             JSON, or the file cannot be written.
     """
     if Path(path).suffix.lower() != ".jsonl":

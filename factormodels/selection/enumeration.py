@@ -21,7 +21,7 @@ _LARGEST_TABLE = 4000
 """Maximum number of subsets of the enumeration, which takes a tenth of a second."""
 
 _FEW_CONFLICTS = 3
-"""Maximum number of conflicts of a subclaim that is tried in place of those that it excludes."""
+"""Maximum number of conflicts of a subclaim that is tried in place of the subclaims it excludes."""
 
 
 def heaviest_set(
@@ -29,8 +29,8 @@ def heaviest_set(
 ) -> tuple[int, ...] | None:
     """Return the heaviest set of subclaims that do not exclude each other.
 
-    Among sets that are lighter than the heaviest by at most the tolerance, the one with the fewest
-    subclaims is chosen; among these, the one with the first subclaim if any has it, then the
+    Among sets that are lighter than the heaviest by at most the tolerance, the set with the fewest
+    subclaims is chosen. Ties are resolved in favor of a set with the first subclaim, then the
     second, and so on.
 
     The recursion takes or leaves the subclaim with most conflicts, W(S) = max(W(S - v), w_v + W(S -

@@ -202,9 +202,9 @@ def checked_rule(rule: str) -> None:
 def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
     """Return the best set of subclaims.
 
-    Among equally heavy sets (see `TOLERANCE`), the one with the fewest subclaims is chosen, so that
-    a subclaim of weight 0 is taken only if needed; among these, the one with the first subclaim if
-    any has it, then the second, and so on.
+    Among equally heavy sets (see `TOLERANCE`), the set with the fewest subclaims is chosen, so that
+    a subclaim of weight 0 is taken only if needed. Ties are resolved in favor of a set with the
+    first subclaim, then the second, and so on.
 
     The connected components of conflicts are solved one by one: small ones by enumeration (see
     `enumeration`), large ones by HiGHS. If their union has too few faithful subclaims, HiGHS solves

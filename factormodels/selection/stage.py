@@ -90,7 +90,7 @@ class Selection:
 def select(claims: Sequence[Subclaim], core: Core) -> Selection:
     """Select the subclaims that count: supported by their sentence, informative, not redundant.
 
-    Without subclaims, the selection is empty, and its solution says so.
+    Without subclaims, the selection is empty, with the reason in its solution.
 
     Raises:
         InputError: if the weighting does not give one finite weight per subclaim, or a share is

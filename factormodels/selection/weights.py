@@ -29,7 +29,7 @@ def uniform(claims: Sequence[Subclaim]) -> list[float]:
 
 
 class UnjudgedClaimError(InputError):
-    """No weight of a claim is known, since its relation model gave no answer that can be read."""
+    """A claim has no weight, since the answers of its relation model could not be read."""
 
 
 @dataclass(frozen=True)

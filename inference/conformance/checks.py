@@ -100,7 +100,7 @@ def exact_where_it_says_so(backend: Backend, exactness: Exactness) -> None:
 def exact_or_refused_in_wide_ranges(backend: Backend, exactness: Exactness) -> None:
     """Check that tables beyond the range of doubles are solved within tolerance, or refused.
 
-    A refusal is an `InferenceError` with advice, and not a report that no assignment is possible.
+    A refusal is an `InferenceError` with advice, not a report that no assignment is possible.
     """
     for seed in range(6):
         where, graph = f"wide ranges {seed}", exactness.graph_of_wide_ranges(seed)
@@ -116,7 +116,7 @@ def exact_or_refused_in_wide_ranges(backend: Backend, exactness: Exactness) -> N
 def log_z_is_of_its_kind(backend: Backend, exactness: Exactness) -> None:
     """Check log Z on graphs with cycles: exact, on its side, or within its error.
 
-    Its kind is the one that the registry declares of the backend, or exact.
+    Its kind must be exact, or the kind in the registry entry of the backend.
     """
     for seed in SEEDS:
         graph = grid(3, 3, coupling=2.0, field=1.0, cardinality=2 + seed % 2, seed=seed)

@@ -58,7 +58,7 @@ _STREAMED = 2**17
 
 
 class Work(NamedTuple):
-    """Reference seconds of a run by kind of work; a machine has a speed of its own for each.
+    """Reference seconds of a run by kind of work; each machine has a separate speed for each kind.
 
     Attributes:
         steps: fixed costs of the clusters, and exponentials of the potentials.

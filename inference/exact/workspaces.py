@@ -82,9 +82,9 @@ SPARE = SpareWorkspace()
 class SharedWorkspaces:
     """Cache of a few workspaces of small tables, of which a run takes the last.
 
-    From a size on that moves with what a process has freed, `malloc` maps new memory for an array,
-    whose pages take longer to be cleared than a run takes: the first run of a structure on a grid
-    of 10 by 10 variables took .29 or .66 ms. Below `FEWEST_SHARED_BYTES` it never does.
+    Above a size that depends on the memory that the process has freed, `malloc` maps new memory for
+    an array, and clearing its pages takes longer than a run: the first run of a structure on a grid
+    of 10 by 10 variables took .29 or .66 ms. Below `FEWEST_SHARED_BYTES` it maps none.
     """
 
     def __init__(self) -> None:

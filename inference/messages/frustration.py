@@ -1,4 +1,4 @@
-"""Frustration: how far a graph of pairs is from one in which all relations can be satisfied."""
+"""Frustration: distance of a graph of pairs from a graph whose relations can all be satisfied."""
 
 from __future__ import annotations
 

@@ -44,19 +44,20 @@ class LoopyBeliefPropagation(Backend):
     states are removed; pairs of binary variables take a faster path with the same result.
 
     Attributes:
-        schedule: "sweep" (breadth-first and back in turn; a forest takes one pass each way),
-            "flooding" (all at once), "residual" (largest expected change first; Elidan, McGraw
-            & Koller 2006, with the bounds of Sutton & McCallum 2007) or "random" (a new order in
-            every iteration).
-        damping: weight of the old log message in the new one, in [0, 1); or "adaptive": 0 as long
-            as residuals fall, 0.1 more (to 0.9) after ten iterations without a new smallest one,
-            3 % less after each new smallest one.
+        schedule: "sweep" (breadth-first order and its reverse in turn; a forest takes one pass each
+            way), "flooding" (all at once), "residual" (largest expected change first; Elidan,
+            McGraw & Koller 2006, with the bounds of Sutton & McCallum 2007) or "random" (a new
+            order in every iteration).
+        damping: weight of the old log message in the new one, in [0, 1); or "adaptive": 0 while
+            residuals fall, increased by 0.1 (up to 0.9) after ten iterations without a new minimum,
+            decreased by 3 % after each new minimum.
         tolerance: largest change of a log message, up to a constant, at convergence.
-        max_iterations: after this many renewals of every factor, the run ends as not converged.
-        seed: of the schedule "random".
-        diagnostics: whether stats tell the share of frustrated cycles, and whether the graph is
-            balanced and attractive (see `inference.messages.frustration`); None where a factor
-            joins more than two variables or states.
+        max_iterations: maximum number of updates of every factor, after which the run ends as not
+            converged.
+        seed: seed of the schedule "random".
+        diagnostics: whether to report in stats the share of frustrated cycles, and whether the
+            graph is balanced and attractive (see `inference.messages.frustration`); the values are
+            None if a factor joins more than two variables or states.
     """
 
     name: ClassVar[str] = "lbp"

@@ -48,9 +48,9 @@ class TreeReweighted(Backend):
     log Z is convex in the log potentials, so if these are a weighted mean of those of models on
     spanning forests, log Z is at most the weighted mean of the forests' log Z. Messages seek the
     best such split; the bound is largest at first and falls as they converge. Here the forests are
-    held explicitly: seeded ones, equally weighted, until they cover every factor; so the
-    probabilities of the factors are valid, and the bound is computed from the forests' own log Z.
-    It is certified wherever the run stops.
+    explicit: seeded and equally weighted, enough to cover every factor. The probabilities of the
+    factors are therefore valid, and the bound is computed from the forests' own log Z. It is
+    certified at whatever iteration the run stops.
 
     Then the probabilities are improved. The bound is convex in them, and its derivative with
     respect to the probability of a factor is minus the total correlation of the factor's belief
@@ -60,16 +60,17 @@ class TreeReweighted(Backend):
     forest consists of whole factors that form no cycle.
 
     The bound is exact on forests, tight for weak interactions, and loose for strong and frustrated
-    interactions, because it ignores that not all of them can be satisfied; `wmb` is much tighter
-    there. The marginals are estimates.
+    interactions, because it ignores that they cannot all be satisfied; `wmb` is much tighter there.
+    The marginals are estimates.
 
     Attributes:
-        forests: least number of spanning forests to begin with; more even out the factors'
+        forests: minimum number of initial spanning forests; more forests make the factors'
+            probabilities more even.
+        weight_updates: maximum number of forests added to lower the bound; 0 keeps the initial
             probabilities.
-        weight_updates: most forests that are added to lower the bound; 0 leaves the probabilities.
         schedule, damping, tolerance, max_iterations: as for `lbp`.
-        seed: of the forests, and of the schedule "random".
-        seconds: limit of wall time, at which the best bound so far is the answer; None: none.
+        seed: seed of the forests and of the schedule "random".
+        seconds: limit of wall time, at which the best bound so far is returned; None: no limit.
     """
 
     name: ClassVar[str] = "trw"
@@ -87,7 +88,7 @@ class TreeReweighted(Backend):
         """Return an upper bound on log Z of a graph without evidence, and pseudo-marginals.
 
         Raises:
-            ZeroPartitionError: if no assignment has positive potential, as zeros show.
+            ZeroPartitionError: if zeros show that no assignment has positive potential.
         """
         return self.solve_until(graph, Stop(self.seconds))
 

@@ -1,8 +1,8 @@
 """Join-graph propagation given every assignment of a few variables.
 
 The marginals are those given each assignment, weighted by the exponential of its Bethe log Z. Given
-a variable's state, no message passes through it, which cuts its cycles. The variables are those of
-many neighbors whose state an earlier run leaves open: few of them at first, then more.
+a variable's state, no message passes through it, which cuts its cycles. The chosen variables have
+many neighbors, and an earlier run leaves their state uncertain: a few variables first, then more.
 
 Source: Eaton & Ghahramani 2009, "Choosing a variable to clamp: approximate inference using
 conditioned belief propagation"; Weller & Jebara 2014, "Clamping variables and approximate
@@ -36,7 +36,7 @@ class ConditionedPropagation:
     Attributes:
         propagation: join-graph propagation given an assignment.
         guide: marginals of an earlier run, by which the variables are chosen.
-        assignments: most assignments at first, and at most.
+        assignments: maximum numbers of assignments: of the first run, and of the second.
     """
 
     propagation: JoinGraphPropagation

@@ -45,14 +45,15 @@ class JoinGraphPropagation(Backend):
     `wmb_is` and `ais` (docs/results/wide-graphs.md).
 
     Attributes:
-        i_bound: most variables of a message; narrowed where `memory_limit` asks for it.
-        damping: share of the old message that is kept, from 0 to below 1.
-        tolerance: a run has converged when no message changes more than this.
-        max_iterations: passes over all clusters and back.
-        seed, restarts: of the search for an elimination order, as for `wmb`.
+        i_bound: maximum number of variables of a message; reduced to fit `memory_limit`.
+        damping: weight of the old message in the new one, in [0, 1).
+        tolerance: maximum change of a message at convergence.
+        max_iterations: maximum number of passes over all clusters and back.
+        seed, restarts: seed and number of restarts of the search for an elimination order, as for
+            `wmb`.
         memory_limit: bytes that tables may take; None: as for `exact`.
-        seconds: limit of wall time, which narrows the i-bound too, and at which the messages so far
-            are the answer; None: none.
+        seconds: limit of wall time, which also reduces the i-bound; at the limit, the answer
+            follows from the messages so far. None: no limit.
 
     Source: Mateescu, Kask, Gogate & Dechter 2010, "Join-graph propagation algorithms".
     """

@@ -52,30 +52,31 @@ class WeightedMiniBuckets(Backend):
     Buckets of more than `i_bound` + 1 variables are split; Hoelder's inequality turns the parts
     into a bound. Further passes tighten it: mini-buckets shift cost to one another until their
     moments match, and weights follow the entropies. Every pass gives a valid bound, and the best is
-    kept. A lower bound of this kind is minus infinity if a split bucket has zeros: then some
-    variables are clamped instead, and the rest is eliminated exactly
+    kept. A lower bound of this kind is minus infinity if a split bucket has zeros. In this case
+    some variables are clamped, and the others are eliminated exactly
     (`inference.mini_buckets.clamping`). Without a split bucket the answer is exact. The marginals
     are the bound's gradient: estimates, not bounds; see `inference.mini_buckets.intervals` for
     certified ones.
 
     Attributes:
-        i_bound: most variables of a message; mini-buckets hold one more. At the induced width or
-            above the answer is exact, if `table_limit` allows.
-        table_limit: most entries of a mini-bucket's table, where one factor does not have more;
-            None: those of i_bound + 1 binary variables, or 65,536 where that is less. Memory and
-            time may narrow it; stats say to what.
-        memory_limit: bytes that all tables may take, to which they are narrowed; None: three
-            quarters of what is available.
-        seconds: limit of wall time, at which the best bound so far is the answer; None: none.
+        i_bound: maximum number of variables of a message; mini-buckets have one more. At the
+            induced width or above, the answer is exact if `table_limit` allows.
+        table_limit: maximum entries of a mini-bucket's table, unless a single factor has more.
+            None: the entries of i_bound + 1 binary variables, but at least 65,536. Memory and time
+            may reduce it; stats report the result.
+        memory_limit: bytes that all tables may take; tables are reduced to fit. None: three
+            quarters of the available memory.
+        seconds: limit of wall time, at which the best bound so far is returned; None: no limit.
         bound: "upper" (positive weights) or "lower" (one positive weight per bucket).
-        gap: whether the other side is bounded too, and reported in stats as upper, lower, gap.
-        iterations: most passes for each side.
-        tolerance: passes end when one gains less than this.
-        partition: "overlap" (a function joins the mini-bucket with which it shares most) or
-            "first_fit".
-        clampings: most assignments of clamped variables that make the lower bound where zeros
-            leave none; 0: the lower bound is then minus infinity.
-        seed, restarts: of the search for an elimination order, as for `exact`.
+        gap: whether to bound the other side too, and report upper, lower and gap in stats.
+        iterations: maximum number of passes for each side.
+        tolerance: minimum improvement of the bound in a pass; passes end below it.
+        partition: "overlap" (a function joins the mini-bucket with which it shares most variables)
+            or "first_fit".
+        clampings: maximum number of assignments of clamped variables in the lower bound if zeros
+            leave no other; 0: the lower bound is then minus infinity.
+        seed, restarts: seed and number of restarts of the search for an elimination order, as for
+            `exact`.
     """
 
     name: ClassVar[str] = "wmb"

@@ -52,9 +52,10 @@ class Merlin(Backend):
     """merlin's weighted mini-buckets: marginals, and an upper bound on log Z as it computes it.
 
     Attributes:
-        i_bound: most variables of a mini-bucket beside the one that is eliminated.
-        iterations: passes of messages.
-        seconds: a run that takes longer is ended.
+        i_bound: maximum number of variables of a mini-bucket, in addition to its eliminated
+            variable.
+        iterations: number of message passes.
+        seconds: limit of wall time, at which the run is ended with an error.
 
     Source: Liu & Ihler 2011, "Bounding the partition function using Hölder's inequality", as
     merlin implements it (github.com/radum2275/merlin).

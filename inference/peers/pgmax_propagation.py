@@ -4,9 +4,9 @@ PGMax 0.6.1 passes the messages; this module adapts it to any factor graph. PGMa
 impossible states and returns NaN for -inf, so that it receives only the possible states and
 entries; it refuses two factors on the same variables, so that nested scopes are multiplied first;
 it is max-product by default, has no stopping rule, and gives no log Z, which is computed here from
-its last messages. So a graph is not converted by `factormodels.interchange.to_pgmax`, which accepts
-only the graphs that PGMax accepts. Every message is PGMax's; the reduction of the graph before them
-and the sums after them are ours.
+its last messages. The conversion of `factormodels.interchange.to_pgmax` is not used, since it
+accepts only the graphs that PGMax accepts. PGMax computes every message; this module reduces the
+graph before and sums the messages afterwards.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ class AnnealedImportance(JudgedSampler):
     or the time does not suffice for a few of them, log Z is a lower bound, the potential of one
     assignment.
 
-    A time limit changes the number of particles per group but never the powers: a few particles
-    choose these, and the time that this takes determines how many particles fit.
+    A time limit changes the number of particles per group but never the powers. A few particles
+    choose the powers, and the time of this choice determines how many particles fit.
 
     Attributes:
         seed: seed of blocks and draws, a whole number not below 0.
@@ -77,17 +77,17 @@ class AnnealedImportance(JudgedSampler):
         share: share of the effective number of particles that each step keeps.
         resample: share of effective particles below which a group draws them anew by weight
             (sequential Monte Carlo); 0: never (annealed importance sampling).
-        sweeps: how often all blocks are drawn at each step.
-        draws: sweeps of each particle at the end, which marginals average.
-        min_effective: effective number of particles that a converged run has.
-        seconds: wall time; groups have as many particles as fit it, and further groups run as
-            long as there is some. None: `groups`, however long they take. With a limit, numbers
-            depend on the clock.
+        sweeps: number of sweeps over all blocks at each step.
+        draws: number of final sweeps of each particle, over which marginals are averaged.
+        min_effective: minimum effective number of particles of a converged run.
+        seconds: limit of wall time, which determines the number of particles per group; further
+            groups run while time remains. None: run `groups` groups without a limit. With a limit,
+            numbers depend on the clock.
         memory_limit: bytes that particles and tables may take; None: as for `exact`.
-        threads: how many groups run at a time; None: as many as there are processors.
-        judge_i_bound: of the mini-buckets that the run is held against.
-        judge_draws: how many draws these give, before the particles move; they take a fifth of a
-            limit of time at most.
+        threads: number of groups that run at a time; None: the number of processors.
+        judge_i_bound: i-bound of the mini-buckets that validate the run.
+        judge_draws: number of draws from these mini-buckets, before the particles move; they take
+            at most a fifth of a time limit.
 
     Source: Neal 2001, "Annealed importance sampling"; Del Moral, Doucet & Jasra 2006, "Sequential
     Monte Carlo samplers"; Zhou, Johansen & Aston 2016 for the steps.

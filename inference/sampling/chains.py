@@ -41,7 +41,7 @@ def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[A
 
     Args:
         graph: the factor graph.
-        states: (chains, draws, n_variables), what `sample_chains` of a backend returns.
+        states: (chains, draws, n_variables), as `sample_chains` of a backend returns them.
     """
     return {name: states[:, :, number] for number, name in enumerate(graph.names)}
 
@@ -51,10 +51,10 @@ def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
 
     Args:
         graph: the factor graph, whose names are the coordinates of the dimension `variable`.
-        states: (chains, draws, n_variables), what `sample_chains` of a backend returns.
+        states: (chains, draws, n_variables), as `sample_chains` of a backend returns them.
 
     Raises:
-        InputError: if the samples are not those of this graph.
+        InputError: if the samples do not fit this graph.
         MissingDependencyError: if arviz-base is not installed.
     """
     if states.ndim != 3 or states.shape[2] != graph.n_variables:

@@ -69,14 +69,15 @@ class BlockGibbs(JudgedSampler):
 
     Attributes:
         seed: seed of blocks, starts and draws, a whole number not below 0.
-        chains: number of chains; they run in threads, and the result does not depend on how many.
+        chains: number of chains. They run in threads; the result does not depend on the number of
+            threads.
         burn_in: sweeps over all blocks before the first draw.
         draws: draws of each chain, one after every sweep.
-        min_effective: effective sample size that every state must reach.
-        temperatures: number of temperatures; 1: no tempering. More are needed the larger the graph
-            is: until the least swap rate is some 0.2.
-        judge_i_bound: of the mini-buckets that the run is held against.
-        judge_draws: how many draws these give.
+        min_effective: minimum effective sample size of every state.
+        temperatures: number of temperatures; 1: no tempering. Larger graphs need more; increase the
+            number until the smallest swap rate is about 0.2.
+        judge_i_bound: i-bound of the mini-buckets that validate the run.
+        judge_draws: number of draws from these mini-buckets.
 
     Source: Hamze & de Freitas 2004, "From fields to trees"; Gelfand & Smith 1990, "Sampling-based
     approaches to calculating marginal densities", for the averages; Syed, Bouchard-Cote,

@@ -80,17 +80,18 @@ class MiniBucketSampling(Backend):
     (`inference.sampling.judge`). `log_z_spread` is the error by the spread of the draws alone.
 
     Attributes:
-        i_bound: as of `wmb`; narrowed where `memory_limit` or `seconds` asks for it.
-        samples: draws in all.
-        confidence: the probability with which the bounds on log Z hold, both and at all times.
-        iterations: passes that tighten the mini-buckets before they are drawn from.
-        min_effective: effective number of draws that a converged run has.
-        seed: of the order and the draws.
-        restarts: of the search for an elimination order, as for `wmb`.
-        seconds: wall time; draws go on as long as there is some. None: `samples`, however long
-            they take. With a limit, numbers depend on the clock.
+        i_bound: i-bound of the mini-buckets, as for `wmb`; reduced to fit `memory_limit` and
+            `seconds`.
+        samples: total number of draws.
+        confidence: probability that both bounds on log Z hold, for all numbers of draws.
+        iterations: number of passes that tighten the mini-buckets before the draws.
+        min_effective: minimum effective number of draws of a converged run.
+        seed: seed of the elimination order and the draws.
+        restarts: number of restarts of the search for an elimination order, as for `wmb`.
+        seconds: limit of wall time; drawing continues while time remains. None: draw `samples`
+            samples without a limit. With a limit, numbers depend on the clock.
         memory_limit: bytes that tables may take; None: as for `exact`.
-        threads: how many draw at a time; None: as many as there are processors.
+        threads: number of threads that draw; None: the number of processors.
 
     Source: Liu, Fisher & Ihler 2015, "Probabilistic variational bounds for graphical models"; Lou,
     Dechter & Ihler 2017, "Dynamic importance sampling for anytime bounds of the partition

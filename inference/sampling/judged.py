@@ -19,7 +19,7 @@ class JudgedSampler(Backend):
 
     Attributes:
         judge_i_bound: i-bound of these mini-buckets, narrowed to about half a second.
-        judge_draws: how many are drawn.
+        judge_draws: number of draws.
     """
 
     judge_i_bound: int = setting(10, least=1, most=LARGEST_I_BOUND)
@@ -33,8 +33,8 @@ class JudgedSampler(Backend):
         memory_limit: int | None = None,
         threads: int | None = None,
     ) -> Witness | str:
-        """Return the witness of a graph from mini-buckets and their draws, or the reason if there
-        is none.
+        """Return a graph's witness from mini-buckets and their draws, or the reason why there is
+        none.
 
         Args:
             support: result of `possible_states` for the graph.

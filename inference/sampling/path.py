@@ -162,8 +162,8 @@ class Particles:
             stop: the time, and the flag that ends a step; no step begins that would take longer.
 
         Returns:
-            Whether the last one was reached in time, or no particle is left; if not, the particles
-            are useless.
+            True if the last inverse temperature was reached in time or no particle is left;
+            otherwise the particles are unusable.
         """
         path = self._path
         at, count, pace = 0, 1, 0.0

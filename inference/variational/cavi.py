@@ -44,9 +44,9 @@ class CoordinateAscent(Backend):
     Attributes:
         seed: seed of the starts, a whole number not below 0.
         restarts: number of starts; the best bound wins. The first is uniform, the others random.
-        tolerance: a start has converged when no probability changes more than this in a sweep.
-        max_iterations: sweeps over all variables for each start.
-        seconds: limit of wall time, at which the best bound so far is the answer; None: none.
+        tolerance: maximum change of a probability in a sweep at convergence.
+        max_iterations: maximum number of sweeps over all variables for each start.
+        seconds: limit of wall time, at which the best bound so far is returned; None: no limit.
 
     Source: Wainwright & Jordan 2008, "Graphical models, exponential families, and variational
     inference", section 5.3.

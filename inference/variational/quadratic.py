@@ -47,7 +47,7 @@ _MATRICES = 12
 """Number of matrices, as large as the couplings of the joined variables, in memory at a time."""
 
 _FLOOR = 30.0
-"""Distance from a table's largest log entry at which its zeros are put, in nats."""
+"""Distance of zeros below the largest log entry of their table, in nats."""
 
 _DEEPEST = 1e6
 """Largest such distance of any entry: larger couplings would leave no digits to the others."""
@@ -59,7 +59,8 @@ _TRIANGLES_PER_SPIN = 10
 """Inequalities that are added at a time, per joined variable."""
 
 _TRIANGLES_PER_ROW = 100
-"""Most inequalities with the same first spin and signs, so that there is room for others."""
+"""Maximum number of inequalities with the same first spin and signs, which leaves room for
+others."""
 
 _BROKEN = 0.05
 """Least violation of an inequality that is added."""

@@ -56,7 +56,7 @@ def calibration_error(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabeled.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        weights: weights (n,), the number of atoms that each represents; None for 1 each.
         n_bins: number of bins.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal weight.
         norm: ``expected`` for the mean over atoms (ECE), ``maximum`` for the worst bin (MCE),

@@ -86,7 +86,7 @@ def calibration_line(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabeled.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        weights: weights (n,), the number of atoms that each represents; None for 1 each.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
         extremes: treatment of p outside that range: ``clip`` or ``leave-out``.
         unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.

@@ -79,7 +79,7 @@ def brier(
     """Brier score, the mean of (p - y)^2: 0 is perfect, and p = 1/2 for all atoms gives 1/4.
 
     It is half of the sum over both classes in Brier 1950, equation 2. `weights`, (n,), are the
-    numbers of atoms that each counts as.
+    numbers of atoms that each represents.
     """
     return _mean_loss("brier", p, y, weights, unlabeled)
 
@@ -90,7 +90,7 @@ def log_loss(
     """Mean of -ln of the probability of the label, in nats: 0 is perfect.
 
     Probabilities are not clipped: a certain and wrong forecast makes the loss infinite. `weights`,
-    (n,), are the numbers of atoms that each counts as.
+    (n,), are the numbers of atoms that each represents.
     """
     return _mean_loss("log_loss", p, y, weights, unlabeled)
 

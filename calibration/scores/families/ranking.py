@@ -32,7 +32,7 @@ def auroc(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabeled.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        weights: weights (n,), the number of atoms that each represents; None for 1 each.
         folds: fold of each atom, (n,), if `p` is cross-fitted. Only atoms of the same fold are then
             compared. A fold with many true atoms leaves few to the other folds, so that the map
             learned from these gives it low probabilities. Pooled folds would therefore rank even
@@ -91,7 +91,7 @@ def clustered_auroc(
 ) -> tuple[Floats, Floats]:
     """AUROC of methods on the same claims, with covariance over responses (Obuchowski 1997).
 
-    If every response has a single claim, the covariance is the one of DeLong, DeLong and
+    If every response has a single claim, the covariance equals that of DeLong, DeLong and
     Clarke-Pearson 1988. With folds, pairs are compared within folds and summed; the same
     linearization applies.
 

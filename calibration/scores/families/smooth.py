@@ -41,7 +41,7 @@ def smooth_ece(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabeled.
-        weights: weights (n,), the number of atoms that each counts as; None for 1 each.
+        weights: weights (n,), the number of atoms that each represents; None for 1 each.
         bandwidth: standard deviation of the kernel, between 1/4096 and 10, or None to choose it.
         unlabeled: treatment of atoms without a label, as in `apply_policy`; excluded by default.
 

@@ -18,13 +18,13 @@ class Settings(Keyed):
     """Settings of the analysis."""
 
     data: SourceName = "factscore-labelled"
-    """Name of the labeled responses, which say the sentence of each claim."""
+    """Name of the labeled responses, which state the sentence of each claim."""
 
     positions: Count = 5
     """Number of bins of relative position."""
 
     intervals: SumMethod = "bootstrap"
-    """How intervals over responses are made."""
+    """Settings of the intervals over responses."""
 
     n_bootstrap: Replicates = 1000
 

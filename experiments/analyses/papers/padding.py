@@ -67,13 +67,13 @@ class Settings(Keyed):
     assessors: Annotated[
         tuple[Literal["labels", "FR1", "FR2", "FR3"], ...], Field(min_length=1)
     ] = ("labels", "FR1")
-    """What judges claims; `experiments.evaluators.gaming` takes any."""
+    """Assessors that judge claims; `experiments.evaluators.gaming` accepts any."""
 
     appended: Count = 20
     """Sentences of padding, in the table; a multiple of `steps`."""
 
     steps: Count = 4
-    """Points of the curves beside 0."""
+    """Points of the curves, in addition to 0."""
 
     corrupt: Probability = 0.5
     """Share of true claims that are turned false in the curves."""

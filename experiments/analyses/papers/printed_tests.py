@@ -1,4 +1,4 @@
-"""Printed p-values held against the means and standard deviations that are printed beside them."""
+"""Comparison of printed p-values with the means and standard deviations printed beside them."""
 
 from __future__ import annotations
 

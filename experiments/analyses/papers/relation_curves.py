@@ -37,7 +37,7 @@ class Settings(Keyed):
     """The relation models: lexical or nli:FOLDER."""
 
     complete: bool = True
-    """Whether a pair without a known relation is neutral."""
+    """True if a pair without a known relation is neutral."""
 
     n_bootstrap: Replicates = 1000
 

@@ -130,7 +130,7 @@ class _Failed:
 
 
 class BatchSettings(Settings):
-    """Settings of a batch."""
+    """Batch."""
 
     out: Annotated[
         Path | None,

@@ -105,7 +105,7 @@ def as_ready(
         function: function to call; with `count` 1 in this thread.
         items: its arguments, taken in their order.
         count: number of threads.
-        stop: event that tells the function that its results are no longer needed.
+        stop: event that signals to the function that its results are no longer needed.
         meanwhile: called in this thread while the threads wait for a server before the first
             result.
     """

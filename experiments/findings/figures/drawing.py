@@ -36,16 +36,16 @@ def graph_figure(
     neutral: bool = False,
     width: float = PAGE,
 ) -> Figure:
-    """Draw a graph with matplotlib; of a large fact graph, draw its `legible` part.
+    """Draw a graph with matplotlib; for a large fact graph, draw only its `legible` part.
 
     In factor graphs, circles are variables, each with its most probable state, and squares are
     factors.
 
     Args:
         graph: the graph.
-        posterior: of its variables.
+        posterior: posterior of its variables.
         neutral: whether neutral relations are drawn too.
-        width: of the figure, in inches.
+        width: width of the figure, in inches.
 
     Raises:
         InputError: for a fact graph without claims, or a factor graph too large for a page.
@@ -94,14 +94,14 @@ def draw_to(
         path: the file, whose suffix determines the format: .pdf, .png, .svg, or .dot for Graphviz
             text.
         graph: the graph.
-        posterior: of its variables.
+        posterior: posterior of its variables.
         neutral: whether matplotlib draws neutral relations too; Graphviz draws them.
-        graphviz: whether Graphviz places the nodes, of the `legible` part of a fact graph.
+        graphviz: whether Graphviz places the nodes; for a fact graph, only its `legible` part.
         width: width of matplotlib's drawing, in inches.
 
     Raises:
         InputError: as `graph_figure`; for another suffix, or a file that cannot be written.
-        MissingDependencyError: if Graphviz is asked for and not installed.
+        MissingDependencyError: if `graphviz` is true and Graphviz is not installed.
     """
     check_drawing(path)
     suffix = path.suffix.lstrip(".")

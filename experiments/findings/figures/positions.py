@@ -151,8 +151,8 @@ def balance_rows(
     Args:
         records: the claims of a model.
         n_bins: number of bins of relative position; the last row is over all.
-        intervals: how intervals are made.
-        setting: the way in which the model was asked.
+        intervals: settings of the intervals.
+        setting: setting in which the model was asked.
     """
     known = self_knowledge(records, setting, n_positions=n_bins, intervals=intervals)
     tested = in_sample_balance(records, setting, n_positions=n_bins).rows()

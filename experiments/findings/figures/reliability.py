@@ -27,8 +27,8 @@ def reliability_figure(
     Args:
         curves: the curves by model.
         bins: the bins by model; none if claims have weights.
-        title: what the figure shows, for its caption.
-        panels: a text for each model, which is the same for all models of a panel.
+        title: description of the figure, for its caption.
+        panels: text by model; models with the same text share a panel.
     """
     from calibration.figures import corp_diagram
 

@@ -3,9 +3,9 @@
 They are fitted to the data as stated; strengths then act on the learned priors. A response is
 judged with priors learned on the other folds by `CrossFitting` of `calibration`, or with a judge
 that `fit` saved, if one is named (`judge: FILE`), whose posteriors are those of `apply`
-(`tests/experiments/study/test_judge_in_a_study.py`). `calibration` learns; here is which views of
-which datasets need it, what tables say of it, and the store: a run keeps the fit of each fold, so
-that a killed run repeats none, and a failed fit fails its own units alone.
+(`tests/experiments/study/test_judge_in_a_study.py`). `calibration` learns. This module determines
+the views and datasets that need priors, their description in tables, and the store: a run keeps the
+fit of each fold, so that a killed run repeats none, and a failed fit fails only its own units.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def kept_fits(
         asked: which priors.
         data: the datasets of the study.
         seed: seed of the folds.
-        values: what is kept, by key.
+        values: kept values by key.
     """
     by_name = {dataset.name: dataset for dataset in data}
     priors = []

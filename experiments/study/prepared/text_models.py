@@ -1,13 +1,13 @@
 """Relation models and assessors of a study, which answer once before its units; answers are kept.
 
-Relations are found in the process that runs the study, so that its workers need no model; they
-receive the graphs. The evaluators' stages `with_relations` and `assess` ask the models, and a
-language model's answers are in its own cache. The rest is a study's own: several models on several
-variants of the same responses, of which the widest is asked and the others read its answers, with
-the same relations as the views of `assess` (`tests/experiments/study/test_relation_models.py`);
-corrections by the mean of all answers, which is known only at the end; the facts and hashes of the
-manifest; and the answers that no cache has. Those are of local models, and failures, which count as
-results until `--retry-failed`.
+Relations are found in the process that runs the study, so that its workers need no model and
+receive graphs. The evaluators' stages `with_relations` and `assess` ask the models, and a language
+model's answers are in its own cache. This module adds the parts that only a study has. Several
+models judge several variants of the same responses: the widest variant is asked, and the others
+read its answers, with the same relations as the views of `assess`
+(`tests/experiments/study/test_relation_models.py`). Corrections by the mean of all answers are
+known only at the end. The manifest has facts and hashes. Answers that no cache has are stored:
+answers of local models, and failures, which count as results until `--retry-failed`.
 """
 
 from __future__ import annotations
@@ -455,7 +455,7 @@ def probe_texts(opened: Iterable[OpenedTextModel]) -> Iterator[tuple[TextRequest
     An outage leaves the evidence unknown and does not end the run, as with a response.
 
     Raises:
-        InputError: for what the user has to mend, such as a key that is missing.
+        InputError: for errors that the user must fix, such as a missing key.
     """
     for text_model in opened:
         if text_model.probe is None:

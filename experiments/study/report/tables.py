@@ -136,8 +136,8 @@ def cells_table(
 ) -> Table:
     """The summary as a table, a block per dataset.
 
-    Scores against labels have intervals, and the best is in bold where MEASURE_best says so,
-    if the summary has these columns.
+    Scores against labels have intervals, and the best score, marked by MEASURE_best, is in bold, if
+    the summary has these columns.
 
     Args:
         cells: the summary.

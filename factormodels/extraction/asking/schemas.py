@@ -1,9 +1,9 @@
 """JSON schemas of answers, which servers with structured output enforce.
 
-Each schema is a constant of its stage, since providers spend seconds compiling a new one. Each is
-an object in which every key is required and no other is allowed, as OpenAI's strict mode demands;
-lists are therefore under a key. That mode refuses limits of lengths and numbers, so the parser
-checks them.
+Each schema is a constant of its stage, since providers spend seconds compiling a new one. As
+OpenAI's strict mode demands, a schema is an object that requires every key and allows no others;
+lists are therefore under a key. The strict mode refuses limits of lengths and numbers, so the
+parser checks them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Web addresses: strict parsing, and which addresses are public.
 
-All addresses given by servers and users are parsed here and by no other library.
+All addresses given by servers and users are parsed only here.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class UnknownHostError(Exception):
 
 
 def web_address(text: str, base: str = "") -> httpx.URL:
-    """Parse an http or https address of which every part can be requested.
+    """Parse an http or https address, every part of which must be valid in a request.
 
     A host that is a number in any spelling, such as 0x7f.1, becomes the IPv4 address that resolvers
     and proxies take it for.

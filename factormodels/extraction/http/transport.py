@@ -1,9 +1,8 @@
 """Transport for web requests that connects to public addresses only and limits answers.
 
 It is an httpx transport, so that any httpx client can use it. A name is resolved once, for the
-connection itself: the checked address is the one that is connected to, even if the name changes a
-moment later. Import this module only where requests are made, since it needs libraries of the extra
-`llm`.
+connection itself: the connection uses the checked address, even if the name changes a moment later.
+Import this module only where requests are made, since it needs libraries of the extra `llm`.
 """
 
 from __future__ import annotations

@@ -139,11 +139,11 @@ def read_label(
 ) -> Label | None:
     """Return the label that an answer gives; None if it gives none or more than one.
 
-    The label is the one marked as the answer, such as "**Final answer:** neutral"; or the only one
-    that is mentioned and not denied; or one that begins the answer and stands alone, in any case
-    and markup. Its probability is the probability of its tokens up to the point that distinguishes
-    the labels, normalized over the labels, as `label_shares` computes it (FactReasoner, section
-    3.1: the log-probability of the predicted label).
+    The label is, in any case and markup, the label marked as the answer, such as "**Final answer:**
+    neutral"; or the only label that is mentioned and not denied; or a label alone at the beginning
+    of the answer. Its probability is the probability of its tokens up to the point that
+    distinguishes the labels, normalized over the labels, as `label_shares` computes it
+    (FactReasoner, section 3.1: the log-probability of the predicted label).
 
     Args:
         answer: the model's answer.

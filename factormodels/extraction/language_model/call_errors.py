@@ -76,8 +76,8 @@ def is_exhausted(error: BaseException) -> bool:
     """Return whether a call failed because the account has no credit or no requests left for the
     day.
 
-    Once a day's or a month's requests are used up, no wait between two attempts helps, even if the
-    answer says "try again in 34 s".
+    Once the requests of a day or a month are used up, waiting between attempts does not help, even
+    if the answer says "try again in 34 s".
     """
     statuses, message = _statuses_and_messages(error)
     if _PAYMENT_REQUIRED in statuses:

@@ -58,10 +58,10 @@ def provider_of(model: str) -> tuple[str, str]:
 def unlisted_parameters(model: str) -> frozenset[str]:
     """Return the parameters that a model does not take according to litellm, without a request.
 
-    Log-probabilities are supported only with the alternatives of each token, without which they say
-    nothing about the labels that were not chosen. For a model that litellm does not list, such as
-    one on the user's own server, schemas of answers are assumed to be supported until the server
-    refuses one.
+    Log-probabilities count as supported only with the alternatives of each token, since they
+    otherwise give no information on the labels that were not chosen. For a model that litellm does
+    not list, such as one on the user's own server, schemas of answers are assumed to be supported
+    until the server refuses one.
 
     Raises:
         InputError: if litellm does not know the provider.

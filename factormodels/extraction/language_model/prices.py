@@ -59,7 +59,7 @@ def prices_per_million(price_in: float | None, price_out: float | None) -> Price
     """Return prices from US dollars per million tokens of questions and answers; None without both.
 
     Raises:
-        InputError: if one is given without the other, or is not a price.
+        InputError: if only one price is given, or a value is not a price.
     """
     if price_in is None and price_out is None:
         return None

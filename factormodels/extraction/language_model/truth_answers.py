@@ -70,7 +70,7 @@ class TruthWords:
 
     Attributes:
         statements: words that are an answer even within a sentence.
-        replies: words that are an answer if they stand alone.
+        replies: words that are an answer if nothing else is said.
         offered: the judgments that the question offers; answers may still give others.
     """
 
@@ -112,10 +112,10 @@ def truth_words(asked_for: Mapping[str, ModelJudgement], question: str) -> Truth
 def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label | None:
     """Return the judgment in an answer, with its probability; None if it is not understood.
 
-    The judgment is the one that the answer marks; or a word that is a sentence by itself; or, in
+    The judgment is the word that the answer marks; or a word that is a sentence by itself; or, in
     an answer that was not cut off, the common meaning of all words about the claim, where "not
-    true" is false. An answer that says that it cannot tell is "neither". "Partly true" and
-    contradictory words are not understood.
+    true" is false. An answer that states that the truth cannot be determined is "neither". "Partly
+    true" and contradictory words are not understood.
 
     Args:
         answer: the model's answer.

@@ -118,7 +118,7 @@ class ProbeRefusal:
 
 @dataclass(frozen=True)
 class ProbeSentence:
-    """A sentence with one claim, and what a model can say of it without a source.
+    """A sentence with one claim, and the verdict that a model can give without a source.
 
     Attributes:
         id: its name.
@@ -150,7 +150,7 @@ class ProbeClaims:
 
 @dataclass(frozen=True)
 class ProbeExtraction:
-    """A text, and the claims taken from it, of which one may be missing.
+    """A text, and the claims taken from it; one claim may be missing.
 
     Attributes:
         id: its name.

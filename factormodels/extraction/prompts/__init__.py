@@ -22,7 +22,7 @@ NOT_KNOWN = "(none)"
 """Text of a slot without a known value."""
 
 NO_WORDS: Mapping[str, str] = MappingProxyType({})
-"""No words that an answer may use for a label beside the label itself."""
+"""Empty mapping: an answer may use no words for a label except the label itself."""
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _REQUIRED = ("name", "version", "purpose", "slots", "system", "question")
@@ -48,7 +48,7 @@ class PromptTemplate:
 
     Attributes:
         identity: name, version and digest.
-        purpose: what the prompt asks for, in one sentence.
+        purpose: purpose of the prompt, in one sentence.
         slots: descriptions of the texts that fill the template, by name of slot.
         needed: the slots that the question must have; the others may be left out.
         system: the system message; empty for none.

@@ -35,7 +35,7 @@ class Atomized:
 def sentence_atoms(response: str, language: str | None = None) -> tuple[Atom, ...]:
     """Make an atom of each sentence of a response, verbatim; no model is needed.
 
-    A sentence is not an atomic claim: it may contain several, of which only one may be wrong, and
+    A sentence is not an atomic claim: it may contain several claims, only some of them wrong, and
     its pronouns are not resolved. Interpret results accordingly.
 
     Args:

@@ -2,7 +2,7 @@
 
 A relation model judges a pair of claims like a passage and a claim, in both orders. A language
 model can also state the discourse sense of one claim relative to the other
-(`factormodels.discourse`); some senses are relations that a passage cannot have to a claim.
+(`factormodels.discourse`); a passage cannot have some of these relations to a claim.
 """
 
 from __future__ import annotations

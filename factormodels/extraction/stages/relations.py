@@ -146,10 +146,10 @@ def with_relations(
     the encoding *mixture* reads. Neutral relations are recorded; missing ones are only counted. Two
     contexts have one relation: an equivalence if both orders entail, otherwise the more probable of
     the two. `metadata["relations"]` holds the model's name, the variant, the missing pairs, as
-    [source, target, reason], the pairs that were not asked, if any (`unasked`, in the same form),
-    and the numbers of pairs asked, of relations of each kind (before both orders of two contexts
-    are united), of answers of each origin, of answers that fell back to another origin
-    (`fallbacks`, as [origin, reason, number], if there are any), and of relations made neutral
+    [source, target, reason], and the pairs that were not asked, if any (`unasked`, in the same
+    form). It also has numbers: of pairs asked; of relations of each kind, before both orders of two
+    contexts are united; of answers of each origin; of answers that fell back to another origin
+    (`fallbacks`, as [origin, reason, number], if there are any); and of relations made neutral
     because they were less probable than `least`.
 
     Args:

@@ -32,12 +32,12 @@ def with_contexts(
 
     Contexts are named c1, c2, ... in the order in which they were found. Equal texts become one
     context, named after the first and retrieved for all their atoms, so that some numbers may be
-    absent. Sampled answers stay. Relations are dropped.
-    `metadata["retrieval"]` holds the retriever's name, its number of passages per query (`top_k`),
-    if it has one, the numbers of queries, passages and contexts, and the failures and the pages
-    that were left out, as [atom, reason], where "" denotes the question. If some searches were not
-    answered at all, `unsearched` holds the reasons, and `refused` the reasons that persist until
-    the user fixes something, such as a key.
+    absent. Sampled answers stay. Relations are dropped. `metadata["retrieval"]` holds the
+    retriever's name, its number of passages per query (`top_k`), if it has one, and the numbers of
+    queries, passages and contexts. It also has the failures and the pages that were left out, as
+    [atom, reason], where "" denotes the question. If some searches were not answered at all,
+    `unsearched` holds the reasons, and `refused` the reasons that persist until the user fixes
+    something, such as a key.
 
     Args:
         graph: the atoms.

@@ -117,7 +117,7 @@ def stated_of(
     """Return the first of some attributes whose key is present in a record, and its value.
 
     Raises:
-        InputError: if it has none of them.
+        InputError: if it has none of these keys.
     """
     name, value = record.first_of(names)
     if not record.has(name):

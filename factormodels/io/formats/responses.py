@@ -27,7 +27,7 @@ from factormodels.io.tables.records import Source
 from factormodels.samples import with_samples
 
 _QUESTIONS = ("question", "prompt", "query", "user_input", "instruction")
-"""Keys of the question; the first is the one used by the owners."""
+"""Keys of the question; the owners use the first."""
 
 _METADATA = ("question_id", "prompt_source", "model", "cat")
 

@@ -42,7 +42,7 @@ from factormodels.metadata.recorded_verdicts import RecordedVerdict
 from factormodels.samples import with_samples
 
 UQLM = "uqlm"
-"""Name of the assessor, followed by that of a scorer."""
+"""Name of the assessor, followed by the name of a scorer."""
 
 CLAIMS = "claims_data"
 SAMPLES = "sampled_responses"

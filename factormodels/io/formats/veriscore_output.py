@@ -1,8 +1,8 @@
 """VeriScore's verification: lines of `verification_*.jsonl`.
 
-Source: Yixiao-Song/VeriScore (MIT by its setup.py). A line has a verdict for each claim, or is a
-response with a list of them, which VeriFastScore writes too; a response on which the tool abstained
-is a separate line.
+Source: Yixiao-Song/VeriScore (MIT by its setup.py). A line has the verdict on a claim, or is a
+    response with a list of verdicts, which VeriFastScore also writes; a response on which the tool
+    abstained is a separate line.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ def errors_naming(
 ) -> Iterator[None]:
     """Make errors of writing within the block name `path`, or a path within it.
 
-    For a full disk the system names no file, and the name of a temporary file means nothing to
-    users.
+    For a full disk the system names no file, and users do not know the name of a temporary file.
 
     Args:
         path: the file or folder that the block writes.
