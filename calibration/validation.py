@@ -103,7 +103,7 @@ def number_array(values: ArrayLike, name: str, *, missing: bool = False) -> Floa
 def weight_array(weights: ArrayLike | None, n_atoms: int) -> Floats:
     """Weights as a float64 array of shape (n_atoms,); ones if None.
 
-    A weight is the number of atoms that an atom counts as: a weight of 2 is the atom given twice.
+    A weight is the number of atoms that an atom represents: weight 2 counts as two equal atoms.
 
     Args:
         weights: numbers of at least 0, one per atom, or None.

@@ -37,15 +37,14 @@ class GraphConventions:
     """Conventions by which a fact graph becomes a model; posteriors depend on each of them.
 
     Attributes:
-        context_prior: prior of passages for which none is stated; None keeps the priors in the
-            data.
+        context_prior: prior of passages without a stated prior; None keeps the priors in the data.
         equivalence: probability of the equivalence that two entailments make in FR3, the smaller or
             the larger of the two.
         shared_passage: treatment in FR1 of a passage that was retrieved for several claims: a
             copied variable for each claim, or one variable that all claims share.
-        prior: priors by source of passages for which none is stated, as
-            `factormodels.passage_sources.priors_text` writes them; None if there are none.
-        prior_by: how those priors identify the source of a passage.
+        prior: priors by source of passages without a stated prior, as
+            `factormodels.passage_sources.priors_text` writes them; None without such priors.
+        prior_by: way in which these priors identify the source of a passage.
         weak_relations: whether relations less probable than 1/2 are left out or kept as factors. A
             factor that is kept moves its claim in the direction opposite to the relation.
     """

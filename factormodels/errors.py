@@ -96,7 +96,7 @@ def unknown_name(subject: str, name: object, known: Iterable[str], listed: str =
         subject: the unknown thing, including its name, such as "the backend 'exat'".
         name: the unknown name.
         known: the known names.
-        listed: where many known names are listed, for a name that is near none of them, such as
+        listed: place of the list of known names, for a name that is near none of them, such as
             "--help-all shows every option"; if not given, the message lists the first.
     """
     import difflib

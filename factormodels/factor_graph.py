@@ -245,8 +245,8 @@ class FactorGraph(Previewed):
 
         Args:
             states: observed state by name or index of the variable: the state's number, or its name
-                if states have names. If the names of a variable's states are other numbers (1 and
-                2, say), a state must be given by its name, as text.
+                if states have names. If the names of a variable's states are other numbers, such as
+                1 and 2, a state must be given by its name, as text.
 
         Raises:
             InputError: for an unknown variable or name of a state, a state out of range, a number

@@ -136,8 +136,8 @@ def fr1(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:
 def fr2(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:  # noqa: ARG001
     """Return the view with duplicate contexts merged and every recorded atom-context relation.
 
-    If both orders of a pair are recorded, the one from the context to the atom is kept, as in FR1:
-    the paper has one factor per pair.
+    If both orders of a pair are recorded, the relation from the context to the atom is kept, as in
+    FR1: the paper has one factor per pair.
     """
     merged = merge_duplicate_contexts(graph)
     sources, targets = (merged.column("relations", end) for end in ("source", "target"))

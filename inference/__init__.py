@@ -69,7 +69,7 @@ def infer(graph: FactorGraph, backend: str | Backend = "auto", **settings: Any) 
 
     Raises:
         InputError: for an unknown backend or setting, or an object that is not a factor graph; the
-            message then says how to convert it.
+            message then explains how to convert it.
         MissingDependencyError: if a library that the backend needs is not installed.
         InferenceError: if the backend cannot answer for this graph.
     """

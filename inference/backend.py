@@ -131,7 +131,7 @@ class Backend(ABC):
         """Return the posterior of `graph` given its evidence.
 
         Raises:
-            InputError: if `graph` is not a factor graph; the message says how to convert it.
+            InputError: if `graph` is not a factor graph; the message explains how to convert it.
             ZeroPartitionError: if every assignment has potential zero.
             InferenceError: if this algorithm cannot answer; the message names alternatives.
         """

@@ -18,7 +18,7 @@ def checked_graph(graph: Any) -> FactorGraph:
     """Return the factor graph that was given.
 
     Raises:
-        InputError: if it is another object; the message says how to convert it.
+        InputError: if it is another object; the message explains how to convert it.
     """
     if isinstance(graph, FactorGraph):
         return graph

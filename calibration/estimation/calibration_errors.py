@@ -49,8 +49,8 @@ def ece(
         n_bins: number of bins.
         taught: whether the same labels taught the probabilities, in folds. If they are true too
             often by chance, the level of all judges is too high, and the mean of label minus
-            probability does not show it. The upper end then adds an error of the level to the
-            deviations of all bins, as large as the labels leave open.
+            probability does not show it. The upper end then adds to the deviations of all bins the
+            largest error of the level that the labels allow.
         given: as in `share`.
 
     Raises:

@@ -124,8 +124,8 @@ class PoweredEstimate:
         lowest: smallest possible value.
         highest: largest possible value.
         level: nominal coverage.
-        rare_kind: share of a kind of response which the labels must not lack for the interval to
-            have its nominal coverage.
+        rare_kind: share of a kind of response; labels that lack such a kind may reduce the coverage
+            of the interval.
         saves_labels: whether predictions take the place of labels. In a calibration error they
             only count the claims of bins.
     """

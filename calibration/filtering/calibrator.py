@@ -1,7 +1,7 @@
 """Thresholds by group of responses, with their scores and dependencies, and their file.
 
 Source: Vovk, Lindsay, Nouretdinov and Gammerman 2003, "Mondrian Confidence Machine", for groups
-with a guarantee each.
+    with separate guarantees.
 """
 
 from __future__ import annotations

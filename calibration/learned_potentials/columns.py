@@ -3,7 +3,7 @@
 A column is a function of a response's graph and does not depend on labels. Columns of evidence
 describe the relations of a claim: the probabilities that passages support or contradict it, by
 strength, and the share of the response's claims that its passages serve, which separates passages
-about the topic from unrelated ones. Sampled answers are no passages and have columns of their own.
+about the topic from unrelated ones. Sampled answers are not passages and have separate columns.
 """
 
 from __future__ import annotations

@@ -483,7 +483,7 @@ class CrossFitting:
         return weights_of(self.potentials, self._others(WHOLE))
 
     def without(self, number: int) -> LearnedPotentials:
-        """Fit the potentials to the labeled responses outside a fold; to all of them for `WHOLE`.
+        """Fit the potentials to the labeled responses outside a fold; for `WHOLE`, to all of them.
 
         A weight that occurs only in the omitted responses keeps its initial value.
 

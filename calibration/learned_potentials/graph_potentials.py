@@ -66,7 +66,7 @@ _LEAST_TEMPERATURE, _MOST_TEMPERATURE = math.exp(-4.0), math.exp(2.0)
 
 @dataclass(frozen=True)
 class Potentials:
-    """Specification of the numbers of graphs that are learned; others stay as stated.
+    """Specification of the numbers of graphs to learn; all others keep their stated values.
 
     Attributes:
         parameters: some of `LEARNABLE`, with at most one of temperature and probability.

@@ -78,8 +78,9 @@ class Harm(NamedTuple):
         """Number of responses to label for an estimate of the Brier score to within `TOLERANCE`.
 
         The variance of losses over responses is assumed to be the same as in the training
-        responses, which a shift may leave behind; `n_in_any_case` does not assume it. The number
-        is at least `FEWEST`, which a variance needs, and at most the number of new responses.
+        responses. A shift may violate this assumption, which `n_in_any_case` does not make. The
+        number is at least `FEWEST`, the minimum for a variance, and at most the number of new
+        responses.
         """
         return self._n_of(self.deviation)
 

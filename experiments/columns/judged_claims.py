@@ -378,7 +378,7 @@ def _answer_sources(columns: Columns, wanted: ClaimColumns) -> tuple[tuple[_Sour
             source = _Source(known_column, None, is_confidence=role is CONFIDENCE)
             return (source,), role.meaning
     raise InputError(
-        f"{columns.where}: no column is known to have the model's judgments; name one of "
+        f"{columns.where}: no column is recognized as the model's judgments; name one of "
         f"{', '.join(columns.names)} with --judgement, --confidence or --votes"
     )
 

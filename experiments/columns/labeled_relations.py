@@ -120,12 +120,12 @@ def read_labeled_relations(data: Data) -> LabeledRelations:
     remarks = [columns.remark()]
     if response is None:
         remarks.append(
-            "No column is known as the response: pairs of a claim stay in the same fold, and "
+            "No column is recognized as the response: pairs of a claim stay in the same fold, and "
             "claims count as independent."
         )
     if neutral is None:
         remarks.append(
-            "No column is known as neutral: its probability is 1 minus entailment and "
+            "No column is recognized as neutral: its probability is 1 minus entailment and "
             "contradiction."
         )
     if unlabeled:

@@ -186,8 +186,8 @@ def _groups(
         more = len(names) - _MOST_NAMED
         raise InputError(
             f"{where}: {len(names)} lists ({listed}{f' and {more} more' if more > 0 else ''}) each "
-            f"hold {column!r}, and nothing says which of them holds the claims; give each response "
-            "an object of its own with one list"
+            f"hold {column!r}, and it is not clear which holds the claims; give each response "
+            "a separate object with one list"
         )
     branch = branches[names[0]]
     stated = [_fields(child)[0] for child in branch]

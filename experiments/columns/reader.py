@@ -196,11 +196,12 @@ class Columns:
         missing = (role, *lacking)
         needed = " or ".join(f"the {each.meaning}" for each in missing)
         it = "it" if len(missing) == 1 else "them"
-        mend = f"call {it} so"
+        columns = "the column" if len(missing) == 1 else "the columns"
+        mend = f"rename {columns} to {' and '.join(repr(each.meaning) for each in missing)}"
         if all(each.option for each in missing):
             mend = self._naming(it, missing)
         raise InputError(
-            f"{self.where}: no column is known as {needed}; {mend}; it has {self.listed()}"
+            f"{self.where}: no column is recognized as {needed}; {mend}; it has {self.listed()}"
         )
 
     def _naming(self, it: str, missing: Sequence[Role]) -> str:

@@ -332,7 +332,7 @@ def _id(reader: TableReader, row: int, column: str | None) -> str:
     """Id in a cell; empty for a blank cell."""
     value = reader.cell(row, column)
     if isinstance(value, bool | list | dict):
-        raise InputError(f"{reader.locate(row, column)}: {shown(value)} is no id; give a text")
+        raise InputError(f"{reader.locate(row, column)}: {shown(value)} is not an id; give a text")
     return cell_name(value)
 
 

@@ -171,7 +171,7 @@ class Findings(Previewed):
     def presented(
         self, names: Mapping[str, str] = MappingProxyType({}), chosen: Sequence[str] = ()
     ) -> Findings:
-        """Findings with the readers' names, and with the requested columns of numbers.
+        """Findings with displayed names and the requested columns of numbers.
 
         Args:
             names: displayed names of models, data and so on, in tables, figures and sentences; the
@@ -240,7 +240,7 @@ class Findings(Previewed):
                 there is a tidy one (.csv, .parquet), the responses or else these numbers (.jsonl),
                 or `as_json` (.json).
             venue: venue that LaTeX tables and figures must fit, as for `venue_named`.
-            rename: what readers call models, data and so on, as in `presented`.
+            rename: displayed names of models, data and so on, as in `presented`.
             show: columns of numbers to show in tables, in this order, as a list or separated by
                 commas.
 
@@ -311,7 +311,7 @@ class Findings(Previewed):
 
         Args:
             path: the page.
-            rename: what readers call models, data and so on, as in `presented`.
+            rename: displayed names of models, data and so on, as in `presented`.
             show: columns of numbers to show in tables, as in `save`.
 
         Raises:

@@ -122,7 +122,7 @@ def latex(
         table: the table.
         stem: name of its file; its label is ``tab:STEM``, and ``tab:STEM-2`` of a second float.
         comments: plain texts for the head of the file, such as its origin.
-        venue: where it is printed.
+        venue: venue that determines its widths and letters.
     """
     table, shown, layout = _arranged(table, list(blocks(table)), venue)
     texts = [
@@ -160,7 +160,7 @@ def latex_figure(
         caption: its caption; the stem if empty.
         height: its height, in points; a table taller than a page with a caption is shrunk.
         comments: plain texts for the head of the file.
-        venue: where it is printed.
+        venue: venue that determines its widths and letters.
         wide: whether it spans all columns.
     """
     kind = "figure*" if wide else "figure"

@@ -126,7 +126,7 @@ class NetworkStudy(Keyed):
 
     maxima: Annotated[tuple[Searcher, ...], AfterValidator(distinct)] = ()
     """Algorithms that search the most probable states of each network, for a separate table: exact
-    (elimination), toulbar2. Times are divided by those of the first."""
+    (elimination), toulbar2. Times are divided by the times of the first."""
 
     search_seconds: Positive = 20.0
     """Limit on toulbar2's processor time per network."""

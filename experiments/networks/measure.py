@@ -81,11 +81,11 @@ class NetworkTask(NamedTuple):
 def measure(task: NetworkTask) -> list[dict[str, Any]]:
     """A row for each backend: status, errors, bounds, memory and times.
 
-    Errors are NaN without a reference: `total_error` (sum of |Δp| over the probabilities in
-    marginals, of which there are `probabilities`), `max_error`, and `log_z_error` (log Z or its
-    bound less the reference's, nats). `lower` and `upper` are certain bounds on log Z. `peak_bytes`
-    and `first_seconds` are of the first call, `seconds` is the median over rounds of a repeated
-    call, `round_seconds` each round's. In a round all backends take turns in a new order, so that
+    Errors are NaN without a reference: `total_error` (sum of |Δp| over all `probabilities` numbers
+    in the marginals), `max_error`, and `log_z_error` (log Z or its bound minus the reference's, in
+    nats). `lower` and `upper` are certain bounds on log Z. `peak_bytes` and `first_seconds` refer
+    to the first call. `seconds` is the median over rounds of a repeated call, and `round_seconds`
+    has the seconds of each round. In a round all backends take turns in a new order, so that
     temporary load affects all of them; a turn has as many calls as fit the budget's share of a
     round. Each backend takes the first turn regardless of its first call, which may include
     compilation. Further turns end with the budget. Rows of the same `measurement` were timed in the

@@ -219,8 +219,8 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
     for graph in graphs:
         if not isinstance(graph, FactGraph):
             raise InputError(
-                f"responses are fact graphs, and one of these is a {type(graph).__name__}; read "
-                "them with factormodels.read_many"
+                f"responses must be fact graphs, but one of these is a {type(graph).__name__}; "
+                "read them with factormodels.read_many"
             )
         if graph.id in known_ids:
             raise InputError(f"two responses have the id {graph.id!r}; give each its own")

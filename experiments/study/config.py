@@ -357,7 +357,7 @@ class AssessorChoice(Asking):
     """Name in tables; the assessor's name if absent."""
 
     all_contexts: bool = False
-    """Judge every atom with all contexts instead of the ones retrieved for it."""
+    """Judge every atom with all contexts instead of only those retrieved for it."""
 
     expected: bool = False
     """Average P(true) over the labels by their probabilities."""

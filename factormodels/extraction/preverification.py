@@ -1,4 +1,4 @@
-"""FaStfact's first step: a call extracts claims and pre-verifies the ones that need no search."""
+"""FaStfact's first step: a call extracts claims and pre-verifies those that need no search."""
 
 from __future__ import annotations
 

@@ -326,7 +326,7 @@ def library(name: str) -> ModuleType:
     """Import a library without the warnings of its import.
 
     Raises:
-        MissingDependencyError: if it is not installed; the message says how to install it.
+        MissingDependencyError: if it is not installed; the message has the command.
     """
     whole = name.partition(".")[0]
     try:

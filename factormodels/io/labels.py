@@ -122,9 +122,9 @@ def label_spelling(
         fault = "where S may stand for supported or subjective"
     if fault:
         raise InputError(
-            f"{where}: its labels are {_listed(words)}, {fault}; say which words mean true with "
-            "--true WORD (all others are then false), and with --irrelevant-label WORD which do "
-            "not count"
+            f"{where}: its labels are {_listed(words)}, {fault}; name the words that mean true "
+            "with --true WORD (all others are then false), and the words that do not count with "
+            "--irrelevant-label WORD"
         )
     return LabelSpelling(_TRUE, _FALSE, IRRELEVANT | dropped)
 

@@ -183,8 +183,8 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
     if any(_leaves_neutral(row) for row in rows):
         _log_remark(
             rows[0],
-            "No column is known as 'neutral': its probability is 1 minus those of entailment and "
-            "contradiction",
+            "No column is recognized as 'neutral': its probability is 1 minus those of entailment "
+            "and contradiction",
         )
     return graphs
 
@@ -274,7 +274,8 @@ def _relation(
         if lacking not in row.cells:
             raise InputError(
                 f"{row.where}: there is a probability of {next(iter(known_shares))}, and no column "
-                f"is known as {lacking!r}; add it, or a column 'relation' with its 'probability'"
+                f"is recognized as {lacking!r}; add it, or a column 'relation' with its "
+                "'probability'"
             )
         raise InputError(
             f"{row.where}: column {lacking!r} is empty beside other probabilities; give all three"

@@ -73,7 +73,7 @@ class Program:
 
     Attributes:
         weights: one weight per subclaim, in order; any sign.
-        conflicts: pairs of indices of which at most one may be chosen.
+        conflicts: pairs of indices that exclude each other.
         faithful: whether the sentence of each subclaim entails it; needed with `share`.
         share: p, the minimum share of faithful subclaims among the chosen; None: no such
             constraint.
@@ -169,7 +169,7 @@ class Solution:
 def conflicts_of(
     entails: NDArray[np.bool_], rule: EdgeRule = "either"
 ) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of which at most one may be chosen, i < j.
+    """Return the pairs that exclude each other, i < j.
 
     Args:
         entails: (n, n), whether the text of the row entails the text of the column; the diagonal is

@@ -43,7 +43,7 @@ class Core:
         relations: predicts entailments between subclaims; wrap it in `CachedRelations` if several
             responses or weights share it.
         weighting: gives each subclaim its weight.
-        rule: which pairs exclude each other; see `conflicts_of`.
+        rule: rule by which pairs exclude each other; see `conflicts_of`.
         share: minimum share of faithful subclaims among the chosen; None: no such constraint, and
             no sentence is compared with its subclaims.
         solver: limits of the solver.

@@ -15,7 +15,7 @@ PLANTED_KEY = "planted_conflicts"
 """Metadata key of the number of planted conflicts."""
 
 FALSE_ALARM = Uniform(0.3, 0.8)
-"""Law of the probability of a false alarm, of which models are less certain."""
+"""Law of the probability of a false alarm; models are less certain of these."""
 
 _SHARE_OF_EQUIVALENCES = 0.2
 _SHARE_OF_EXCLUSIONS = 0.2

@@ -1,8 +1,8 @@
-"""Comparison of two claims by their words: whether they can say the same, and how much they share.
+"""Comparison of two claims by their words: possible equality of meaning, and shared words.
 
-Two claims can say the same if one is the other with added words, none of which limits or negates
-it. Replaced or reordered words make a different claim, except for a few reorderings that are known
-to preserve meaning. This rule needs no list of opposites, which would never be complete.
+Two claims can have the same meaning if one is the other with added words that neither limit nor
+negate it. Replaced or reordered words make a different claim, except for a few reorderings that are
+known to preserve meaning. This rule needs no list of opposites, which would never be complete.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def are_equal(text: str, other: str) -> bool:
 
 
 def worded_likeness(claim: str, other: str, about: str, language: str) -> float:
-    """Return the share of words that two claims have in common; 0 if they cannot say the same.
+    """Return the share of words that two claims have in common; 0 if their meanings must differ.
 
     Args:
         claim: a claim.

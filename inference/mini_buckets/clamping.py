@@ -44,8 +44,8 @@ class ClampedBound:
         marginals: float64, marginals of the variables given one of these assignments, flat.
         clamped: number of clamped variables.
         assignments: number of their assignments in the sum.
-        late_share: share of the sum due to the later half of them; if it is small, the omitted
-            assignments contribute little.
+        late_share: share of the sum due to the later half of the assignments; if it is small, the
+            omitted assignments contribute little.
     """
 
     log_z: float

@@ -58,8 +58,8 @@ def count_distribution(
 
     With a state for each variable, such as the labels of atoms, it is the distribution of the
     number of agreements. Each state of a separator has the distribution of the count below it;
-    those of independent branches are convolved. On a forest this takes O(m**2) for m variables;
-    otherwise each table entry above c of them costs O(c).
+    those of independent branches are convolved. On a forest this takes O(m**2) time for m
+    variables; otherwise each table entry above c of these variables takes O(c).
 
     Args:
         graph: the factor graph, with or without evidence.

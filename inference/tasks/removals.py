@@ -1,4 +1,4 @@
-"""Contributions of variables: posteriors with each of them removed, for all at once."""
+"""Contributions of variables: posteriors without each variable, for all variables at once."""
 
 from __future__ import annotations
 

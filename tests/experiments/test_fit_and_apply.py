@@ -425,7 +425,8 @@ def test_several_models_are_combined_from_a_table_alone(tmp_path: Path) -> None:
     bare.write_text("".join(",".join((*row[:2], *row[3:])) + "\n" for row in rows))
     claims = apply(judge, bare)["claims"]
     assert len(claims) == len(rows) - 1
-    refused("no column is known as the label; call it so; it has", fit, bare, numbers=names)
+    unlabeled = "no column is recognized as the label; rename the column to 'label'; it has"
+    refused(unlabeled, fit, bare, numbers=names)
     refused("`numbers` gpt: there is no such column", fit, VOTES, numbers=("gpt",))
     refused("To read a table of labeled claims, give `numbers` COLUMN", fit, VOTES)
     # Their names may be others that leave no doubt, which is then said.

@@ -80,7 +80,7 @@ _EVIDENCE = (
 
 
 def claim_table(graphs: Sequence[FactGraph]) -> Table:
-    """A row per claim and variant, grouped by variant.
+    """Table of claims with a row per claim and variant, grouped by variant.
 
     Columns: response, claim (its id), text, p (probability of being true; missing if the backend
     had no answer, or if every relation of the claim is missing), label (human, if there is one),

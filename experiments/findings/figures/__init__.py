@@ -168,7 +168,7 @@ def _with_ends(frame: pd.DataFrame, value: str) -> Any:
 
 
 def pareto(points: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that no other beats in both respects, from fastest to most accurate."""
+    """Points that no other point beats in both respects, from fastest to most accurate."""
     best = math.inf
     kept = []
     # From fast to slow: keep a slower point only if its error is smaller.

@@ -72,7 +72,7 @@ def check_drawing(path: Path) -> None:
     """Check that a file can hold a drawing, by its suffix.
 
     Raises:
-        InputError: if its suffix is no format.
+        InputError: if its suffix is not a supported format.
     """
     if path.suffix.lstrip(".") not in (*FORMATS, "dot"):
         known = ", ".join(f".{name}" for name in FORMATS)

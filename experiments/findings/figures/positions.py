@@ -120,7 +120,7 @@ def decline_figure(frame: pd.DataFrame) -> Figure:
     """Means by fifth, a panel for each encoding, with the share of true claims in every panel.
 
     Args:
-        frame: the means; those of an encoding have names of the form "VIEW, ENCODING".
+        frame: the means; the means of an encoding have names of the form "VIEW, ENCODING".
     """
     records = frame.to_dict("records")
     parts = [str(row["of"]).partition(", ") for row in records]

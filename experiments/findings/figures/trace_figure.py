@@ -28,7 +28,7 @@ _DECADES_WITH_MORE = 1.6
 
 
 def distances(marginals: pd.DataFrame, answer: np.ndarray) -> pd.Series:
-    """Mean |Δp| between the marginals of each step and those of the answer, by step."""
+    """Mean |Δp| between the marginals of each step and the marginals of the answer, by step."""
     off = np.abs(marginals["p"].to_numpy() - np.tile(answer, marginals["step"].nunique()))
     return marginals.assign(off=off).groupby("step", sort=False)["off"].mean()
 

@@ -247,13 +247,13 @@ def fit_all(
     """Return the learned priors; kept ones are not fitted again.
 
     Args:
-        asked: which priors.
+        asked: requests for priors.
         data: the datasets of the study.
         seed: seed of the folds.
         kept: store of finished fits, which receives every new fit at once.
         finished: datasets and views with finished units, whose fits must be in the store.
         again: repeat failed fits.
-        notice: function called with the name of each fit.
+        notice: function that is called with the name of each fit.
 
     Raises:
         InputError: for data that do not fit the specification, or if the fits of finished units are
@@ -280,7 +280,7 @@ def kept_fits(
     """The learned priors if every fit is kept, without fitting any.
 
     Args:
-        asked: which priors.
+        asked: requests for priors.
         data: the datasets of the study.
         seed: seed of the folds.
         values: kept values by key.

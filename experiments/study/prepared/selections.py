@@ -1,9 +1,8 @@
 """Selections of the atoms that count, solved once per response and kept.
 
-`CoreChoices` of the evaluator and `factormodels.selection.select` select. A study adds which
-relations each response has on record, and the store: a solution takes 17 ms of processor time per
-response of the demonstration, and 0.04 ms where it is kept, which a resumed run of many responses
-feels.
+`CoreChoices` of the evaluator and `factormodels.selection.select` select. A study adds the recorded
+relations of each response, and the store. A solution takes 17 ms of processor time per response of
+the demonstration, and 0.04 ms if it is kept, which matters when a run of many responses is resumed.
 """
 
 from __future__ import annotations

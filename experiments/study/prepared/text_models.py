@@ -135,8 +135,8 @@ class OpenedTextModel:
         consumption: the language model behind it, or None.
         prompts: prompts of the language model.
         correction: the correction of its relations, or None.
-        probe: probes the language model as this text model asks it; None if that is not wanted, or
-            there is none. It returns None in a replay without its answers.
+        probe: probes the language model with this model's questions; None without a probe or a
+            language model. It returns None in a replay without its answers.
     """
 
     model: TextModel
@@ -155,8 +155,8 @@ class TextRequest(NamedTuple):
         title: the text model.
         dataset: name of the dataset.
         variant: the variant whose relations are requested; "" for an assessor.
-        response: position of the response in its dataset; `MEAN` of what all of them gave, `PROBED`
-            of the probe of the model, which is of no dataset.
+        response: position of the response in its dataset; `MEAN` for the mean answer over all
+            responses; `PROBED` for the probe of the model, which belongs to no dataset.
     """
 
     key: str
@@ -173,14 +173,20 @@ PROBED = -2
 """Placeholder for the response of a `TextRequest` whose answer is the probe of the model."""
 
 Answer = dict[str, Any]
-"""JSON values. `found`: relations as [source, target, kind, probability, distribution] and, where
-it was corrected, the distribution before; or verdicts as [atom, label, probability, P(true), why it
-is missing]; `asked`; `missing`; `reason`, the first one; `lost`, of relations those that are
-missing, as [source, target, reason]; `origins`, counts, and `fallbacks`, as [origin, reason,
-count]; `correction` and `judge`, what corrected whose answers; `consumption`, what the answers of a
-language model took; or `error`, why there is nothing. For `MEAN` alone `bias`, the mean answer, and
-`least`. For `PROBED` `asked` and `correct`, numbers of questions, `evidence`, whether the answers
-are, and `remark`, a sentence; or `error`."""
+"""JSON values by key.
+
+- `found`: relations, as [source, target, kind, probability, distribution] and, after a correction,
+  the uncorrected distribution; or verdicts, as [atom, label, probability, P(true), reason if
+  missing];
+- `asked`, `missing`: numbers of questions; `reason`: the first reason of a missing answer;
+- `lost`: missing relations, as [source, target, reason];
+- `origins`: counts by origin; `fallbacks`: [origin, reason, count];
+- `correction`, `judge`: the correction, and the model whose answers it corrects;
+- `consumption`: usage of a language model for the answers;
+- `error`: reason of a failure, in place of all others.
+
+`MEAN` has only `bias`, the mean answer, and `least`. `PROBED` has `asked` and `correct`, numbers of
+questions, `evidence`, True if the answers are evidence, and `remark`, a sentence; or `error`."""
 
 TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Function of the number of responses that returns a context manager; its function is called after
@@ -302,9 +308,8 @@ class TextUse(NamedTuple):
             tokens and US dollars; an answer from the cache costs as much as when it was new.
             `origins`: the number of relations by the origin of their probabilities. `fallbacks`:
             [origin, reason, number] of answers without a probability from log-probabilities.
-            `probe`: what the probe of a language model found.
-            `in_sample`: for the lexical model the number of passages, beside labeled claims, to
-            which it was fitted.
+            `probe`: result of the probe of a language model. `in_sample`: for the lexical model,
+            the number of passages, with labeled claims, to which it was fitted.
         reason: reason of the first missing answer or failed response.
         calls: calls of a language model by stage, over all runs.
     """

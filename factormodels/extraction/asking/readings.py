@@ -145,7 +145,7 @@ def sense_of(value: Any, _about: Any) -> tuple[Sense | None, float] | None:
 
 
 def question_and_answer(value: Any, _about: Any) -> tuple[str, str] | None:
-    """Return the question and the answer that a claim was turned into."""
+    """Return the question and the answer that were made from a claim."""
     if not isinstance(value, dict) or value.keys() != {"question", "answer"}:
         return None
     texts = [" ".join(text.split()) for text in value.values() if isinstance(text, str)]

@@ -68,7 +68,7 @@ class SelfJudgement:
 def read_judgement(
     answer: Completion, setting: SelfSetting, prompt: PromptTemplate
 ) -> SelfJudgement | Fault:
-    """Return the judgment in an answer to a prompt of a setting, or why it cannot be parsed.
+    """Return the judgment in an answer to a prompt of a setting, or the reason why it has none.
 
     Plain words for true and false are accepted besides the words that the prompt asks for, as in
     `read_truth`. An answer that is not understood is a fault, and never counts as false.

@@ -53,7 +53,7 @@ _RETRY_KEY = re.compile(
     r"(\d+(?:\.\d+)?)(?![\w.-])",
     re.I,
 )
-"""Key with a number of seconds, or of milliseconds if the name ends so."""
+"""Key with a number of seconds, or of milliseconds if its name ends in that unit."""
 _RETRY_INFO = re.compile(r"retry_?delay[\\\"'\s:={]*(?:seconds[\s:=]*)?(\d+(?:\.\d+)?)", re.I)
 _QUOTED_LIMIT = re.compile(r"\"(x-ratelimit-[\w-]+)\"\s*:\s*\"?([^\",}]+)", re.I)
 _MOST_BODY = 65_536

@@ -135,7 +135,7 @@ class ProbeSentence:
 
 @dataclass(frozen=True)
 class ProbeClaims:
-    """The claims taken from a text, and what is wrong with each.
+    """The claims taken from a text, and the failure of each, if any.
 
     Attributes:
         id: its name.
@@ -223,7 +223,8 @@ def probe_sentences() -> tuple[ProbeSentence, ...]:
 
 @cache
 def probe_claims() -> tuple[ProbeClaims, ...]:
-    """Return texts with their claims: twelve claims for each failure, and two a text without."""
+    """Return texts with their claims: twelve claims for each failure, and two per text without
+    one."""
     return tuple(
         ProbeClaims(
             record["id"], record["text"], tuple((label, claim) for label, claim in record["claims"])
@@ -234,7 +235,8 @@ def probe_claims() -> tuple[ProbeClaims, ...]:
 
 @cache
 def probe_extractions() -> tuple[ProbeExtraction, ...]:
-    """Return texts, each with all claims, without one off the point, and without another one."""
+    """Return texts three times each: with all claims, without an irrelevant one, without
+    another."""
     extractions = []
     for record in _records("missing_claims.yaml"):
         sentences = (record["fact"], record["detail"], record["aside"])

@@ -71,7 +71,7 @@ def window_pairs(
 
 
 def combined_pairs(answers: Sequence[Sequence[Judgement | Missing]]) -> Judgement | Missing:
-    """Return the judgment of a pair from those of its parts, as in `window_pairs`.
+    """Return the judgment of a pair from the judgments of its parts, as in `window_pairs`.
 
     A passage is contradicted if any part of it is, and entailed if all parts are, with the
     probability of the least probable part.
@@ -93,7 +93,7 @@ def combined_pairs(answers: Sequence[Sequence[Judgement | Missing]]) -> Judgemen
 
 
 def combined(answers: Sequence[Judgement | Missing]) -> Judgement | Missing:
-    """Return the judgment of a passage from those of its windows: the most informative one.
+    """Return the judgment of a passage: the most informative judgment of its windows.
 
     That is the window with the smallest probability of neutral, since a passage bears on a claim if
     any part of it does. If a window has no answer, the passage has none.

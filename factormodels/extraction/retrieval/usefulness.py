@@ -41,7 +41,7 @@ _REPEATED = 0.5
 
 
 def why_useless(text: str) -> str:
-    """Return why a page's text is not evidence, in a few words; empty if it may be."""
+    """Return the reason why a page's text is not evidence, in a few words; empty if it may be."""
     words = _WORD.findall(text)
     if not words:
         return "it has no text"

@@ -33,5 +33,5 @@ def shares(scores: Mapping[str, Any]) -> dict[str, float]:
 
 
 def shown_text(value: object) -> str:
-    """Return an answer as text, whatever its type."""
+    """Return an answer of any type as text."""
     return value if isinstance(value, str) else "" if value is None else str(value)

@@ -32,7 +32,7 @@ MOST_HELD = 128 * 2**20
 """Maximum decompressed bytes of a file in memory, and of a line of a file that is read by lines."""
 
 STREAMED = 16
-"""Ratio of the size limit of files that are read line by line to that of files in memory."""
+"""Size limit of files that are read line by line, divided by the limit of files in memory."""
 
 VALUE_BYTES = 16
 """Bytes of the size limit per value: 8,388,608 values for 128 MiB."""
@@ -90,7 +90,7 @@ def size_text(size: int) -> str:
 
 
 def refuse_larger(size: int, source: Source) -> None:
-    """Check that data to be held in memory are within `size_limit`.
+    """Check that data to be kept in memory are within `size_limit`.
 
     Args:
         size: decompressed bytes.

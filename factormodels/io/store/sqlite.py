@@ -183,7 +183,7 @@ def sound_database(
 
     Args:
         path: the file.
-        problem: what cannot be done, such as "an answer cannot be stored".
+        problem: description of the failure, such as "an answer cannot be stored".
         advice: advice for the user.
         of_the_disk: whether errors of a full or broken disk are converted too, rather than raised
             as OSError.

@@ -146,7 +146,7 @@ class Store:
         """Turn errors of the block due to a damaged file into errors that name it.
 
         Args:
-            problem: what cannot be done.
+            problem: description of the failure.
             advice: advice; by default the advice of the layout.
         """
         return sound_database(

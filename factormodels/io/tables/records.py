@@ -117,7 +117,7 @@ def is_json(content: Content) -> bool:
 def json_records(
     content: Content, source: Source, *, nan_is_missing: bool = False
 ) -> Iterator[Record]:
-    """Yield the records of JSON: of its lines, of its array, or its single value.
+    """Yield the records of JSON: its lines, the elements of its array, or its single value.
 
     An array with other elements than objects is a single value. Rows of a binary table are records.
 

@@ -422,7 +422,7 @@ def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_re
     # What repeats gives way to what does not.
     path.write_text("qid,answer,idx\nm,It is red.,0\nm,It is blue.,1\nm,,1\n")
     assert [graph.id for graph in load_responses(path).graphs] == ["0", "1"]
-    refused(r"\['a'\] is no id", load_responses, [{"answer": "It is red.", "id": ["a"]}])
+    refused(r"\['a'\] is not an id", load_responses, [{"answer": "It is red.", "id": ["a"]}])
 
 
 def test_responses_without_text_do_not_stop_those_whose_claims_are_taken(tmp_path: Path) -> None:

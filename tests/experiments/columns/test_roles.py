@@ -35,8 +35,8 @@ def test_an_error_names_every_column_that_is_missing() -> None:
     with pytest.raises(InputError) as raised:
         columns.required(PROBABILITY, lacking=(LABEL,))
     assert str(raised.value) == (
-        "t.csv: no column is known as the probability or the label; name them with --p COLUMN and "
-        "--label COLUMN; it has Answer #, is it true?"
+        "t.csv: no column is recognized as the probability or the label; name them with --p COLUMN "
+        "and --label COLUMN; it has Answer #, is it true?"
     )
 
 
@@ -115,7 +115,7 @@ def test_a_spelling_is_declared_once_for_every_command(
         "self_knowledge": lambda: self_knowledge(path, n_bootstrap=10, confidence="p"),
     }
     for name in ("score", "keep", "self_knowledge"):
-        with pytest.raises(InputError, match="no column is known as the label"):
+        with pytest.raises(InputError, match="no column is recognized as the label"):
             commands[name]()
     longer = replace(LABEL, names=(*LABEL.names, "verdict of the court"))
     for module in (claims, judged_claims):
@@ -196,7 +196,7 @@ def test_responses_that_hold_lists_of_claims_are_scored_as_rows_are() -> None:
     with pytest.raises(InputError, match="the table, row 2, column 'score': 'high' is not a prob"):
         score(bad)
     # A name that no claim has is looked for among the columns that a person sees.
-    with pytest.raises(InputError, match="no column is known as the probability or the label"):
+    with pytest.raises(InputError, match="no column is recognized as the probability or the label"):
         score([{"id": "r1", "claims": [{"text": "One."}]}])
 
 
@@ -267,7 +267,7 @@ def test_objects_that_name_one_response_are_of_one_response() -> None:
 def test_several_lists_of_claims_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps({f"r{number}": of_response(number) for number in range(3)}))
-    message = r"3 lists \('r0', 'r1', 'r2'\) each hold '\w+', .* give each response an object"
+    message = r"3 lists \('r0', 'r1', 'r2'\) each hold .*.* give each response a separate object"
     for command in (score, self_knowledge):
         with pytest.raises(InputError, match=message):
             command(path)

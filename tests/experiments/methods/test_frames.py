@@ -286,7 +286,7 @@ def test_a_frame_of_relations_is_responses_with_relations(tmp_path: Path) -> Non
 
 
 def test_self_knowledge_names_what_a_frame_lacks(tmp_path: Path) -> None:
-    refused("no column is known to have the model's judgments", self_knowledge, claims())
+    refused("no column is recognized as the model's judgments", self_knowledge, claims())
     path = tmp_path / "claims.csv"
     claims().to_csv(path, index=False)
     how: dict[str, Any] = {"confidence": "p", "in_order": True}

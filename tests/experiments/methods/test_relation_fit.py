@@ -193,7 +193,10 @@ def test_a_table_without_responses_and_neutral_is_read_and_reported(tmp_path: Pa
     (tmp_path / "pairs.csv").write_text(rows, encoding="utf-8")
     findings = fit(tmp_path / "pairs.csv", relations="given", folds=2)
     sentences = " ".join(findings.sentences)
-    assert "No column is known as the response: pairs of a claim stay in the same fold" in sentences
+    assert (
+        "No column is recognized as the response: pairs of a claim stay in the same fold"
+        in sentences
+    )
     assert "neutral: its probability is 1 minus entailment and contradiction" in sentences
     assert findings["relations"].set_index("relation")["p_none"]["neutral"] == pytest.approx(0.4)
     advice = "not JSON.*read a table of labeled pairs.*give `relations` given"

@@ -191,8 +191,8 @@ def test_a_neutral_share_may_be_called_nei(tmp_path: Path) -> None:
     ("columns", "shares", "message"),
     [
         ("entailment,contradiction", "0.8,0.4", "line 2: .*contradiction sum to 1.2, more than 1"),
-        ("entailment,neutral", "0.8,0.1", "line 2: .*no column is known as 'contradiction'"),
-        ("contradiction", "0.8", "line 2: .*no column is known as 'entailment'"),
+        ("entailment,neutral", "0.8,0.1", "line 2: .*no column is recognized as 'contradiction'"),
+        ("contradiction", "0.8", "line 2: .*no column is recognized as 'entailment'"),
         ("entailment,contradiction", "0.8,", "line 2: column 'contradiction' is empty"),
     ],
 )
