@@ -1,4 +1,4 @@
-"""Analyses: requests of a study other than comparing posteriors.
+"""Analyses: studies that compute something other than posteriors.
 
 A study with the key `analysis` names one of the modules of `papers` or `measuring`, which serve the
 studies of `experiments/configs`. Each has a frozen dataclass `Settings`, whose fields are the keys

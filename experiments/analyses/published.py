@@ -47,9 +47,9 @@ def published_numbers() -> pd.DataFrame:
     `of` is the analysis or command whose results contain our number: in its table `table`, in the
     row that `row` selects ("column=value & column=value"), in the column `column`, shown with
     `digits` decimals. `source` describes the number, `printed` is the paper's value, `needs` names
-    the data and models that it requires, `data` is the source of `experiments.analyses.user_data`
-    that holds those data ("other": our number is never from them; empty: any data will do), `why`
-    is the reason why ours differs, and `command` is the command that computes ours.
+    the data and models that it requires, `data` is the source of these data in
+    `experiments.analyses.user_data` ("other": our number always has other data; empty: any data
+    suffice), `why` is the reason why our number differs, and `command` computes our number.
     """
     return printed(STEM, dtype=str, keep_default_na=False)
 

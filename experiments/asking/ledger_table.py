@@ -15,7 +15,7 @@ def ledger_table(ledger: Ledger, n_responses: int | None = None) -> Table:
 
     Args:
         ledger: the calls.
-        n_responses: number of responses that they were about; None if they were about no response.
+        n_responses: number of responses that the calls were about; None if they were about none.
     """
     rows = [*ledger.stages.items(), *([("all", ledger.total)] if len(ledger.stages) > 1 else [])]
     names = {

@@ -114,7 +114,7 @@ def own_digest(documents: Mapping[str, Iterable[Document]]) -> str:
 
 
 def own_remark(documents: Mapping[str, Sequence[Document]]) -> str:
-    """Return a sentence on responses without documents of their own; "" if there are none."""
+    """Return a sentence on responses without their own documents; "" if there are none."""
     silent = [name for name, searched in documents.items() if not searched]
     if not silent:
         return ""

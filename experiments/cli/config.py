@@ -11,7 +11,7 @@ from factormodels.io.source.files import read_text
 
 
 def read_configs(paths: Iterable[Path]) -> dict[str, tuple[Any, str]]:
-    """Read options from files as (value, file) by option name; the last file wins.
+    """Read options from files as (value, file) by option name; later files take precedence.
 
     Raises:
         InputError: for a file that cannot be read, or is not a mapping of names to values.

@@ -32,7 +32,7 @@ class TerminalWatcher(Watcher):
     """Show progress on a console, or as occasional lines in a log.
 
     Args:
-        console: where to.
+        console: the console.
     """
 
     def __init__(self, console: Console) -> None:
@@ -214,7 +214,7 @@ def announced(console: Console, step: Callable[[str], None] | None = None) -> It
     Outside a terminal it prints nothing, so that logs do not depend on earlier compilation.
 
     Args:
-        console: where to.
+        console: the console.
         step: called with the progress of an announced compilation.
     """
     library = logging.getLogger(KERNELS)

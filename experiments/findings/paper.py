@@ -52,7 +52,7 @@ class Paper:
 
     Attributes:
         title: its title.
-        authors: who wrote it, in order.
+        authors: its authors, in order.
         abstract: a paragraph of plain text.
         sections: its sections, in order.
         pages: maximum number of pages.

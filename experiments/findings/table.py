@@ -80,7 +80,8 @@ class Column:
 def data_frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
     """Rows (or columns by name) as a frame; a lone surrogate becomes its escape, as in files.
 
-    pandas is imported here, not by every analysis: naming one, or its settings, should be quick.
+    pandas is imported here and not by every analysis, so that names and settings of analyses load
+    quickly.
     """
     import pandas as pd
 
@@ -203,8 +204,8 @@ class Table:
 
     @cached_property
     def notes(self) -> str:
-        """Notes below the table: those of its columns, its own, and why numbers are above their
-        intervals."""
+        """Notes below the table: notes of its columns, its own note, and the reason why numbers are
+        above their intervals."""
         notes = [*dict.fromkeys(column.note for column in self.columns), self.note, *self.shared]
         shown = [column for column in self.columns if column.interval]
         names = [name for each in shown for name in (each.name, each.lower, each.upper)]

@@ -23,7 +23,7 @@ class Venue:
 
     Attributes:
         column: width of a column.
-        page: width of the text, over all columns; the same where there is one column.
+        page: width of the text over all columns; equal to `column` for a single column.
         height: height of the text.
         size: font size of the document, as an option of its class: 10 or 11.
         floats: whether tables and figures are floats, with a caption.

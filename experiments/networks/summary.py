@@ -31,7 +31,7 @@ _TOUCH = 1e-9
 def with_brackets(measured: pd.DataFrame) -> pd.DataFrame:
     """Add the bracket of log Z of each network, and the position of each answer in it.
 
-    If the reference has no log Z for a network, the first backend with an exact one supplies it.
+    If the reference has no log Z for a network, the first backend with an exact log Z supplies it.
     `least` and `most` are the reference's log Z or, without one, the tightest certified bounds of
     the backends; `lower_error` and `upper_error` are the bounds of a row minus their midpoint.
     `outside` is True if a log Z that is not a bound lies outside them, `violated` if a certified

@@ -1,4 +1,4 @@
-"""Subject of a report: a run's study, data, rows and summary, and the part shown."""
+"""Subject of a report: the study, data, rows and summary of a run, and the part to show."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The page of a study: the configuration, the results and the responses.
 
-Layout, style, scripts, figures and the list of responses are those of every page of findings
+Layout, style, scripts, figures and the list of responses are the same as on every page of findings
 (`experiments.findings.page`). The page of a run adds what findings do not have: cells that agree in
 one row above all cells, each table sorted by all digits of its numbers; what is missing and what
 failed, from the manifest; and the origin of code, data, seeds and models.

@@ -33,7 +33,7 @@ class Settings(Keyed):
     """Name of the responses with the claims and verdicts of people."""
 
     gamma: Gamma = 0.1
-    """Rate at which recall decreases away from K'; the paper does not print its own."""
+    """Rate at which recall decreases away from K'; the paper does not state its value."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artifacts:

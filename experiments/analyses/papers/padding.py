@@ -62,7 +62,7 @@ class Settings(Keyed):
     weights: Weights = "informativeness"
 
     templates_known: bool = False
-    """Whether the relation model sees through the templates of padding."""
+    """True if the relation model recognizes the templates of padding."""
 
     assessors: Annotated[
         tuple[Literal["labels", "FR1", "FR2", "FR3"], ...], Field(min_length=1)

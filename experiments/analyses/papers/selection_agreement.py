@@ -30,8 +30,8 @@ class Settings(Keyed):
     data: LabeledTexts = "core-responses"
 
     relations: Annotated[tuple[str, ...], Field(min_length=2)] = ("lexical", "words:0.8", "words:1")
-    """The relation models that are compared, two or more: lexical, nli:FOLDER, or words:SHARE,
-    which wants a share of a claim's words in the other text."""
+    """Relation models to compare, two or more: lexical, nli:FOLDER, or words:SHARE, which requires
+    a share of a claim's words in the other text."""
 
     weights: Weights = "informativeness"
 

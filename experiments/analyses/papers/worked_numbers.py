@@ -24,7 +24,7 @@ class Settings(Keyed):
     """Settings of the analysis."""
 
     encoding: EncodingName = "implication"
-    """Encoding of the relations of FactReasoner's example, the paper's."""
+    """Encoding of the relations of FactReasoner's example, as in the paper."""
 
 
 def run(settings: Settings, _context: AnalysisContext) -> Artifacts:

@@ -267,7 +267,7 @@ def test_objects_that_name_one_response_are_of_one_response() -> None:
 def test_several_lists_of_claims_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps({f"r{number}": of_response(number) for number in range(3)}))
-    message = r"3 lists \('r0', 'r1', 'r2'\) each hold .*.* give each response a separate object"
+    message = r"3 lists \('r0', 'r1', 'r2'\) each hold .* give each response a separate object"
     for command in (score, self_knowledge):
         with pytest.raises(InputError, match=message):
             command(path)
