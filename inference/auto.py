@@ -292,8 +292,8 @@ class Auto(Backend):
         prediction = refusal.prediction
         if not isinstance(prediction, Prediction):
             return str(refusal)
-        allowed = self.exact().allowance()
-        if prediction.bytes > allowed.bytes:
+        allowed = self.exact().lacking_memory(prediction)
+        if allowed is not None:
             return f"{prediction.described} needs {memory_size(prediction.bytes)}, but {allowed}"
         return (
             f"{prediction.described} is predicted to take {prediction.seconds:.2g} s on "

@@ -368,6 +368,7 @@ def findings_of(
         answer: Any = answers[0][1]
         facts = _facts(answer) if is_posterior else _assignment_facts(answer)
         sentences.insert(0, ", ".join(facts) + ".")
+        sentences += _lacks(answer) if is_posterior else ()
     return Findings(
         source=source,
         sentences=tuple(sentences),
@@ -412,6 +413,18 @@ def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iter
         )
 
 
+def _lacks(posterior: Posterior) -> Iterator[str]:
+    """Yield why an answer of `auto` is not exact, and why it has no estimate with an error."""
+    stats = posterior.stats
+    if "upper_by" not in stats or stats["upper_by"] == "exact":
+        return
+    if "reason" in stats:
+        yield f"Not exact: {stats['reason']}."
+    why = stats.get("missing", {}).get("estimate_standard_error")
+    if why is not None:
+        yield f"No estimate of log Z with a standard error: {why}."
+
+
 def _models(answers: Sequence[Answer]) -> Table:
     """A row per model: log Z or the log potential, and the algorithm's statistics."""
     from factormodels.io.json import jsonable
@@ -452,6 +465,9 @@ def _facts(posterior: Posterior) -> list[str]:
         parts.append(f"log Z at least {stats['lower']:.6f}, {stats['gap']:.4g} less")
     if "upper_by" in stats and not exact:
         parts.append(f"upper by {stats['upper_by']}, lower by {stats['lower_by']}")
+    error = stats.get("estimate_standard_error")
+    if error is not None and not exact:
+        parts.append(f"estimate {stats['estimate']:.6g} ± {error:.2g} ({stats['estimate_by']})")
     if "marginals_by" in stats and not exact:
         error = stats.get("marginals_error")
         about = "of unknown error" if error is None else f"root mean square error about {error:.2g}"

@@ -197,6 +197,18 @@ class Planner:
         """Return the bytes that the tables may take, and the reason of this limit."""
         return allowance(self.memory_limit)
 
+    def lacking_memory(self, prediction: Prediction) -> str | None:
+        """Return the clause that states the memory limit of a refused prediction; None if it was
+        refused for its time.
+        """
+        allowed = self.allowance()
+        if prediction.bytes > allowed.bytes:
+            return str(allowed)
+        if self.takes_too_long(prediction):
+            return None
+        # Other processes have released memory since.
+        return "less was available when it was planned"
+
     def effort(self) -> float:
         """Maximum steps of the search for an elimination order."""
         return self.search_seconds * STEPS_PER_SECOND
@@ -288,11 +300,10 @@ class Planner:
 
     def refusal(self, prediction: Prediction) -> TooLargeError:
         """Return the error for a prediction beyond a limit, which names the limit and the fix."""
-        allowed = self.allowance()
         seconds = prediction.seconds
         duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
-        limit, setting = str(allowed), "memory_limit (in bytes)"
-        if prediction.bytes <= allowed.bytes:
+        limit, setting = self.lacking_memory(prediction), "memory_limit (in bytes)"
+        if limit is None:
             limit, setting = f"seconds_limit is {self.seconds_limit:g} s", "seconds_limit"
         return TooLargeError(
             f"the best elimination order found has induced width {prediction.induced_width}: its "

@@ -11,11 +11,13 @@ import numpy as np
 import psutil
 import pytest
 
+import inference.exact.planner
 from factormodels import FactorGraph
 from factormodels.synthetic import grid
 from inference import TooLargeError, get_backend, infer
 from inference.auto import Auto
-from inference.memory import SHARE, _left_in_groups, allowance, memory_size
+from inference.exact.backend import Exact
+from inference.memory import SHARE, MemoryAllowance, _left_in_groups, allowance, memory_size
 from tests.inference.graphs import long_chain
 from tests.limited_process import Child, limit_memory
 
@@ -166,3 +168,26 @@ def test_auto_bounds_a_clique_within_its_time_and_memory() -> None:
     assert posterior.stats["lower"] <= posterior.stats["upper"]
     assert np.isfinite([posterior.stats["lower"], posterior.stats["upper"]]).all()
     assert Auto(seconds=0.5).predict(graph).seconds == 0.5
+
+
+def test_memory_that_is_released_after_the_planning_is_no_limit_of_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = grid(14, 14, coupling=1.0, field=1.0, seed=0)
+    prediction = Exact().predict(graph)
+    plan = Exact.cluster_plan
+
+    def as_planned(self: Exact, graph: FactorGraph, **_: bool) -> Any:
+        small = MemoryAllowance(1_000, "by a test")
+        monkeypatch.setattr(inference.exact.planner, "allowance", lambda _: small)
+        try:
+            return plan(self, graph, refuse=False)
+        finally:
+            monkeypatch.setattr(inference.exact.planner, "allowance", allowance)
+
+    monkeypatch.setattr(Exact, "cluster_plan", as_planned)
+    released = "less was available when it was planned"
+    with pytest.raises(TooLargeError, match=f"{released}.* or raise memory_limit"):
+        Exact(search_seconds=0.9).infer(graph)
+    reason = infer(graph, seconds=1.0).stats["reason"]
+    assert reason.endswith(f"needs {memory_size(prediction.bytes)}, but {released}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from calibration.figures.panels import PAGE, legend_below, nth_color, panels
+from calibration.figures.panels import PAGE, legend_below, panels
+from calibration.figures.style import COLORS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,9 @@ logarithmic."""
 _SHORTEST = 1e-4
 """Smallest number of seconds shown; runs that end sooner are drawn there."""
 
+
+_PALETTE = (*COLORS, "#882255", "#999933", "#332288", "#44AA99")
+"""Colors of algorithms: four of Paul Tol's muted palette follow, since `auto` runs up to eleven."""
 
 _DECADES_WITH_MORE = 1.6
 """Number of decades of seconds up to which numbers between powers of ten are labeled."""
@@ -41,7 +45,8 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
         distance: mean distance of marginals to the answer by step, as `distances` gives it.
     """
     families = [str(name).partition("(")[0] for name in trace["algorithm"]]
-    colors = {name: nth_color(at) for at, name in enumerate(dict.fromkeys(families))}
+    names = dict.fromkeys(families)
+    colors = {name: _PALETTE[at % len(_PALETTE)] for at, name in enumerate(names)}
     seconds = trace["processor_seconds"].clip(lower=_SHORTEST)
     apart = distance[distance > 0.0]
     count = 2 if len(apart) else 1

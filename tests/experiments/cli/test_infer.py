@@ -208,6 +208,7 @@ def test_bounds_tighten_for_some_seconds(folder: Path) -> None:
     result = invoke("infer", folder / "wide.uai", *limits)
     for words in ("(upper)", "log Z at least", "upper by ", "lower by ", "marginals by "):
         assert words in result.stdout
+    assert "Not exact: exact elimination, of induced width" in " ".join(result.stdout.split())
     stats = infer_json(folder / "wide.uai", *limits)
     assert stats["backend"] == "auto"
     assert stats["lower"] < stats["upper"]
@@ -379,6 +380,29 @@ def test_marginals_that_may_be_far_off_are_shown_with_the_reason_of_their_choice
         (sentence, *_) = findings_of("x", [(LoadedModel(graph, None), posterior)]).sentences
         assert "marginals by lbp" in sentence
         assert (reason in sentence) is shown
+
+
+def test_bounds_are_shown_with_an_estimate_or_the_reason_why_there_is_none() -> None:
+    graph = grid(2, 2, coupling=1.0, field=0.0, seed=0)
+    marginals = Marginals.of(graph, np.full(8, 0.5))
+    shared = {"upper_by": "wmb", "lower_by": "cavi", "reason": "it takes too long"}
+    known = {"estimate": 0.75, "estimate_by": "ais", "estimate_standard_error": 0.25}
+    unknown = {
+        "estimate_standard_error": None,
+        "missing": {"estimate_standard_error": "groups disagree"},
+    }
+    for stats, first, others in (
+        (known, "estimate 0.75 ± 0.25 (ais)", []),
+        (unknown, "lower by cavi", ["groups disagree"]),
+    ):
+        answer = Posterior(
+            marginals, 1.0, LogZKind.UPPER, Status.NOT_CONVERGED, {**shared, **stats}, "auto"
+        )
+        sentences = findings_of("x", [(LoadedModel(graph, None), answer)]).sentences
+        assert first in sentences[0]
+        assert sentences[1] == "Not exact: it takes too long."
+        why = "No estimate of log Z with a standard error: "
+        assert list(sentences[2:]) == [f"{why}{reason}." for reason in others]
 
 
 def test_files_of_the_release_and_networks_with_evidence(shared_data: Path) -> None:
