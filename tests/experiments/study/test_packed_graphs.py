@@ -97,6 +97,25 @@ def test_packed_graphs_are_the_graphs() -> None:
         stored[20].atoms[0].prior = 0.3  # type: ignore[misc]
 
 
+def test_blocks_end_before_their_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    pickles = [bytes(size) for size in (3, 4, 5, 20, 1, 2)]
+    monkeypatch.setattr(packed_graphs, "_BLOCK_BYTES", 10)
+    blocks = list(packed_graphs._blocks(pickles))
+    assert [block.pickles() for block in blocks] == [
+        pickles[:2],
+        [pickles[2]],
+        [pickles[3]],
+        pickles[4:],
+    ]
+    assert not [*packed_graphs._blocks([])]
+
+
+def test_many_alike_graphs_take_little_memory() -> None:
+    blocks = PackedPart.of(labeled_responses(512, n_atoms=4, contexts_per_atom=2, seed=1)).blocks
+    # 81 bytes of compressed graphs and 8 of their ends, where their pickles take 557.
+    assert sum(len(block.compressed) + block.ends.nbytes for block in blocks) < 120 * 512
+
+
 @pytest.mark.usefixtures("few_held")
 def test_columns_are_those_of_the_claims() -> None:
     given, packed = graphs(), Responses.of(graphs())
