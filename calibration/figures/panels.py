@@ -163,13 +163,21 @@ def coincide(first: ArrayLike, other: ArrayLike, apart: float = COINCIDE) -> boo
     return np.allclose(first, other, rtol=0, atol=apart, equal_nan=True)
 
 
-def steps_coincide(first: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> bool:
+def steps_coincide(
+    first: tuple[Floats, Floats], other: tuple[Floats, Floats], height: float = 1.0
+) -> bool:
     """Return whether two step functions coincide, by the area between them.
 
     If one steps slightly earlier than the other, their difference is large, but only there.
+
+    Args:
+        first: where the first is known, in order, and its values.
+        other: the same of the other.
+        height: extent of the axis of values.
     """
     at = np.linspace(0.0, 1.0, 501)
-    return bool(np.abs(np.interp(at, *first) - np.interp(at, *other)).mean() <= COINCIDE / 2)
+    apart = np.abs(np.interp(at, *first) - np.interp(at, *other)).mean()
+    return bool(apart <= COINCIDE / 2 * height)
 
 
 def nth_color(at: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _NAME_LINE = 0.15
 """Height of a line of a name beside a curve, in inches."""
+
+_ABOVE = 1.05
+"""Height of the axis of risks, as a multiple of the highest band."""
 
 _AXES = {
     True: "Coverage: share of verdicts kept. Selective risk: share of the kept that are wrong.",
@@ -69,13 +73,15 @@ def risk_coverage_figure(
         excess = span([methods[name].excess for name in names])
         return f"{' = '.join(names)}\nAURC {areas}\nexcess {excess}"
 
-    grouped = parts(alike(methods, _same_risk))
+    highest = max(float(curve.upper.max()) for curve in methods.values())
+    height = min(1.0, highest * _ABOVE) or 1.0
+    # On a low axis, small differences of risk are seen.
+    grouped = parts(alike(methods, partial(_same_risk, height=height)))
     shown = [{entry(names): methods[names[0]] for names in part} for part in grouped]
     lines = max(sum(_lines(name) for name in panel) for panel in shown)
-    height = max(2.3, lines * _NAME_LINE + 1.0)
-    highest = max(float(curve.upper.max()) for curve in methods.values())
+    inches = max(2.3, lines * _NAME_LINE + 1.0)
     of_verdicts = rules.pop() == "verdict"
-    with panel_grid(len(shown), (height, height), most=2, sharex=True, sharey=True) as (
+    with panel_grid(len(shown), (inches, inches), most=2, sharex=True, sharey=True) as (
         figure,
         places,
     ):
@@ -87,7 +93,7 @@ def risk_coverage_figure(
                     curve.coverage, curve.risk, color=COLORS[row], linestyle=DASHES[row],
                     linewidth=1.2, zorder=3,
                 )  # fmt: skip
-            axes.set(xlim=(0, 1), ylim=(0, min(1.0, highest * 1.05) or 1.0))
+            axes.set(xlim=(0, 1), ylim=(0, height))
             axes.set_xticks(np.linspace(0, 1, 6))
             name_lines(axes, drawn)
         figure.supxlabel("Coverage", fontsize=8.0)
@@ -105,5 +111,5 @@ def _lines(name: str) -> int:
     return sum(len(textwrap.wrap(line, LETTERS_BESIDE)) for line in name.split("\n"))
 
 
-def _same_risk(first: RiskCurve, second: RiskCurve) -> bool:
-    return steps_coincide((first.coverage, first.risk), (second.coverage, second.risk))
+def _same_risk(first: RiskCurve, second: RiskCurve, height: float) -> bool:
+    return steps_coincide((first.coverage, first.risk), (second.coverage, second.risk), height)

@@ -165,6 +165,19 @@ def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
     assert len({str(line._dash_pattern) for line in lines}) == 3
 
 
+def test_risks_are_compared_at_the_height_of_their_axis() -> None:
+    responses = np.repeat(np.arange(120), 40)
+    sure = np.linspace(1.0, 0.6, len(responses))
+    risks = {}
+    # Of the less sure half, 2% are false of one method and 4% of the other.
+    for name, every in (("a", 50), ("b", 25)):
+        true = np.ones(len(responses), dtype=bool)
+        true[-len(responses) // 2 :: every] = False
+        risks[name] = risk_curve(sure, true, responses=responses, n_bootstrap=5)
+    assert np.abs(risks["a"].risk - risks["b"].risk).max() < 0.02
+    assert len(names_of(risk_coverage_figure(risks))) == 2
+
+
 def test_risk_curves_and_axes() -> None:
     methods = {"exact": risk_of(0, "claim"), "lbp": risk_of(1, "claim")}
     figure = risk_coverage_figure(methods)
