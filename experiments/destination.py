@@ -26,9 +26,10 @@ FILES_MEANING = (
 """Description of the content of a single file."""
 
 _OTHER_FILES = re.compile(
-    r"\.(arrow|bif|bz2|dat|db|docx?|dot|dta|eps|feather|gif|gz|h5|hdf5|html?|ipc|ipynb|jpe?g|log|"
-    r"ndjson|np[yz]|od[st]|orc|pdf|pickle|pkl|png|ps|rds|rst|sqlite3?|svg|tar|tgz|toml|tsv|txt|typ|uai|"
-    r"webp|xlsx?|xml|xz|ya?ml|zip|zst)"
+    r"\.(arrow|avro|bib|bif|bmp|bz2|cls|dat|db|docx?|dot|dta|eps|feather|gif|gz|h5|hdf5|html?|ipc|"
+    r"ipynb|jpe?g|log|markdown|mat|ndjson|np[yz]|od[pst]|orc|parq|pdf|pickle|pkl|png|pptx?|pq|ps|psv|"
+    r"py|rdata|rds|rst|rtf|sav|sh|sql|sqlite3?|sty|svg|tar|tgz|tiff?|toml|tsv|txt|typ|uai|webp|"
+    r"xls[bmx]?|xml|xz|ya?ml|zip|zst)"
 )
 """Suffixes of file formats that findings are not written in. Any other suffix may be part of a
 folder's name, as in "llama3.1"."""

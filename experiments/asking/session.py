@@ -121,7 +121,7 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
         # A batch has already reported its progress.
         if not getattr(stopped, "__notes__", ()) and _keeps_answers(session):
             stopped.add_note(
-                f"{counted(ledger.total.calls + ledger.total.cached, 'answer')} so far in "
+                f"{counted(ledger.total.calls + ledger.total.cached, 'answer')} of this run in "
                 f"{settings.cache}; repeat the command to ask for the rest"
             )
         raise

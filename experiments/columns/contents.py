@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from experiments.columns.roles import JUDGEMENT, LABEL, PROBABILITY, RESPONSE, Role
+from experiments.columns.roles import CONFIDENCE, JUDGEMENT, LABEL, PROBABILITY, RESPONSE, Role
 from factormodels.errors import InputError
 from factormodels.io.labels import label_spelling
 from factormodels.io.tables.numbers import cell_share, heading_is_per_cent
@@ -81,6 +81,12 @@ def _repeat(name: str, values: Sequence[Any]) -> bool:
 
 
 _CAN_HOLD: Mapping[Role, Callable[[str, Sequence[Any]], bool]] = MappingProxyType(
-    {PROBABILITY: _are_shares, LABEL: _are_labels, JUDGEMENT: _are_labels, RESPONSE: _repeat}
+    {
+        PROBABILITY: _are_shares,
+        CONFIDENCE: _are_shares,
+        LABEL: _are_labels,
+        JUDGEMENT: _are_labels,
+        RESPONSE: _repeat,
+    }
 )
 """Test of whether the filled cells of a column fit a role."""

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from calibration.self_knowledge import ModelJudgement, Setting
 from experiments.columns.cells import LabelColumn
+from experiments.columns.contents import likely_column
 from experiments.columns.judged_table import JudgedClaim, JudgedTable
 from experiments.columns.layouts import with_layout
 from experiments.columns.nested_responses import rows_in_lists
 from experiments.columns.nested_rows import column_names_of
 from experiments.columns.options import ClaimColumns
 from experiments.columns.placed_claims import LabeledClaims, claims_of_graphs, load_claims
-from experiments.columns.reader import Columns, TableReader
+from experiments.columns.reader import Columns, TableReader, as_option
 from experiments.columns.responses import load_responses
 from experiments.columns.roles import (
     CLAIM_OR_WORDS,
@@ -157,7 +158,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     reader = TableReader(rows, columns)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in columns.names else None
     at = _resolve(reader, wanted, label, has_setting=fixed is None)
-    sources, kind = _answer_sources(columns, wanted)
+    sources, kind = _answer_sources(reader, wanted)
     _refuse_taught(reader, sources, label)
     # Before rows are left out, so that unknown words are refused everywhere.
     labels = reader.labels(label, wanted)
@@ -349,8 +350,9 @@ def _resolve(
     return wanted.model_copy(update=known_columns)
 
 
-def _answer_sources(columns: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
+def _answer_sources(reader: TableReader, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
     """Columns of the model's judgments, and their kind."""
+    columns = reader.columns
     n_given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
     if n_given > 1:
         raise InputError(
@@ -373,14 +375,26 @@ def _answer_sources(columns: Columns, wanted: ClaimColumns) -> tuple[tuple[_Sour
     if settings:
         return tuple(settings), "judgement"
     for role in (JUDGEMENT, VOTES, CONFIDENCE):
-        known_column = columns.optional(role)
-        if known_column is not None:
-            source = _Source(known_column, None, is_confidence=role is CONFIDENCE)
-            return (source,), role.meaning
+        # A column named "answer" may be the one that groups claims.
+        if columns.known(role) in (None, reader.response):
+            continue
+        known_column = columns.required(role)
+        source = _Source(known_column, None, is_confidence=role is CONFIDENCE)
+        return (source,), role.meaning
     raise InputError(
-        f"{columns.where}: no column is recognized as the model's judgments; name one of "
-        f"{', '.join(columns.names)} with --judgement, --confidence or --votes"
+        f"{columns.where}: no column is recognized as the model's judgments; "
+        f"{_naming_judgments(reader)}; it has {columns.listed()}"
     )
+
+
+def _naming_judgments(reader: TableReader) -> str:
+    """Return advice on naming the column of the model's judgments, with a suggested column."""
+    others = [name for name in reader.columns.names if name not in reader.columns.used]
+    for role in (CONFIDENCE, JUDGEMENT):
+        likely = likely_column(role, others, reader.table.rows)
+        if likely is not None:
+            return f"name it, as in {as_option(role.option, likely)}"
+    return "name it with --judgement, --confidence or --votes"
 
 
 def _judgement(columns: Columns, text: str) -> _Source:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from experiments.settings import found_by
 from tests.commands import Called, called, without_probe
 
 if TYPE_CHECKING:
@@ -47,6 +48,23 @@ CHAIN_UAI = """MARKOV
 6 0.1 0.2 0.7 0.5 0.25 0.25
 6 0.9 0.1 0.5 0.5 0.2 0.8
 """
+
+
+@pytest.fixture(autouse=True)
+def captions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail a test in which a command makes a table without a caption."""
+    without: set[str] = set()
+
+    def checked(*given: Any, **named: Any) -> Any:
+        findings = found_by(*given, **named)
+        names = [name for name, table in findings.tables.items() if not table.caption]
+        without.update(f"{findings.command}: {name}" for name in names)
+        return findings
+
+    for module in ("experiments.settings", "experiments.cli.front"):
+        monkeypatch.setattr(f"{module}.found_by", checked)
+    yield
+    assert not without, "tables without a caption"
 
 
 def study_file(folder: Path, text: str) -> Path:

@@ -357,3 +357,12 @@ def test_models_are_paired_by_a_shared_id_or_text_before_they_are_paired_by_orde
     scores = score(of_rows, reference="a", scores=["brier"], **QUICK)
     assert any(by_order in sentence for sentence in scores.sentences)
     assert any("name the column of claim ids" in sentence for sentence in scores.sentences)
+
+
+def test_the_advice_of_self_knowledge_works_where_it_is_followed(tmp_path: Path) -> None:
+    rows = ("q1,It rains.,0.9,1", "q1,It is cold.,0.2,0", "q2,It is late.,0.6,1")
+    path = written(tmp_path / "own.csv", *rows, head="answer,claim,p,truth")
+    refused("name it, as in .group='answer'", self_knowledge, path)
+    # "answer" is also a name of the model's judgments.
+    refused("name it, as in .confidence='p'", self_knowledge, path, group="answer")
+    assert len(self_knowledge(path, group="answer", confidence="p")["quantities"])

@@ -256,7 +256,7 @@ def test_a_probe_that_is_stopped_says_what_is_kept_and_how_to_go_on(
             patched.setattr(probing, "_refuse_outage", stopped)
             errors = invoke(*given, code=code).stderr
         asked = len(server.requests)
-        assert f"{begun}{asked} answers so far in answers.sqlite; repeat the command" in errors
+        assert f"{begun}{asked} answers of this run in answers.sqlite; repeat the command" in errors
         invoke(*given, code=0)
         # Nothing is asked twice.
         assert len(server.requests) == asked
