@@ -116,6 +116,18 @@ def test_row_names_stay_in_view_and_columns_can_be_chosen(browser: Browser, repo
     page.close()
 
 
+def test_a_phone_shows_settings_and_all_else_that_is_folded_within_its_width(
+    browser: Browser, report: Path
+) -> None:
+    watched = opened(browser, report.as_uri(), 390, "light")
+    watched.page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    value = watched.page.locator(".facts pre").first
+    value.evaluate("(one) => one.textContent = 'a description '.repeat(20)")
+    assert value.is_visible()
+    assert watched.page.evaluate("document.documentElement.scrollWidth") == 390
+    watched.page.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
 def test_pages_can_be_looked_at(
