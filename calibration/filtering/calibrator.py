@@ -35,7 +35,7 @@ from calibration.filtering.conformal import (
 from calibration.filtering.dependencies import Dependencies, supported_scores
 from calibration.grouping import group_by_response
 from calibration.validation import Floats
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.io.learned_files import Fields, LearnedFormat, learned_content, read_learned
 from factormodels.io.source.files import read_text, write_text
 from factormodels.nouns import counted
@@ -67,6 +67,7 @@ class ScoredClaims:
         responses: response ids (n,).
         groups: group of each claim (n,), the same for all claims of a response.
         dependencies: edges between claims of a response.
+        names: names of the k scores; if empty, they are those of the combination, in its order.
     """
 
     values: Floats
@@ -75,6 +76,7 @@ class ScoredClaims:
     dependencies: Dependencies = field(
         default_factory=lambda: Dependencies(np.empty(0, np.int64), np.empty(0, np.int64))
     )
+    names: Sequence[str] = ()
 
     def of(self, kept: NDArray[np.bool_]) -> ScoredClaims:
         """Claims in a mask, (n,), that contains whole responses."""
@@ -84,11 +86,40 @@ class ScoredClaims:
             [self.responses[position] for position in positions],
             [self.groups[position] for position in positions],
             self.dependencies.of(kept),
+            self.names,
         )
 
+    def columns(self, names: Sequence[str]) -> Floats:
+        """Scores of some names, (n, number of names).
+
+        Raises:
+            InputError: if there is no score of a name or, for scores without names, their number
+                is another.
+        """
+        n_scores = self.values.shape[1]
+        # A single score may have any name.
+        if n_scores == len(names) == 1:
+            return self.values
+        if not self.names:
+            if n_scores != len(names):
+                raise InputError(
+                    f"there are {n_scores} scores without names for {', '.join(names)}; name the "
+                    "scores of the claims"
+                )
+            return self.values
+        for name in names:
+            if name not in self.names:
+                raise InputError(unknown_name(f"the score {name!r}", name, self.names))
+        return self.values[:, [self.names.index(name) for name in names]]
+
     def scores(self, combination: Combination) -> Floats:
-        """Score of each claim, (n,), lowered to the lowest among the claims that it depends on."""
-        return supported_scores(combination.scores(self.values), self.dependencies)
+        """Score of each claim, (n,), lowered to the lowest among the claims that it depends on.
+
+        Raises:
+            InputError: as `columns`.
+        """
+        own = combination.scores(self.columns(combination.names))
+        return supported_scores(own, self.dependencies)
 
     def masks(self) -> dict[Group, NDArray[np.bool_]]:
         """Mask of the claims of each group, (n,), in order of first appearance."""
@@ -222,6 +253,7 @@ def fit_calibrator(
     Raises:
         InputError: if fewer than two responses with labels are left to choose or to calibrate.
     """
+    claims = replace(claims, names=names)
     grouping = group_by_response(claims.responses)
     labeled = (grouping.sums(~np.isnan(y)) > 0)[grouping.index]
     combination, chose = Combination((names[0],)), np.zeros(y.size, np.bool_)

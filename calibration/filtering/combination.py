@@ -47,7 +47,7 @@ class Combination:
         """Score of each claim, (n,) in [0, 1].
 
         Args:
-            values: given scores in [0, 1], (n, k), a column for each name.
+            values: scores in [0, 1], (n, k), a column for each of `names`.
         """
         if not self.weights:
             return values[:, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -248,6 +249,8 @@ def _used(settings: KeepSettings, *given: Data | None) -> Findings:
             f"{'is' if len(fresh.names) == 1 else 'are'} {', '.join(fresh.names)}; give the same "
             "number with --p, in this order"
         )
+    # A score may have another name here.
+    fresh = replace(fresh, claims=replace(fresh.claims, names=names))
     sentences, tables, remarks = _applied(calibrator, fresh, settings)
     if calibrator.edited:
         remarks.append(f"{path} has no digest, so its numbers cannot be verified.")
@@ -263,7 +266,8 @@ def _applied(
     calibrator: Calibrator, fresh: ScoredTable, settings: KeepSettings
 ) -> tuple[list[str], dict[str, Table], list[str]]:
     """Sentences and tables on the kept claims of new responses, and remarks."""
-    scores = calibrator.combination.scores(fresh.claims.values)
+    combination = calibrator.combination
+    scores = combination.scores(fresh.claims.columns(combination.names))
     kept = calibrator.keep(fresh.claims)
     claims = _claims(fresh, scores, kept, _unsupported(calibrator, fresh, scores, kept))
     by_response = claims.groupby("response", sort=False)
@@ -287,7 +291,8 @@ def _applied(
             f"Labels of {counted(len(taught), 'new response')} ({some_of(taught)}) trained their "
             "probabilities: the guarantee does not hold for their kept claims."
         )
-    shown = 'response | claim | p:3 | kept_text ""'
+    score = "score" if calibrator.candidates or combination.weights else "p"
+    shown = f'response | claim | p:3 {score} | kept_text ""'
     tables = {
         "claims": Table(
             claims.drop(columns="answer"),

@@ -140,6 +140,7 @@ def with_scores(claims: ClaimFrame, columns: ScoreColumns) -> ScoredTable:
         rows["response"].tolist(),
         groups,
         _dependencies(rows, claims.table),
+        names,
     )
     return ScoredTable(scored, rows, names, claims.table.source, tuple(remarks))
 

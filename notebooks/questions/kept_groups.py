@@ -22,7 +22,7 @@ minute of processor time, and the rival 7 minutes for all splits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -381,13 +381,15 @@ def filtered(
         (claims.groups[response],) if method.by_group else ()
         for response in claims.responses.tolist()
     ]
-    scored = ScoredClaims(claims.values[:, : method.n_scores], claims.responses.tolist(), groups)
+    names = claims.names[: method.n_scores]
+    values = claims.values[:, : method.n_scores]
+    scored = ScoredClaims(values, claims.responses.tolist(), groups, names=names)
     if method.depends and claims.dependencies is not None:
-        scored = ScoredClaims(scored.values, scored.responses, groups, claims.dependencies)
+        scored = replace(scored, dependencies=claims.dependencies)
     calibrator = fit_calibrator(
         scored.of(calibrating),
         claims.y[calibrating],
-        claims.names[: method.n_scores],
+        names,
         Promise.of(1.0, confidence),
         n_splits=1,
         seed=seed,

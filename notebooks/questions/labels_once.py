@@ -9,7 +9,7 @@ the posteriors of the graphs as given; and the labels alone.
 
     python notebooks/questions/labels_once.py --out docs/results/labels-once
 
-It takes 2 minutes of processor time.
+It takes 4 minutes of processor time.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def labels_once(
     ),
     folds: int = 5,
     penalty: float = 30.0,
-    draws: int = 100,
+    draws: int = 300,
     finite: bool = False,
     seed: int = 0,
 ) -> Artifacts:

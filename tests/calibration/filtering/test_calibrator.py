@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,8 @@ def three_scores(n: int, seed: int) -> tuple[ScoredClaims, Floats]:
     first, second = generator.normal(0, 2, size), generator.normal(0, 2, size)
     y = (generator.random(size) < expit(1 + first + second)).astype(np.float64)
     values = np.column_stack([generator.random(size), expit(first), expit(second)])
-    return ScoredClaims(values, np.repeat(np.arange(n), 6).tolist(), [()] * size), y
+    names = ("chance", "one", "other")
+    return ScoredClaims(values, np.repeat(np.arange(n), 6).tolist(), [()] * size, names=names), y
 
 
 def test_a_combination_keeps_more_than_each_score_and_its_promise_holds() -> None:
@@ -197,6 +199,14 @@ def test_one_informative_score_is_chosen_as_it_is() -> None:
     calibrator = fit_calibrator(sure, y, ["constant", "exact"], Promise.of(1.0, 0.9), n_splits=2)
     assert calibrator.combination.names == ("exact",)
     assert calibrator.combination.weights == ()
+    # Thresholds apply to this score, whatever its position among the given ones.
+    for order in (["constant", "exact"], ["exact", "constant"]):
+        columns = exact[:, :: 1 if order[0] == "constant" else -1]
+        named = replace(sure, values=columns, names=order)
+        assert (calibrator.keep(named) == (y == 1)).all()
+    assert (calibrator.keep(replace(sure, values=exact[:, [1]])) == (y == 1)).all()
+    refused("2 scores without names for exact", calibrator.keep, sure)
+    refused("'exact'", calibrator.keep, replace(sure, names=["constant", "other"]))
 
 
 def test_too_few_responses_to_choose_and_calibrate() -> None:
@@ -234,7 +244,7 @@ def test_a_calibrator_that_was_saved_keeps_the_same_claims(tmp_path: Path, guara
     generator = np.random.default_rng(0)
     promise = Promise.of(1.0 if guarantee == "coherent" else 0.8, 0.8, guarantee)
     claims = claims_of(old, generator.random(old.p.size))
-    fresh = claims_of(new, generator.random(new.p.size))
+    fresh = replace(claims_of(new, generator.random(new.p.size)), names=["p", "q"])
     calibrator = fit_calibrator(claims, old.y, ["p", "q"], promise, by=["kind"], n_splits=3)
     calibrator.save(tmp_path / "c.json")
     read = read_calibrator(tmp_path / "c.json")

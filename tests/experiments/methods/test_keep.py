@@ -234,6 +234,19 @@ def test_several_scores_are_combined_on_responses_that_do_not_calibrate() -> Non
     assert any("1 claim without all of the scores is left out" in s for s in partly.sentences)
 
 
+def test_the_chosen_score_is_applied_shown_and_saved(tmp_path: Path) -> None:
+    old, new = of_two_kinds(200, 0), of_two_kinds(100, 1, labeled=False)
+    old = old.assign(p=0.5, votes=np.where(old["label"].astype(bool), 0.9, 0.1))
+    new = new.assign(p=0.5, votes=np.where(new.index % 3 == 0, 0.9, 0.1))
+    path = tmp_path / "thresholds.json"
+    findings = keep(old, new, p="p,votes", splits=2, save=path)
+    claims = findings["claims"]
+    assert claims["p"].tolist() == new["votes"].tolist()
+    assert claims["kept"].tolist() == (new["votes"] == 0.9).tolist()
+    assert "score" in [column.title for column in findings.tables["claims"].columns]
+    assert keep(new.drop(columns="p"), use=path)["claims"]["kept"].equals(claims["kept"])
+
+
 def test_a_claim_is_kept_only_with_what_it_depends_on() -> None:
     old, new = of_two_kinds(200, 0), of_two_kinds(100, 1, labeled=False)
     options: dict[str, Any] = {"p": "votes", "confidence": 0.8, "splits": 2}
