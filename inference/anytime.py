@@ -828,7 +828,7 @@ def conditioned_runs(clusters: JoinGraphPropagation, guide: Marginals, best: _Be
     """Yield message passing given assignments: clusters of one variable fewer, and if its messages
     do not converge, fewer assignments with the same clusters.
 
-    What is conditioned on narrows the graph. More assignments with smaller clusters take about as
+    Conditioning narrows the graph. More assignments with smaller clusters take about as
     long as fewer with larger ones, and mostly have smaller errors.
     """
     smaller = replace(clusters, i_bound=max(2, clusters.i_bound - 1))

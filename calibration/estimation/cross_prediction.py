@@ -120,7 +120,7 @@ def cross_predicted(
 
 
 def _loss_of_each(by_judge: list[Quantity], of_mean: Quantity, without: Any) -> float:
-    """Loss of single judges beyond that of their mean, over all items.
+    """Mean loss of single judges less the loss of their mean, over all items.
 
     It is 0 if every item has a fold, and where it depends on the labels.
     """

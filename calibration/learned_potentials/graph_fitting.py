@@ -410,7 +410,7 @@ def _influences(scores: Floats, curvatures: Floats, root: Floats) -> Floats:
     """First-order contributions of responses to weights, (r, k), whose squares sum to a variance.
 
     A response with a large share of the curvature pulls the weights toward its own labels, so that
-    its score is too small. With H the penalized curvature of all responses and H_i that of one, its
+    its score is too small. With the penalized curvatures H of all responses and H_i of one, its
     score s_i becomes H^(1/2) (I - H^(-1/2) H_i H^(-1/2))^(-1/2) H^(-1/2) s_i (CR2 of Bell and
     McCaffrey 2002, for the working variance H_i).
 

@@ -27,7 +27,7 @@ from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 
 class TrendStatus(StrEnum):
-    """Whether a trend is defined."""
+    """State of a trend: defined, or the reason why not."""
 
     OK = "ok"
     FEW = "few"

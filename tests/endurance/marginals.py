@@ -292,7 +292,7 @@ class Errors(NamedTuple):
     """Errors of marginals on a graph.
 
     Attributes:
-        choices: of what each choice takes; of that of `auto` alone if no rule was needed.
+        choices: of the marginals that each choice takes; only of `auto`'s if no rule was needed.
         smallest: of the best single algorithm by each measure.
         smallest_run: of the best run, also given each assignment of some variables.
         stated: root mean square error that `auto` states.

@@ -3,7 +3,7 @@
 A state of a variable is dropped if some factor gives zero to every combination of remaining states
 that contains it (generalized arc consistency, Mackworth 1977, "On reading sketch maps"). Dropped
 states are impossible; remaining states may be impossible too, except on forests of factors. The
-queue of factors whose variables have lost states is that of algorithm AC-3 (Mackworth 1977,
+queue of factors whose variables have lost states follows algorithm AC-3 (Mackworth 1977,
 "Consistency in networks of relations"), for factors of any size. States are numbered through all
 variables, in their order.
 """

@@ -1,7 +1,8 @@
 """Marginals and the Bethe log partition function, read off the messages (compiled).
 
-With b(x) the product of a variable's table and the messages to it, b(f) that of a factor's table
-and the messages of its variables, and m(x, f) m(f, x) the product of both messages along a slot,
+Let b(x) be the product of a variable's table and the messages to it, b(f) the product of a factor's
+table and the messages of its variables, and m(x, f) m(f, x) the product of both messages along a
+slot. Then
 
     log Z = sum_x log sum b(x) + sum_f log sum b(f) - sum_(x in f) log sum m(x, f) m(f, x)
 
