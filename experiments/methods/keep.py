@@ -291,7 +291,7 @@ def _applied(
             f"Labels of {counted(len(taught), 'new response')} ({some_of(taught)}) trained their "
             "probabilities: the guarantee does not hold for their kept claims."
         )
-    score = "score" if calibrator.candidates or combination.weights else "p"
+    score = "score" if calibrator.n_choosing else "p"
     shown = f'response | claim | p:3 {score} | kept_text ""'
     tables = {
         "claims": Table(
