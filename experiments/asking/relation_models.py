@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -77,7 +77,13 @@ class NamedRelations:
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """Return an answer per pair, in order."""
-        answers = list(self.model.judge(pairs))
+        given = self.model.judge(pairs)
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InputError(
+                f"the relation model {self.name} returned {shown(given)} for "
+                f"{counted(len(pairs), 'pair')}; return a list of one answer per pair, in order"
+            )
+        answers = list(given)
         if len(answers) != len(pairs):
             raise InputError(
                 f"the relation model {self.name} gave {len(answers)} answers to "

@@ -485,7 +485,7 @@ def _tried(calibrator: Calibrator) -> str:
     if trial is None:
         return ""
     promise = calibrator.promise
-    some = trial.empty > 0
+    some = 0 < trial.empty < 1
     if promise.guarantee is Guarantee.MEAN:
         what = f"the mean precision was {number(trial.precision)}"
         what += f" ({number(trial.precision_nonempty)} without empty ones)" * some
@@ -502,7 +502,7 @@ def _tried(calibrator: Calibrator) -> str:
 
 
 def _with_nonempty(share: float, nonempty: float, some: bool) -> str:
-    """Format a share of responses, and the share without empty responses if there are some."""
+    """Format a share of responses, and the share without empty responses if some are empty."""
     without = f" ({_percent(nonempty)} without empty ones)" if some else ""
     return f"{_percent(share)} of responses{without}"
 

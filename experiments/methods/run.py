@@ -216,8 +216,8 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
     folder = study_folder(loaded.study.study, settings.out)
     if settings.dry_run:
         sentences = (f"{loaded.study.study}: {loaded.analysis.summary}", f"results go to {folder}")
-        nothing = Table(data_frame({"study": [loaded.study.study]}), columns_as("study"))
-        tables = {"study": nothing}
+        study = data_frame({"study": [loaded.study.study]})
+        tables = {"study": Table(study, columns_as("study"), "The study.")}
         return Findings(loaded.study.study, sentences, tables, unshown=("study",), written=())
     with results_folder(folder):
         artifacts, files = run_analysis(loaded, folder, watcher().steps, settings.data)
@@ -401,20 +401,23 @@ def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> di
     )
 
     cells, study = results.summary.cells, planned.study
+    caption = study.description or study.study
     if settings.every_cell or len(results.groups) == len(cells):
         absent = absent_backends(planned.cells)
         shown = cells_table(
-            cells, "", study.measures, absent, times=True, conventions=conventions_note(study)
+            *(cells, caption, study.measures, absent),
+            times=True,
+            conventions=conventions_note(study),
         )
     else:
         shown = short_table(
-            *(cells, results.groups, "", study.measures),
+            *(cells, results.groups, caption, study.measures),
             times=True,
             conventions=conventions_note(study),
         )
     tables = {"cells": shown}
     if len(results.means):
-        tables["means"] = means_table(results.means, study, "")
+        tables["means"] = means_table(results.means, study, caption)
         if study.study == "factreasoner":
             from experiments.analyses.published import factreasoner_tables
 
@@ -562,7 +565,7 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
     return Findings(
         source=planned.study.study,
         sentences=tuple(_planned(planned, folder, wanted, finished)),
-        tables={"cells": Table(data_frame(rows), columns)},
+        tables={"cells": Table(data_frame(rows), columns, "Units and costs of each cell.")},
         written=(),
     )
 

@@ -586,6 +586,18 @@ def test_an_object_of_ones_own_judges_relations() -> None:
         documents=[passages["Calm"]],
     )
 
+    class Lone:
+        def judge(self, pairs: Any) -> float:
+            return 1 / (1 + len(pairs))
+
+    refused(
+        "the relation model Lone returned 0.5 for 1 pair; return a list of one answer per pair",
+        assess,
+        text="The bridge opened in 1950.",
+        relations=Lone(),
+        documents=[passages["Calm"]],
+    )
+
 
 def test_a_language_model_lists_claims_and_is_counted() -> None:
     listed = json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
