@@ -556,7 +556,7 @@ def _of_formula(
         PaperClaim(
             "SK = 1 and SU = 0 are necessary for a factuality of 1",
             "5.2.2",
-            f"σ at SK = 1, SU = {unknown:.3f}",
+            f"σ by equation 3 at SK = 1, SU = {unknown:.3f}",
             *(float(sigma(1.0, unknown)), math.nan, math.nan, n_responses),
             ClaimVerdict.FALSE,
             "equation 3 gives 1 for SK = 1 and any SU below 1",
