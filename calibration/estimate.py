@@ -33,12 +33,12 @@ class ScoreStatus(StrEnum):
 
 
 _REASONS = {
-    ScoreStatus.CLIPPED: "p of 0 or 1 were moved to take their logit",
+    ScoreStatus.CLIPPED: "probabilities of 0 or 1 were moved to take their logit",
     ScoreStatus.INFINITE: "it has the logarithm of a probability of 0",
     ScoreStatus.ONE_CLASS: "all labels agree",
     ScoreStatus.CONSTANT_FORECAST: "all probabilities are the same",
-    ScoreStatus.SEPARATED: "a threshold on p separates true from false claims, so that no fit is "
-    "the most likely",
+    ScoreStatus.SEPARATED: "a threshold on the probability separates true from false claims, so "
+    "that no fit is the most likely",
     ScoreStatus.TOO_FEW_ATOMS: "a bin has only one claim",
     ScoreStatus.NO_LABELS: "no claim has a label",
     ScoreStatus.NO_VARIATION: "every response has the same difference: chance cannot be measured",

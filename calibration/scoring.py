@@ -708,7 +708,7 @@ def _stars_note(
     compared = counted(n_comparisons, "comparison")
     return (
         f"{legend or 'No star is possible'} against {base}, {side} {test} tests{times} paired by "
-        f"response, corrected over {compared}, shown or not ({scoring.correction})."
+        f"response, corrected over {compared}, shown or not ({scoring.correction.title()})."
     )
 
 
@@ -990,7 +990,7 @@ def _remarks(
         if extremes is Extremes.LEAVE_OUT:
             become = "left out"
         remarks.append(
-            f"Claims with p of 0 or 1, {become} where a score needs their logit: "
+            f"Claims with a probability of 0 or 1, {become} where a score needs their logit: "
             f"{_counts(models, 'n_extreme')}."
         )
     if folds and "auroc" in scored:

@@ -97,10 +97,15 @@ def _caption(methods: Mapping[str, CorpCurve], bins: Mapping[str, ReliabilityBin
             f"{name} {counted(curve.n_atoms, 'claim')}" for name, curve in methods.items()
         )
     if not bins:
-        return f"{claims}. {band_note(list(methods.values()))}."
+        return f"{claims}. {band_note(list(methods.values()))}. {_TERMS}"
     kinds = dict.fromkeys(map(kind_of_intervals, bins.values()))
     intervals = next(iter(kinds)) if len(kinds) == 1 else "intervals"
-    return f"{claims}. Lines: isotonic regression (CORP). Points: bins with {intervals}."
+    return f"{claims}. Lines: isotonic regression (CORP). Points: bins with {intervals}. {_TERMS}"
+
+
+_TERMS = (
+    "MCB and DSC: miscalibration and discrimination, of the CORP decomposition of the Brier score."
+)
 
 
 def _draw_corp(

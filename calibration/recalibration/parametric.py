@@ -12,7 +12,10 @@ from calibration.scores.logistic import fit_logistic, sigmoid
 from calibration.validation import Floats
 from factormodels.errors import InputError
 
-_PARTED = "a threshold on p separates true from false atoms, so that no map is the most likely; {}"
+_PARTED = (
+    "a threshold on the probability separates true from false atoms, so that no map is the most "
+    "likely; {}"
+)
 
 
 class PlattRecalibrator(Recalibrator):
@@ -132,8 +135,8 @@ def _refuse_right_sides(sample: Sample, logits: Floats) -> None:
     against = ((sample.true > 0) & (logits < 0)) | ((sample.false > 0) & (logits > 0))
     if not against.any():
         raise InputError(
-            "no p is on the wrong side of 1/2 for its label, so that no map that keeps 1/2 is the "
-            "most likely; give more atoms"
+            "no probability is on the wrong side of 1/2 for its label, so that no map that keeps "
+            "1/2 is the most likely; give more atoms"
         )
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from experiments.findings.markup import escape_markdown, markdown_table
-from experiments.findings.text import ABSENT, interval, number
+from experiments.findings.text import ABSENT, interval, number, p_value
 from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def presented(
     titled = tuple(
         replace(
             column,
-            title=named(column.title),
+            title=column.title if _is_symbol(column) else named(column.title),
             note=in_prose(column.note),
             show=column.show if is_right(column) else partial(_named, column, named),
         )
@@ -304,14 +304,20 @@ def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str]
         prose: whether texts are sentences. In sentences, "a" before a word is the article, unless a
             sentence begins with it; and quoted names, which are those of columns and cells in the
             user's file, are kept.
+
+    A single letter before a comparison with a number, or before a parenthesis, is a symbol and is
+    kept, as in "p < 0.05" and "P(true)".
     """
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     quoted = r"(?<!\w)'[^'\n]*'(?!\w)|" if prose else ""
     words = re.compile(rf"{quoted}(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])")
     article = re.compile(r"(?<![.:;] )(?<!^)a(?= \w)")
+    symbol = re.compile(r"[^\W\d_](?=\(|\s?[<>=≤≥]\s?[\d.½])")
 
     def keeps(match: re.Match[str]) -> bool:
         if match[0] not in names:
+            return True
+        if len(match[0]) == 1 and symbol.match(match.string, match.start()):
             return True
         return prose and article.match(match.string, match.start()) is not None
 
@@ -333,11 +339,17 @@ def texts_of(table: Table) -> Iterator[str]:
     """Yield every text of a table that `presented` may rename."""
     yield from (table.caption, table.note, *table.shared)
     for column in table.columns:
-        yield from (column.title, column.note)
+        yield from (column.note,) if _is_symbol(column) else (column.title, column.note)
         if not is_right(column):
             yield from map(column.text, table.frame[column.name])
     if table.group:
         yield from map(str, table.frame[table.group])
+
+
+def _is_symbol(column: Column) -> bool:
+    """Return True if the heading is the symbol p of a probability or p-value, not a name."""
+    is_p = column.title == "p" or (column.show is p_value and column.title.startswith("p "))
+    return is_p and is_right(column)
 
 
 def warn_of_absent(names: Iterable[str], tables: Iterable[Table], sentences: Iterable[str]) -> None:

@@ -355,9 +355,9 @@ def significance_table(tests: pd.DataFrame, study: Study) -> Table:
         *((Column("coverage", "covers", "Covers", digits=2),) if measured else ()),
         Column(tested, "p", "$p$", show=p_value, right=True),
     )  # fmt: skip
-    note = "p not corrected; "
+    note = "p-values not corrected; "
     if corrected:
-        how = f"corrected ({settings.correction}) over {len(tests)} tests"
+        how = f"corrected ({settings.correction.title()}) over {len(tests)} tests"
         least = least_corrected(_least_p_value(tests, study), len(tests), settings.correction)
         legend, missing = stars_legend(least), unattainable_stars(least)
         few = f" (too few resamples for {missing})" if legend and missing else ""

@@ -33,6 +33,10 @@ from tests.calibration.drawn import (
 )
 from tests.refusals import refused
 
+TERMS = (
+    "MCB and DSC: miscalibration and discrimination, of the CORP decomposition of the Brier score."
+)
+
 
 def pairs(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     generator = np.random.default_rng(seed)
@@ -103,7 +107,7 @@ def test_bins_stand_beside_the_curve_with_their_intervals_in_place_of_its_band()
     assert list(diagram.collections) == [bars]
     assert figure.caption == (
         "120 claims. Lines: isotonic regression (CORP). Points: bins with 95% intervals "
-        "(bootstrap over 20 responses)."
+        f"(bootstrap over 20 responses). {TERMS}"
     )
     for wrong in ({"lbp": bins}, {"exact": bins, "lbp": bins}):
         refused("bins and methods differ in", corp_diagram, {"exact": corp_of(0)}, bins=wrong)
@@ -126,10 +130,10 @@ def test_names_come_with_their_numbers_and_the_note_says_what_bands_are() -> Non
     numbers = f"(MCB\xa0{terms.miscalibration:.4f},\xa0DSC\xa0{terms.discrimination:.4f})"
     figure = corp_diagram({"exact": curve})
     assert legend_of(figure.axes[0]) == [f"exact {numbers}"]
-    assert figure.caption == "120 claims. 95% confidence bands, 20 responses."
+    assert figure.caption == f"120 claims. 95% confidence bands, 20 responses. {TERMS}"
     mixed = {"a": curve, "b": corp_of(0, "consistency")}
-    assert corp_diagram(mixed).caption == "120 claims. 95% bands, 20 responses."
-    assert corp_diagram({"a": corp_of(0, "none")}).caption == "120 claims. No band."
+    assert corp_diagram(mixed).caption == f"120 claims. 95% bands, 20 responses. {TERMS}"
+    assert corp_diagram({"a": corp_of(0, "none")}).caption == f"120 claims. No band. {TERMS}"
     risk = risk_of(0)
     figure = risk_coverage_figure({"exact": risk})
     assert names_of(figure) == [f"exact AURC {risk.area:.4f} excess {risk.excess:.4f}"]

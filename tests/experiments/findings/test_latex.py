@@ -273,6 +273,28 @@ def test_the_names_of_readers_stand_in_sentences_and_figures_too() -> None:
         assert not [text for text in (*texts, shown.caption) if "x-1" in text or "long" in text]
 
 
+def test_a_model_called_p_is_renamed_and_the_symbol_is_not(tmp_path: Path) -> None:
+    rows = [
+        {"response": at // 3, "p": (at % 7) / 6, "q": (at % 5) / 4, "label": at % 7 > 3}
+        for at in range(60)
+    ]
+    result = score(rows, p=["p", "q"], scores=["brier", "calibration_slope"], resamples=200)
+    result.save(tmp_path, rename={"p": "FactReasoner"})
+    scores, tests = ((tmp_path / f"{stem}.md").read_text() for stem in ("scores", "tests"))
+    assert "| FactReasoner |" in scores
+    assert "p < 0.05, " in scores.replace("\\", "")
+    assert "against FactReasoner" in scores
+    assert "(Holm)" in scores
+    assert "q less FactReasoner" in tests
+    assert "difference | covers | p | corrected |" in tests
+    assert "a threshold on the probability separates" in tests
+    for prose in (False, True):
+        renamed = renaming({"p": "FR", "P": "Prior"}, prose=prose)
+        symbols = "** p < 0.01, p = .5, p>½, p-value, P(true)"
+        assert renamed(f"p beats q: {symbols}") == f"FR beats q: {symbols}"
+        assert renamed("p = q (MCB 0.1)") == "FR = q (MCB 0.1)"
+
+
 def test_the_article_of_a_sentence_is_no_name() -> None:
     renamed = renaming({"a": "Anna"}, prose=True)
     assert renamed("a beats b with a probability of 1; than a, b is worse.") == (
