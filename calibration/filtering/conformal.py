@@ -41,9 +41,11 @@ class Guarantee(StrEnum):
     """Guarantee for a new response that is exchangeable with the calibration responses."""
 
     PROBABILITY = "probability"
-    """With probability `confidence`, the kept claims have at least the target precision."""
+    """With probability `confidence`, the kept claims have at least the target precision, or none
+    is kept."""
     MEAN = "mean"
-    """The expected precision of the kept claims is at least the target."""
+    """The expected precision of a response, 1 if none of its claims is kept, is at least the
+    target. The expectation is over the calibration responses too."""
     COHERENT = "coherent"
     """With probability `confidence`, every kept claim is true. Together with scores that respect
     dependencies, as `supported_scores` returns them, the kept set is then coherently factual."""
@@ -356,8 +358,8 @@ def exchangeability(
     """P-values of tests that new responses have the distribution of the calibration responses.
 
     Two-sample Kolmogorov-Smirnov tests compare three statistics of responses that need no labels,
-    with Bonferroni correction. A small p-value shows that the responses differ, so that the
-    guarantee does not apply. A large p-value does not show that it applies.
+    with Bonferroni correction. A small p-value is evidence that the responses are not exchangeable,
+    in which case the guarantee may not hold. A large p-value is no evidence that it holds.
 
     Returns:
         By name: mean probability, number of claims, and share of claims above 1/2.

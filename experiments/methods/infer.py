@@ -395,7 +395,7 @@ def _improbable(models: Iterable[LoadedModel]) -> tuple[str, ...]:
 
 def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iterator[str]:
     """Yield caveats about the numbers."""
-    from inference.posterior import Posterior, Status
+    from inference.posterior import LogZKind, Posterior, Status
 
     facts = model.fact_graph
     if facts is not None and facts.contexts and not facts.relations:
@@ -407,8 +407,13 @@ def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iter
         yield "interrupted: this is the best result so far"
     is_tightened = isinstance(answer, Posterior) and "upper_by" in answer.stats
     if answer.status is Status.NOT_CONVERGED and isinstance(answer, Posterior) and not is_tightened:
+        what = "these numbers are its last iterate"
+        if answer.log_z_kind in (LogZKind.UPPER, LogZKind.LOWER):
+            both = "gap" in answer.stats
+            bounds = "the bounds on log Z hold" if both else "the bound on log Z holds"
+            what = f"{bounds} all the same, and the marginals are approximations"
         yield (
-            f"{answer.backend} did not converge: these numbers are its last iterate; see "
+            f"{answer.backend} did not converge: {what}; see "
             f"`factormodels list backends {answer.backend}` for its settings"
         )
 

@@ -66,8 +66,8 @@ class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
 
     guarantee: Annotated[Literal["probability", "mean", "coherent"], USUAL] = "probability"
     """Guarantee the precision of each response with probability --confidence; or its mean over
-    responses; or (coherent, with --depends) that with probability --confidence the kept set
-    contains no false claim.
+    responses (1 if none is kept); or (coherent, with --depends) that with probability --confidence
+    the kept set contains no false claim.
     """
 
     save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
@@ -124,10 +124,15 @@ def keep(
 
     The threshold on probabilities is conformal (Mohri and Hashimoto 2024): it is calibrated on
     labeled responses and guarantees that with probability --confidence the kept claims of a new
-    response have at least --precision. The guarantee holds for any probabilities; with poor ones
-    fewer claims are kept. New responses must be exchangeable with the labeled ones: of the same
-    kind, from the same model, judged in the same way. Differences visible without labels are
-    tested, and the guarantee is tested on random halves of the labeled responses.
+    response have at least --precision, or none is kept. The guarantee holds for any probabilities;
+    with poor ones fewer claims are kept. New responses must be exchangeable with the labeled ones:
+    of the same kind, from the same model, judged in the same way. Differences visible without
+    labels are tested, and the guarantee is tested on random halves of the labeled responses.
+
+    With --guarantee mean, the mean precision of new responses is at least --precision. A response
+    without kept claims counts as 1, and the mean is over the draw of the labeled responses too. The
+    guarantee does not bound the share of false claims among the kept claims of all responses
+    together.
 
     With --by each group has its own threshold, and the guarantee holds in each group. With several
     scores, some of the labeled responses choose one score, or a logistic regression on all, and the
@@ -469,14 +474,19 @@ def _promised(calibrator: Calibrator) -> str:
         where += ", if all claims that they depend on are"
     least = f"at least {100 * promise.precision:g}%"
     if promise.guarantee is Guarantee.MEAN:
-        return f"{where}, {of}: {in_each}on average, {least} of the kept claims are true."
+        return (
+            f"{where}, {of}: {in_each}the mean precision of new responses is {least}, where a "
+            "response without kept claims counts as 100% and the mean is over the draw of the "
+            "labeled responses too. This does not bound the share of false claims among the kept "
+            "claims of all responses together."
+        )
     sure = f"{where}, {of}: {in_each}with probability {promise.confidence:g}, "
     if promise.guarantee is Guarantee.COHERENT:
         return (
             f"{sure}all kept claims of a new response are true, and each is kept with all claims "
             "that it depends on."
         )
-    return f"{sure}{least} of the kept claims of a new response are true."
+    return f"{sure}{least} of the kept claims of a new response are true, or none is kept."
 
 
 def _tried(calibrator: Calibrator) -> str:
@@ -565,7 +575,7 @@ def _alike(calibrator: Calibrator, fresh: ScoredTable) -> str:
     if least < _SUSPECT:
         return (
             f"The new responses{where} differ from the labeled ones in their {name} ({how}, "
-            f"level {_SUSPECT:g}): the guarantee does not hold for them. Label some of them."
+            f"level {_SUSPECT:g}): the guarantee may not hold for them. Label some of them."
         )
     return (
         "The guarantee assumes responses exchangeable with the labeled ones. No test without "

@@ -197,8 +197,17 @@ def test_a_run_that_did_not_converge_says_so(folder: Path) -> None:
     arguments = ("infer", "loop.uai", "--backend", "lbp,max_iterations=1")
     result = invoke(*arguments)
     assert "status not_converged" in result.stdout
-    assert "did not converge" in result.stdout
+    assert "lbp did not converge: these numbers are its last iterate" in result.stdout
     assert infer_json(*arguments[1:])["status"] == "not_converged"
+    # A bound is one at any iterate.
+    for backend, words in (
+        ("wmb,i_bound=1,iterations=1", "wmb did not converge: the bounds on log Z hold all the"),
+        ("trw,max_iterations=1", "trw did not converge: the bound on log Z holds all the same"),
+    ):
+        bounded = " ".join(invoke("infer", "loop.uai", "--backend", backend).stdout.split())
+        assert words in bounded
+        assert "the marginals are approximations" in bounded
+        assert "last iterate" not in bounded
 
 
 @pytest.mark.usefixtures("folder")

@@ -141,7 +141,28 @@ def test_responses_of_another_kind_are_reported() -> None:
     alike = keep(old, drawn(1), precision=0.8, splits=2)
     assert any("exchangeable" in each for each in alike.sentences)
     other = keep(old, drawn(1, shift=-3.0), precision=0.8, splits=2)
-    assert any("guarantee does not hold" in each for each in other.sentences)
+    # A rejection at level .05 is evidence, not proof.
+    assert any("the guarantee may not hold for them" in each for each in other.sentences)
+
+
+def test_the_guarantee_is_stated_with_its_unit_and_its_empty_responses() -> None:
+    old, new = drawn(0), drawn(1)
+    options: dict[str, Any] = {"precision": 0.8, "confidence": 0.8, "splits": 2}
+    plain = keep(old, new, **options).sentences[0]
+    assert plain.endswith(
+        "with probability 0.8, at least 80% of the kept claims of a new response are true, or "
+        "none is kept."
+    )
+    mean = keep(old, new, guarantee="mean", **options).sentences[0]
+    assert mean.endswith(
+        ": the mean precision of new responses is at least 80%, where a response without kept "
+        "claims counts as 100% and the mean is over the draw of the labeled responses too. This "
+        "does not bound the share of false claims among the kept claims of all responses together."
+    )
+    grouped = keep(
+        old.assign(kind="a"), new.assign(kind="a"), by="kind", guarantee="mean", **options
+    )
+    assert "in each group, the mean precision of new responses" in grouped.sentences[0]
 
 
 def test_impossible_values_are_reported(tmp_path: Path) -> None:
