@@ -101,7 +101,8 @@ def read_claims(
             label, or rows of the same claim contradict each other.
     """
     table, assessors = judged_table(table_of(data))
-    wanted = options if options.p else options.model_copy(update={"p": assessors})
+    asked = _columns_in(options.p, table)
+    wanted = options.model_copy(update={"p": asked or assessors})
     table, wanted, known_layout = _with_row_per_claim(table, wanted, labeled=labeled)
     reader = TableReader(table)
     resolved = _resolve(reader, wanted, labeled=labeled, judges=judges, texts=texts)
@@ -163,6 +164,15 @@ def claims_frame(data: Data) -> pd.DataFrame:
         marks = frame["taught"].map({True: str(LearnedFrom.THIS_RESPONSE), False: None})
         long[f"p_{LEARNED_FROM}"] = marks
     return long
+
+
+def _columns_in(names: Sequence[str], table: DataTable) -> tuple[str, ...]:
+    """Names of columns; a list with commas that is not itself a column is split."""
+    if not any("," in name for name in names):
+        return tuple(names)
+    known = {folded(column) for column in (*table.columns, *column_names_of(table))}
+    lists = ([name] if folded(name) in known else name.split(",") for name in names)
+    return tuple(part for parts in lists for name in parts if (part := name.strip()))
 
 
 def _with_row_per_claim(

@@ -24,7 +24,7 @@ class ProbabilityColumns(LabelColumns):
     """Columns of the table."""
 
     p: Annotated[ColumnNames, USUAL] = ()
-    """Column of the probability of being true; repeat it for several models."""
+    """Column of the probability of being true; several models as in p,q or repeated."""
 
     group: Annotated[ColumnName, USUAL] = None
     """Column of the claim's response; without it, each claim counts as a separate response."""

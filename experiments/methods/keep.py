@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -177,10 +178,13 @@ def keep(
     known, calibrator = _calibrated(labeled, settings)
     sentences = [_promised(calibrator)]
     tables: dict[str, Table] = {}
-    remarks = [*known.remarks]
+    remarks = list(known.remarks)
     if new is not None:
         fresh = with_scores(read_scores(new, settings, labeled=False), settings)
-        applied, tables, more = _applied(calibrator, fresh, settings)
+        shared = set(known.remarks) & set(fresh.remarks)
+        remarks = _of_table("Labeled responses", known.remarks, shared)
+        of_new = tuple(_of_table("New responses", fresh.remarks, shared))
+        applied, tables, more = _applied(calibrator, replace(fresh, remarks=of_new), settings)
         sentences += applied
         remarks += more
     sentences += [_tried(calibrator), *_chosen(calibrator)]
@@ -193,6 +197,11 @@ def keep(
     tables |= _scores_table(calibrator)
     source = name_of(labeled) if new is None else f"{name_of(new)} by {name_of(labeled)}"
     return Findings(source, tuple(dict.fromkeys(filter(None, sentences))), tables)
+
+
+def _of_table(which: str, remarks: Sequence[str], shared: Collection[str]) -> list[str]:
+    """Remarks on reading one of two tables, with its name unless they hold for both."""
+    return [each if each in shared else f"{which}: {each}" for each in remarks]
 
 
 def _calibrated(data: Data, settings: KeepSettings) -> tuple[ScoredTable, Calibrator]:

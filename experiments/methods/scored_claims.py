@@ -90,7 +90,7 @@ def read_scores(
         InputError: as `read_claims`, or if there are several scores and none is requested.
     """
     table = table_of(data)
-    changed: dict[str, Any] = {"p": _asked(columns.p, table)}
+    changed: dict[str, Any] = {}
     if not columns.p and (len(names) > 1 or set(names) <= set(table.columns)):
         changed["p"] = tuple(names)
     if not labeled and columns.label is not None and columns.label not in table.columns:
@@ -143,14 +143,6 @@ def with_scores(claims: ClaimFrame, columns: ScoreColumns) -> ScoredTable:
         names,
     )
     return ScoredTable(scored, rows, names, claims.table.source, tuple(remarks))
-
-
-def _asked(names: Sequence[str], table: DataTable) -> tuple[str, ...]:
-    """Names of columns; a name that is not a column is split at commas."""
-    parts: list[str] = []
-    for name in names:
-        parts += [name] if name in table.columns else [each.strip() for each in name.split(",")]
-    return tuple(part for part in parts if part)
 
 
 def _names_of_responses(rows: pd.DataFrame) -> list[str]:

@@ -57,6 +57,19 @@ def test_command_and_python_keep_the_claims_of_the_filter(tmp_path: Path) -> Non
     assert json.loads(named.stdout)["tables"] == printed["tables"]
 
 
+def test_a_remark_on_one_of_two_tables_names_it() -> None:
+    old, new = drawn(0), drawn(1).rename(columns={"label": "annotation"})
+    remarks = keep(old, new, precision=0.8, confidence=0.8, splits=2).sentences
+    assert [each for each in remarks if "recognized" in each] == [
+        "Labeled responses: Columns recognized by name: probability 'p'.",
+        "New responses: Columns recognized by name: probability 'p', label 'annotation'.",
+    ]
+    old, new = (each.rename(columns={"p": "score"}) for each in (old, drawn(1)))
+    remarks = keep(old, new, precision=0.8, confidence=0.8, splits=2).sentences
+    shared = "Columns recognized by name: probability 'score'."
+    assert [each for each in remarks if "recognized" in each] == [shared]
+
+
 def test_answers_are_written_struck_or_without_what_is_dropped(tmp_path: Path) -> None:
     old = drawn(0)
     new = pd.DataFrame(

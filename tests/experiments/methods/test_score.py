@@ -404,6 +404,24 @@ def test_a_result_is_saved_with_the_names_and_columns_of_the_reader(
     assert not (tmp_path / "u").exists()
 
 
+def test_several_probabilities_are_a_list_with_commas_unless_a_column_has_its_name(
+    tmp_path: Path,
+) -> None:
+    claims = drawn(models=("a",)).drop(columns="model").assign(votes=0.5)
+    repeated = score(claims, p=["p", "votes"], scores="brier", **QUICK)
+    listed = score(claims, p="p, votes", scores="brier", **QUICK)
+    assert list(listed["scores"]["model"]) == ["p", "votes"]
+    pd.testing.assert_frame_equal(listed["scores"], repeated["scores"])
+    claims.to_csv(tmp_path / "t.csv", index=False)
+    printed = invoke("score", str(tmp_path / "t.csv"), "--p", "p,votes", "--scores", "brier")
+    assert "votes less p" in printed.stdout
+    wide = claims.rename(columns={"votes": "p, votes"})
+    alone = score(wide, p="p, votes", scores="brier", **QUICK)
+    assert "tests" not in alone.tables
+    refused = invoke("score", str(tmp_path / "t.csv"), "--p", "p,vote", code=2)
+    assert "--p vote: there is no such column (did you mean 'votes'?)" in refused.stderr
+
+
 def test_an_object_in_place_of_a_file_is_named_by_its_type() -> None:
     result = score(drawn(), by="model", scores="brier", resamples=20)
     with pytest.raises(InputError) as refusal:
