@@ -174,7 +174,7 @@ def test_a_key_is_reported_with_its_type_default_and_meaning(helper: Any) -> Non
         "| `backends[].backend` | name of a backend | required | name of the",
         "| `priors[].learned.penalty` | number above 0 | none | standard deviation of",
         "| `relation_models[].replay` | true or false | `false` | use only cached answers",
-        "| `datasets[].subset` | mapping | `{}` | which of the responses |",
+        "| `datasets[].subset` | mapping | `{}` | subset of the responses |",
         "| `settings.datasets` | list of mappings; a text is short for `{name: text}`, as `dat",
         "| `datasets[].shape.density` | number from 0 to 1 | `0.1` | probability of a",
     ):

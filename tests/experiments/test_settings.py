@@ -88,7 +88,7 @@ def measure(data: str, settings: Measure) -> Findings:
         data: A table.
         settings: how.
     """
-    table = Table(data_frame([{"data": data}]), text_columns("data"))
+    table = Table(data_frame([{"data": data}]), text_columns("data"), "Data.")
     return Findings(data, (), {"asked": table}, incomplete=settings.quick)
 
 

@@ -370,7 +370,7 @@ def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) ->
     path = tmp_path / "claims.csv"
     frame().rename(columns={"judgement": "belief"}).to_csv(path, index=False)
     result = invoke("self-knowledge", str(path), code=2)
-    assert "name one of response, sentence, label, belief" in (result.stderr)
+    assert "--judgement 'belief'; it has response, sentence, label, belief" in result.stderr
     path.write_text(path.read_text().replace("belief", "model_score"))
     assert "'correct' is not a confidence" in invoke("self-knowledge", str(path), code=2).stderr
 
