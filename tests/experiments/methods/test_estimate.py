@@ -385,12 +385,13 @@ def test_judged_responses_are_read_as_they_are(tmp_path: Path) -> None:
 
 def test_irrelevant_claims_are_labeled_only_with_their_response() -> None:
     graphs = list(datasets.load("factscore").graphs[:24])
+    clearings: tuple[dict[str, Any], ...] = ({"label": None, "annotation": None}, {"label": None})
     labels, annotations = (
         [
             replace(graph, atoms=tuple(replace(atom, **cleared) for atom in graph.atoms))
             for graph in graphs[12:]
         ]
-        for cleared in ({"label": None, "annotation": None}, {"label": None})
+        for cleared in clearings
     )
     wholly, in_part = (
         estimate([*graphs[:12], *unlabeled], quantities="share")
