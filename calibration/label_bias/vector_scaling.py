@@ -26,7 +26,12 @@ PENALTY = 1.0
 """Weight of the squared distance from the identity; 1 is a prior of variance 1 on parameters."""
 
 _MOST_STEPS = 100
+
 _SMALL = 1e-10
+"""Relative rounding of the loss, and the shortest part of a step that is tried."""
+
+_LAST_STEP = 1e-8
+"""Largest entry of the last step; the error after a step of Newton's method is about its square."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +112,16 @@ def fit_vector_scaling(p: ArrayLike, y: Any, *, penalty: float = PENALTY) -> Vec
             outer[at] += (pair * q[:, [label]]).T @ pair
         step = np.linalg.solve(outer + penalty * np.eye(2 * k), gradient)
         size = 1.0
-        while (following := loss(parameters - size * step)) > current and size > _SMALL:
+        # Near the optimum the loss changes by its rounding alone, which must not shorten a step.
+        rounding = _SMALL * max(1.0, abs(current))
+        while (following := loss(parameters - size * step)) > current + rounding and size > _SMALL:
             size /= 2
         parameters = parameters - size * step
-        if current - following <= _SMALL * max(1.0, abs(current)):
-            break
         current = following
+        # The step decides and not the loss, which is flat at the optimum: parameters that are off
+        # by 1e-5 change it by about 1e-10.
+        if np.abs(step).max() <= _LAST_STEP:
+            break
     constants = parameters[k:] - parameters[k:].mean()
     return VectorScaling(tuple(parameters[:k].tolist()), tuple(constants.tolist()))
 

@@ -144,7 +144,7 @@ class SourcePriorSettings(GraphConventionSettings):
             return
         if other := next((each for each in encodings if each != learned.encoding), None):
             raise InputError(
-                f"{learned.place}: the priors were learned with the encoding {learned.encoding} "
+                f"{learned.location}: the priors were learned with the encoding {learned.encoding} "
                 f"and have another effect with {other}; use the encoding {learned.encoding}, or "
                 "delete this column"
             )

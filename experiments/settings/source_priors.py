@@ -29,11 +29,11 @@ class LearnedWith:
 
     Attributes:
         encoding: name of the encoding.
-        place: place of the name, for errors.
+        location: place of the name, for errors.
     """
 
     encoding: str
-    place: str
+    location: str
 
 
 def as_prior(value: Any) -> str | None:
@@ -87,13 +87,13 @@ def learned_with(value: Any) -> LearnedWith | None:
         name = str(cells.get(column) or "").strip() if column is not None else ""
         if not name:
             continue
-        place = table.locate(row, column)
+        location = table.locate(row, column)
         if stated is not None and name != stated.encoding:
             raise InputError(
-                f"{place}: {name!r} differs from {stated.encoding!r} in an earlier row; give the "
-                "priors of one encoding"
+                f"{location}: {name!r} differs from {stated.encoding!r} in an earlier row; give "
+                "the priors of one encoding"
             )
-        stated = stated or LearnedWith(name, place)
+        stated = stated or LearnedWith(name, location)
     return stated
 
 
