@@ -81,6 +81,8 @@ from experiments.settings import (
 )
 from experiments.settings.backend_settings import (
     AlgorithmSettings,
+    backends_with,
+    core_backends,
     setting_names,
     settings_described,
 )
@@ -96,6 +98,9 @@ _OF_COMMAND_LINE = (_CONFIG, _HELP_ALL)
 
 _AFTER_OPTIONS = 1_000
 """Position of the heading of a backend's settings."""
+
+_MISSPELLED = 0.8
+"""Ratio of `difflib` from which an unknown option is a misspelled one."""
 
 _METAVARS = MappingProxyType({"int": "N", "float": "X", "bool": "true|false"})
 """Placeholders of the values of a backend's settings, by type."""
@@ -242,7 +247,7 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
         of_backend = _settings_of_backend(both, {"backend": behind.get("--backend")})
         if option in of_backend:
             return f"--{option}: the value is missing; write --{option} VALUE"
-        return _no_option(option, [*by_option, *of_backend])
+        return _no_option(both, option, "VALUE", [*by_option, *of_backend])
     if isinstance(error, CoercionError) and error.token is not None and error.token.keyword:
         return f"{error.token.keyword}: this option takes no value; leave {error.token.value!r} out"
     if isinstance(error, RepeatArgumentError):
@@ -255,7 +260,7 @@ def _refusal(function: Callable[..., Findings], words: Sequence[str], error: Cyc
     for word in words:
         name = word.partition("=")[0]
         if name.startswith("--") and "." in name:
-            return _no_option(name.removeprefix("--"), by_option)
+            return _no_option(both, name.removeprefix("--"), "VALUE", by_option)
     error.verbose = False
     return " ".join(str(error).split())
 
@@ -266,9 +271,31 @@ def _spellings(option: str) -> tuple[str, str]:
     return f"--{name}", f"--no-{name}"
 
 
-def _no_option(name: str, known: Iterable[str]) -> str:
-    options = [f"--{each}" for each in known]
-    return unknown_name(f"the option --{name}", f"--{name}", options, _ALL_OPTIONS)
+def _no_option(
+    kind: type[Settings], name: str, value: str, known: Iterable[str], in_file: str = ""
+) -> str:
+    """Error message for an option that a command lacks.
+
+    Args:
+        kind: settings of the command.
+        name: name of the option.
+        value: its value as typed.
+        known: names of the command's options.
+        in_file: the file that has the option; "" for the command line.
+    """
+    from difflib import get_close_matches
+
+    known = list(known)
+    subject = f"{in_file}: the option {name!r}" if in_file else f"the option --{name}"
+    if advice := kind.instead_of(name, value):
+        return f"{subject} is unknown; {advice}"
+    # A misspelled option is likelier than the setting of a backend that has its name.
+    misspelled = get_close_matches(name, known, n=1, cutoff=_MISSPELLED)
+    if not misspelled and (have := backends_with(name)):
+        setting = f"it is a setting of {', '.join(have)}"
+        return f"{subject} is unknown; {setting}, and this command uses no backend"
+    options = known if in_file else [f"--{each}" for each in known]
+    return unknown_name(subject, name if in_file else f"--{name}", options, _ALL_OPTIONS)
 
 
 def _places(function: Callable[..., Findings]) -> list[inspect.Parameter]:
@@ -435,10 +462,8 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
                 raise InputError(f"{subject}: {elsewhere}")
             if reason := kind.absent_output.get(name):
                 raise InputError(f"{subject}: {reason.format(value=values[name])}")
-            if name in typed:
-                raise InputError(_no_option(name, known))
-            subject = f"{in_files[name][1]}: the option {name!r}"
-            raise InputError(unknown_name(subject, name, known, _ALL_OPTIONS))
+            file = "" if name in typed else in_files[name][1]
+            raise InputError(_no_option(kind, name, str(values[name]), known, file))
     if values:
         backend_settings = {settings_of_backend[name]: value for name, value in values.items()}
         by_field["backend_settings"] = backend_settings
@@ -467,16 +492,9 @@ def _settings_of_backend(kind: type[Settings], by_field: Mapping[str, Any]) -> d
     return {name.replace("_", "-"): name for name in names}
 
 
-def _core_backends() -> list[str]:
-    """Backends without an extra library; the others have settings with the same names."""
-    from inference.registry import entries
-
-    return [name for name, entry in entries().items() if not entry.requires]
-
-
 def _settings_of_backends(kind: type[Settings]) -> list[str]:
     """Options for the settings of any backend."""
-    backends = _core_backends() if issubclass(kind, AlgorithmSettings) else []
+    backends = core_backends() if issubclass(kind, AlgorithmSettings) else []
     return [name.replace("_", "-") for backend in backends for name in setting_names(backend)]
 
 
@@ -491,9 +509,9 @@ def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str
     from inference.registry import get_entry
 
     backend = get_entry(_backend_of(kind, by_field)).name
-    have = [name for name in _core_backends() if option.replace("-", "_") in setting_names(name)]
+    have = backends_with(option)
     lacks = f"the backend {backend!r} has no such setting"
-    return f"{lacks}; it is a setting of {', '.join(have)}" if have else ""
+    return f"{lacks}; it is a setting of {', '.join(have)}: --backend {have[0]}" if have else ""
 
 
 def _backend_of(kind: type[AlgorithmSettings], by_field: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_origin
 
 from pydantic import Field
 
@@ -74,6 +74,22 @@ class RunSettings(CellSettings, ConventionSettings):
 
     every_cell: bool = False
     """Show a row for every cell, even if posteriors agree."""
+
+    @classmethod
+    def instead_of(cls, option: str, value: str) -> str:
+        """Name the key of a study that sets what other commands have as an option."""
+        from experiments.settings.backend_settings import backends_with
+        from experiments.study.config import Study
+
+        key = option.replace("-", "_")
+        if key in Study.model_fields:
+            a_list = get_origin(Study.model_fields[key].annotation) is tuple
+            given = f"[{value}]" if a_list and not value.startswith("[") else value
+            return f"it is a key of studies; write '{key}={given}'"
+        if have := backends_with(option):
+            choice = f"{{backend: {have[0]}, settings: {{{key}: {value}}}}}"
+            return f"it is a setting of {', '.join(have)}; write 'backends=[{choice}]'"
+        return ""
 
 
 @front_door

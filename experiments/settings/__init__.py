@@ -80,6 +80,16 @@ class Settings(BaseModel):
     for the given value."""
 
     @classmethod
+    def instead_of(cls, option: str, value: str) -> str:  # noqa: ARG003
+        """What to write instead of an option that the command lacks; "" if nothing is known.
+
+        Args:
+            option: name of the option, without hyphens.
+            value: its value, as given.
+        """
+        return ""
+
+    @classmethod
     def from_given(cls, given: Mapping[str, Any]) -> Self:
         """Build settings from the given values and defaults for all others.
 

@@ -134,6 +134,19 @@ def setting_names(name: str) -> tuple[str, ...]:
     return ()
 
 
+def core_backends() -> list[str]:
+    """Names of backends without an extra library; the others' settings have the same names."""
+    from inference.registry import entries
+
+    return [name for name, entry in entries().items() if not entry.requires]
+
+
+def backends_with(option: str) -> list[str]:
+    """Names of backends without an extra library that have a setting, by its option."""
+    setting = option.replace("-", "_")
+    return [name for name in core_backends() if setting in setting_names(name)]
+
+
 def _option(setting: str) -> str:
     return f"--{setting.replace('_', '-')}" if setting else "--backend"
 

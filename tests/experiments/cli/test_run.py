@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import re
+import shlex
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -282,3 +283,34 @@ def test_the_warning_about_e_is_one_line(finished: tuple[Path, Any]) -> None:
     assert "entropy measure" not in result.stderr
     assert len(re.findall("E does not rank by truth", result.stdout)) == 1
     assert not logging.getLogger("calibration.scores.measures").filters
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("damping", "0.5"),
+        ("i-bound", "4"),
+        ("seconds", "3"),
+        ("strengths", "0.5,1"),
+        ("variants", "FR1"),
+        ("datasets", "demonstration"),
+    ],
+)
+def test_advice_on_an_option_that_is_a_key_of_studies_works_as_pasted(
+    folder: Path, option: str, value: str
+) -> None:
+    refused = invoke("run", "compare", f"--{option}", value, code=2).stderr
+    advice = next(each for each in shlex.split(refused) if "=" in each)
+    invoke("run", "compare", advice, "--dry-run")
+    (folder / "options.yaml").write_text(f"{option}: {value}\n")
+    in_file = invoke("run", "compare", "--config", "options.yaml", code=2).stderr
+    assert in_file.startswith(f"factormodels: options.yaml: the option '{option}' is unknown")
+    assert advice in in_file
+
+
+@pytest.mark.parametrize(
+    "command", ["report results", "score demonstration", "keep demonstration", "diff a b", "list"]
+)
+def test_a_command_without_a_backend_says_whose_setting_an_option_is(command: str) -> None:
+    refused = invoke(*command.split(), "--damping", "0.5", code=2).stderr
+    assert "it is a setting of lbp, trw, ijgp, and this command uses no backend" in refused
