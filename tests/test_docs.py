@@ -192,8 +192,11 @@ def test_a_key_without_a_meaning_is_refused(helper: Any) -> None:
         list(helper("study_keys").keys_of(Undescribed))
 
 
-SLOW = {DOCS / "how-to" / "other-libraries.md"}
-"""Pages that run at night: this one spends its time within the libraries that it tells of."""
+SLOW = {
+    DOCS / "how-to" / f"{name}.md"
+    for name in ("covariates", "recalibrate-on-covariates", "power", "posterior-of-priors")
+}
+"""Pages that run at night: they spend their time within other libraries."""
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_an_import_loads_nothing() -> None:
 
 
 def test_the_page_shows_what_a_posterior_shows() -> None:
-    page = (ROOT / "docs" / "how-to" / "from-python.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "graphs.md").read_text(encoding="utf-8")
     graph = load("demonstration").graphs[0]
     shown = repr(infer(graph.to_factor_graph(), "exact")).splitlines()[:3]
     assert "\n".join(f"# {line}" for line in shown) in page
