@@ -219,6 +219,14 @@ class ListedResponses:
         return sum(len(response.claims) for response in self.responses)
 
     @property
+    def without_texts(self) -> str:
+        """What has no text in any response: claims, passages, or both; empty for neither."""
+        claims = [bool(claim.atom.text) for one in self.responses for claim in one.claims]
+        passages = [bool(passage.content) for one in self.responses for passage in one.passages]
+        texts = {"claims": claims, "passages": passages}
+        return " and ".join(name for name, have in texts.items() if have and not any(have))
+
+    @property
     def most_doubtful(self) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
         """For readers without scripts: ids of responses, with the text and posterior of each claim.
 

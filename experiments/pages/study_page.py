@@ -351,7 +351,7 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
             linewidth=0.4,
         )
         axes.set(xlim=(0, 1), xlabel="Posterior probability of being true", ylabel="Claims")
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.axvline(0.5, color="0.5", linewidth=0.6, linestyle=(0, (4, 3)))
         figure.legend(loc="outside lower center", ncols=2)
     return figure

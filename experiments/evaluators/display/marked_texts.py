@@ -17,7 +17,17 @@ from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.lexical_features import STEM_LENGTH
 from factormodels.fact_graph import FactGraph
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"”’)\]]*\s+|\n+")
+_SENTENCE_END = re.compile(
+    r"([.!?…][\"”’»)\]]*)\s+|([。！？][」』”’）]*)\s*",
+)
+_GOES_ON = re.compile(
+    r"(?:\b(?:[^\W\d_]|\d{1,2}|dr|mrs?|ms|prof|st|sr|jr|gen|col|gov|rev|sen|vs|approx|no|vol|pp)\."
+    r"|[?？][\"”’»)\]」』）]*)$",
+    re.IGNORECASE,
+)
+"""End of a piece that goes on: an initial, an ordinal number, an abbreviation before a name or a
+number, or a question, which decides with its answer."""
+
 _LONGEST = 400
 """Largest number of shown characters of a sentence."""
 
@@ -45,9 +55,10 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
     """The sentence of each passage that decides its relation to a claim, with … for omitted text.
 
     The basis of a relation model's answer is not recorded. The function takes the sentence with the
-    largest sum of two numbers from 0 to 1: the share of the claim's words in the sentence, weighted
-    by their rarity among the sentences of all passages, so that ubiquitous names count little; and
-    the lexical model's probability of the recorded relation. Ties go to the first sentence.
+    largest sum of two numbers: the share of the claim's words in the sentence, weighted by their
+    rarity among the sentences of all passages and the claims, so that ubiquitous names count
+    little; and half of the lexical model's probability of the recorded relation. A question is
+    taken with the sentence that follows. Ties go to the first sentence.
 
     Args:
         passages: (passage, claim, the recorded relation).
@@ -55,12 +66,7 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
     from factormodels.extraction.relation_models.lexical import relation_distributions
     from factormodels.extraction.relation_models.lexical_features import pair_features
 
-    parts = [
-        [sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip()][
-            :_MOST_SENTENCES
-        ]
-        for text, _, _ in passages
-    ]
+    parts = [_sentences(text)[:_MOST_SENTENCES] for text, _, _ in passages]
     pairs = [
         TextPair(sentence, claim)
         for sentences, (_, claim, _) in zip(parts, passages, strict=True)
@@ -74,7 +80,8 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
     start = 0
     for sentences, (_, _, kind) in zip(parts, passages, strict=True):
         these = slice(start, start + len(sentences))
-        scores = distributions[these, int(kind is RelationKind.CONTRADICTION)] + shares[these]
+        probable = distributions[these, int(kind is RelationKind.CONTRADICTION)]
+        scores = shares[these] + probable / 2
         start += len(sentences)
         if not sentences:
             excerpts.append("")
@@ -104,7 +111,7 @@ def deciding_excerpts(
             excerpts.append(text)
             continue
         decides = next(sentences).removeprefix("… ").removesuffix(" …")
-        parts = [sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+        parts = _sentences(text)
         start = " ".join(decides.split())
         at = next(
             (k for k, sentence in enumerate(parts) if " ".join(sentence.split()).startswith(start)),
@@ -116,15 +123,28 @@ def deciding_excerpts(
     return excerpts
 
 
+def _sentences(text: str) -> list[str]:
+    """The sentences of a passage, a question together with the sentence that follows."""
+    sentences: list[str] = []
+    lines = _SENTENCE_END.sub(lambda end: f"{end[1] or end[2]}\n", text).splitlines()
+    for piece in filter(None, map(str.strip, lines)):
+        # What is longer is not shown.
+        if sentences and len(sentences[-1]) < _LONGEST and _GOES_ON.search(sentences[-1]):
+            sentences[-1] += f" {piece}"
+        else:
+            sentences.append(piece)
+    return sentences
+
+
 def _rare_shares(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
-    """Share of each hypothesis's words in its premise, weighted by rarity."""
+    """Share of each hypothesis's words in its premise, weighted by rarity in all texts."""
     words = [(_words(pair.premise), _words(pair.hypothesis)) for pair in pairs]
-    counts = Counter(
-        word for sentence in {pair.premise for pair in pairs} for word in _words(sentence)
-    )
+    # Claims count as well: the subject of a response is in most of them, and a pronoun in passages.
+    texts = {pair.premise for pair in pairs} | {pair.hypothesis for pair in pairs}
+    counts = Counter(word for text in texts for word in _words(text))
 
     def weight(some: set[str]) -> float:
-        return math.fsum(sorted(math.log((len(pairs) + 1) / (counts[word] + 0.5)) for word in some))
+        return math.fsum(sorted(math.log((len(texts) + 1) / (counts[word] + 0.5)) for word in some))
 
     return np.array(
         [

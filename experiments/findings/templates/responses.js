@@ -228,7 +228,7 @@
     if (claim.same) line.append(make("span", { class: "quiet" }, "said before, judged as ", own(claim.same)));
     if ((claim.kept || []).length) line.append(make("span", { class: "quiet" }, `kept by ${claim.kept.join(", ")}`));
     const box = make("article", { class: "card", id: `r-${number}-c${place}`, tabindex: "-1" },
-      make("h4", {}, own(claim.id, "bdi", { class: "id" }), " ", own(claim.text || "\u2013")), line);
+      make("h4", {}, own(claim.id, "bdi", { class: "id" }), " ", claim.text ? own(claim.text) : null), line);
     if (first) {
       const said = shortened(sentenceOf(response, first), 400);
       box.append(make("p", { class: "decides" }, stance(first), " ",
@@ -301,19 +301,31 @@
     }
     return lines;
   };
+  // Width of lines in a graph, whose letters are of 12 pixels.
+  const pen = document.createElement("canvas").getContext("2d");
+  const widestOf = (texts) => {
+    pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    return Math.ceil(Math.max(0, ...texts.flat().map((line) => pen.measureText(line).width)));
+  };
   let drawings = 0;
   const drawing = (response, graph) => {
-    const [row, margin, left, right] = [48, 14, 372, 588];
+    const [row, margin, between, bars] = [48, 14, 216, 270];
     const claims = claimsOf(response).filter((one) => !one.same);
     const passages = graph.passages.map((place) => passageOf(response, place));
+    const named = (one, text) => wrapped(text ? `${one.id}: ${text}` : one.id);
+    const passageNames = passages.map((one) => named(one, one.title || shortened(one.text || "", 200)));
+    const claimNames = claims.map((one) => named(one, one.text));
+    const left = widestOf(passageNames) + 24;
+    const right = left + between;
+    const width = right + Math.max(bars, widestOf(claimNames) + 24);
     const height = row * Math.max(claims.length, passages.length) + 2 * margin;
     const heights = (count) => Array.from({ length: count },
       (_, at) => margin + ((height - 2 * margin) / Math.max(1, count)) * (at + 0.5));
     const [ofClaims, ofPassages] = [heights(claims.length), heights(passages.length)];
     const at = (node) => (node >= 0 ? [right, ofClaims[node]] : [left, ofPassages[-1 - node]]);
     const name = (node) => (node >= 0 ? claims[node].id : passages[-1 - node].id);
-    const picture = shape("svg", { class: "graph", role: "img", width: 960, height,
-      viewBox: `0 0 960 ${height}`, "aria-label": "Graph: passages on the left, claims on the right" });
+    const picture = shape("svg", { class: "graph", role: "img", width, height,
+      viewBox: `0 0 ${width} ${height}`, "aria-label": "Graph: passages on the left, claims on the right" });
     drawings += 1;
     const kinds = new Set(graph.relations.map((one) => one[2]));
     const heads = shape("defs", {});
@@ -339,8 +351,7 @@
       }
       picture.append(line);
     }
-    const node = (x, y, text, before) => {
-      const lines = wrapped(text);
+    const node = (x, y, lines, before) => {
       picture.append(shape("circle", { cx: x, cy: y, r: 3.5 }));
       lines.forEach((line, place) => {
         const middle = y + (before ? 4 : -2) + 14 * place - 7 * (lines.length - 1);
@@ -348,10 +359,9 @@
       });
       return y + 6 + 7 * (lines.length - 1);
     };
-    passages.forEach((one, place) => node(left, ofPassages[place],
-      `${one.id}: ${one.title || shortened(one.text || "", 200)}`, true));
+    passageNames.forEach((lines, place) => node(left, ofPassages[place], lines, true));
     claims.forEach((one, place) => {
-      const below = node(right, ofClaims[place], `${one.id}: ${one.text || ""}`, false);
+      const below = node(right, ofClaims[place], claimNames[place], false);
       const p = posterior(one);
       if (!known(p)) return;
       picture.append(
@@ -389,7 +399,7 @@
       return make("li", {}, make("p", { class: "of" }, source(passage)),
         text.length > 600
           ? make("details", {}, make("summary", {}, own(shortened(text, 300))), own(text, "p", { class: "passage" }))
-          : own(text || "\u2013", "p", { class: "passage" }),
+          : text ? own(text, "p", { class: "passage" }) : null,
         line, passage.note ? own(`(${passage.note})`, "p", { class: "quiet" }) : null);
     }));
 

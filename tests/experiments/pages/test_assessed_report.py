@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,6 +115,54 @@ def test_a_sentence_decides_by_what_is_rare() -> None:
     asked += [(text, "Ada Byron sang.", RelationKind.ENTAILMENT) for text in others]
     sentences = deciding_sentences(asked)
     assert sentences == ["… She married in July 1835. …", *others]
+
+
+def test_the_subject_of_a_response_does_not_decide() -> None:
+    """The subject is in every claim, and passages name it once and go on with a pronoun."""
+    long = "The Panama Canal is about 80 kilometres long. Its locks lift ships above the sea."
+    asked = [
+        (long, "The Panama Canal has no locks.", RelationKind.CONTRADICTION),
+        (long, "The Panama Canal is about 190 kilometres long.", RelationKind.CONTRADICTION),
+        ("It opened in 1914.", "The Panama Canal opened in 1914.", RelationKind.ENTAILMENT),
+        ("France began it.", "France began the Panama Canal.", RelationKind.ENTAILMENT),
+    ]
+    assert deciding_sentences(asked) == [
+        "… Its locks lift ships above the sea.",
+        "The Panama Canal is about 80 kilometres long. …",
+        "It opened in 1914.",
+        "France began it.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("passage", "sentence"),
+    [
+        (
+            "A quiz. Which desert is the largest? Answer: the Sahara. Next.",
+            "… Which desert is the largest? Answer: the Sahara. …",
+        ),
+        (
+            "Dr. J. K. Ward of the U.S. Army found the largest desert. He went home.",
+            "Dr. J. K. Ward of the U.S. Army found the largest desert. …",
+        ),
+        ("Ruhe. Am 3. Mai: the largest desert.", "… Am 3. Mai: the largest desert."),
+        ('"The largest desert!" He went.', '"The largest desert!" …'),
+        ("水。The largest desert「大」。水。", "… The largest desert「大」。 …"),
+    ],
+)
+def test_a_sentence_is_whole(passage: str, sentence: str) -> None:
+    asked = [(passage, "The largest desert is the Sahara.", RelationKind.CONTRADICTION)]
+    assert deciding_sentences(asked) == [sentence]
+
+
+def test_sentences_of_a_long_text_are_split_in_linear_time() -> None:
+    seconds = []
+    for length in (2_000, 20_000):
+        begin = time.process_time()
+        deciding_sentences([("Why? " * length, "Because.", RelationKind.ENTAILMENT)])
+        seconds.append(time.process_time() - begin)
+    # Quadratic time would be a hundred times as long.
+    assert seconds[1] < 30 * seconds[0] + 0.1
 
 
 def test_texts_without_a_sentence_have_none() -> None:

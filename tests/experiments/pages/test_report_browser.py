@@ -116,6 +116,28 @@ def test_row_names_stay_in_view_and_columns_can_be_chosen(browser: Browser, repo
     page.close()
 
 
+def test_ids_stand_in_place_of_absent_texts_and_the_page_says_so(
+    browser: Browser, folder: Path
+) -> None:
+    datasets = "datasets: [{name: factcheck-bench, limit: 1}]"
+    out = run_study(folder, f"study: s\n{datasets}\nvariants: [FR1]\noutputs: [report]\n")
+    watched = opened(browser, (out / "report.html").as_uri(), 390)
+    page = watched.page
+    assert "no texts of claims and passages; ids stand in their place" in page.inner_text("body")
+    assert page.locator("article h4").first.inner_text() == "a1"
+    page.get_by_text("Graph", exact=True).click()
+    drawn = page.locator("svg.graph")
+    drawn.wait_for()
+    assert str(drawn.locator("text").first.text_content())[-1].isdigit()
+    # The names leave no empty space on their left.
+    assert float(drawn.locator("circle").first.get_attribute("cx") or "inf") < 60
+    # A plot of one column fits a phone, with letters of 11 pixels.
+    for plot in page.locator("figure:not(.wide)").all():
+        assert plot.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert watched.console == []
+    page.close()
+
+
 def test_a_phone_shows_settings_and_all_else_that_is_folded_within_its_width(
     browser: Browser, report: Path
 ) -> None:
