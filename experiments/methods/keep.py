@@ -25,7 +25,12 @@ from experiments.columns.sources import name_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import ABSENT, number, p_equals, some_of
-from experiments.methods.kept_answers import SUFFIXES, written_answers
+from experiments.methods.kept_answers import (
+    SUFFIXES,
+    WITHOUT_TEXTS,
+    without_texts,
+    written_answers,
+)
 from experiments.methods.scored_claims import (
     ScoreColumns,
     ScoredTable,
@@ -288,7 +293,7 @@ def _applied(
     if settings.answers is not None:
         strike = settings.dropped == "strike"
         write_text(
-            settings.answers, written_answers(by_response, settings.answers.suffix, strike=strike)
+            settings.answers, written_answers(claims, settings.answers.suffix, strike=strike)
         )
     empty = int((by_response["kept"].sum() == 0).sum())
     sentences = [
@@ -299,6 +304,8 @@ def _applied(
         _alike(calibrator, fresh),
     ]
     remarks = [*fresh.remarks, *_unknown_groups(calibrator, fresh)]
+    if settings.answers is not None and without_texts(claims):
+        remarks.append(f"{settings.answers}: {WITHOUT_TEXTS}")
     taught = fresh.frame.loc[fresh.frame["taught"], "response"].unique().tolist()
     if taught:
         remarks.append(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,21 +18,27 @@ if TYPE_CHECKING:
 SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
 """Suffixes of files of answers."""
 
+WITHOUT_TEXTS = "The data have no texts of claims; ids stand in their place."
+"""Sentence on answers that are lists of ids."""
+
+_ID = re.compile(r"[\w.:/#-]{1,64}", re.ASCII)
+"""A claim that is an id rather than a text."""
+
 
 def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
     """Split an answer into pieces, each with True if it is kept; joined, they are the answer.
 
-    If the answer contains every dropped claim word for word, and no kept claim overlaps a dropped
-    one, the pieces are parts of the answer. Otherwise they are its claims in order, because a
-    decontextualized claim does not occur in the answer word for word.
+    If the answer is known and contains every dropped claim word for word, and no kept claim
+    overlaps a dropped one, the pieces are parts of the answer. Otherwise they are its claims in
+    order, because a decontextualized claim does not occur in the answer word for word.
 
     Args:
-        claims: the claims of one response: claim, text, kept, and answer (its whole text).
+        claims: the claims of one response: claim, text, kept, and answer (its whole text, or "").
     """
     answer = claims["answer"].iloc[0]
     dropped = np.zeros(len(answer), dtype=np.bool_)
     kept = dropped.copy()
-    in_place = True
+    in_place = bool(answer)
     for text, keeps in zip(claims["text"], claims["kept"], strict=True):
         places = list(re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", answer)) if text else []
         in_place &= bool(places or keeps)
@@ -63,30 +69,46 @@ def _joined(parts: Sequence[tuple[str, bool]], shown: str, *, strike: bool) -> s
     return text.strip()
 
 
-def written_answers(by_response: Any, suffix: str, *, strike: bool) -> str:
+def without_texts(claims: pd.DataFrame) -> bool:
+    """True if neither the answers nor the claims of responses have texts, but at most ids.
+
+    Args:
+        claims: the claims of all responses: claim, text and answer.
+    """
+    texts = claims["text"]
+    named = (texts == "") | ((texts == claims["claim"]) & texts.str.fullmatch(_ID))
+    return bool(named.all() and (claims["answer"] == "").all())
+
+
+def written_answers(claims: pd.DataFrame, suffix: str, *, strike: bool) -> str:
     """Text of a file with all answers and their kept claims.
 
     Args:
-        by_response: claims grouped by response.
+        claims: the claims of all responses: response, claim, text, p, kept, and answer.
         suffix: suffix of the file, one of `SUFFIXES`.
         strike: True to strike dropped claims through, False to remove them.
     """
     shown = "<del>{}</del>" if suffix == ".html" else "~~{}~~"
     spelled = escape if suffix == ".html" else str
-    texts = {
-        response: _joined(
-            [(spelled(text), kept) for text, kept in pieces(claims)],
-            shown,
-            strike=strike,
-        )
-        for response, claims in by_response
-    }
+    by_response = claims.groupby("response", sort=False)
+    named = without_texts(claims)
+
+    def text_of(claims: pd.DataFrame) -> str:
+        if named:
+            ids = zip(claims["claim"].map(spelled), claims["kept"], strict=True)
+            return ", ".join(
+                name if kept else shown.format(name) for name, kept in ids if kept or strike
+            )
+        parts = [(spelled(text), kept) for text, kept in pieces(claims)]
+        return _joined(parts, shown, strike=strike)
+
+    texts = {str(response): text_of(claims) for response, claims in by_response}
     if suffix in (".json", ".jsonl"):
         columns = ["claim", "text", "p", "kept"]
         records = [
             {
-                "response": response,
-                "answer": texts[response],
+                "response": str(response),
+                "answer": texts[str(response)],
                 "claims": claims[columns].rename(columns={"claim": "id"}).to_dict("records"),
             }
             for response, claims in by_response
@@ -94,11 +116,13 @@ def written_answers(by_response: Any, suffix: str, *, strike: bool) -> str:
         if suffix == ".jsonl":
             return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in records)
         return f"{json.dumps(records, ensure_ascii=False, indent=1)}\n"
+    said = [WITHOUT_TEXTS] if named else []
     if suffix == ".html":
-        body = "\n".join(
+        shown_texts = [
             f'<h2>{escape(response)}</h2>\n<p style="white-space: pre-line">{text}</p>'
             for response, text in texts.items()
-        )
+        ]
+        body = "\n".join([*(f"<p>{sentence}</p>" for sentence in said), *shown_texts])
         head = '<head><meta charset="utf-8"><title>Kept claims</title></head>'
         return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'
-    return "\n\n".join(f"{response}\n{text}" for response, text in texts.items()) + "\n"
+    return "\n\n".join([*said, *(f"{name}\n{text}" for name, text in texts.items())]) + "\n"

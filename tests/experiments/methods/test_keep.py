@@ -137,6 +137,40 @@ def test_an_answer_is_itself_but_for_what_is_dropped(
             assert out.read_text(encoding="utf-8") == f"a\n{wanted}\n"
 
 
+def test_answers_of_kept_claims_alone_are_complete(tmp_path: Path) -> None:
+    """Without the text of the answer, nothing but the claims can stand for it."""
+    new = pd.DataFrame(
+        {"response": ["a", "a"], "text": ["It is big.", "It is old."], "p": [0.999, 0.998]}
+    )
+    more: Any = {"precision": 0.8, "confidence": 0.8, "splits": 2}
+    keep(drawn(0), new, answers=tmp_path / "k.txt", **more)
+    assert (tmp_path / "k.txt").read_text(encoding="utf-8") == "a\nIt is big. It is old.\n"
+
+
+@pytest.mark.parametrize(
+    ("dropped", "listed"),
+    [("strike", "a1, ~~a2~~, a3"), ("remove", "a1, a3")],
+)
+def test_ids_are_listed_where_claims_have_no_texts(
+    tmp_path: Path, dropped: str, listed: str
+) -> None:
+    new = pd.DataFrame(
+        {
+            "response": ["r"] * 3 + ["s"],
+            "claim": ["a1", "a2", "a3", "a1"],
+            "p": [0.999, 0.001, 0.998, 0.999],
+        }
+    )
+    more: Any = {"precision": 0.8, "confidence": 0.8, "splits": 2, "dropped": dropped}
+    findings = keep(drawn(0), new, answers=tmp_path / "k.txt", **more)
+    sentence = "The data have no texts of claims; ids stand in their place."
+    written = (tmp_path / "k.txt").read_text(encoding="utf-8")
+    assert written == f"{sentence}\n\nr\n{listed}\n\ns\na1\n"
+    assert f"{tmp_path / 'k.txt'}: {sentence}" in findings.sentences
+    keep(drawn(0), new, answers=tmp_path / "k.html", **more)
+    assert f"<p>{sentence}</p>" in (tmp_path / "k.html").read_text(encoding="utf-8")
+
+
 def test_judged_responses_are_rewritten_in_their_own_words(tmp_path: Path) -> None:
     atoms = (Atom("a1", "It opened."), Atom("a2", "It closed."))
     view = {"FR1": {"atoms": {"a1": {"p": 0.9999}, "a2": {"p": 0.001}}}}
