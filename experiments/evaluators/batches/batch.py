@@ -383,7 +383,7 @@ def _cut_off(graph: FactGraph, account: Account) -> str:
     A page that could not be fetched is not an outage, because its snippet replaces it.
     """
     if account.outages:
-        return f"an outage cut off {counted(len(account.outages), 'call')}: {account.outages[0]}"
+        return f"an outage cut off calls: {account.outages[0]}"
     retrieval = graph.metadata.get(RETRIEVAL_KEY, {})
     if refused := retrieval.get("refused"):
         return (
@@ -391,4 +391,4 @@ def _cut_off(graph: FactGraph, account: Account) -> str:
             "the service"
         )
     lost = retrieval.get("unsearched", ())
-    return f"an outage cut off {counted(len(lost), 'call')} of searches: {lost[0]}" if lost else ""
+    return f"an outage cut off searches: {lost[0]}" if lost else ""

@@ -51,6 +51,9 @@ _VIOLATED_BY_DAY = re.compile("PerDay")
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.I)
 _SECRET_TEXT = re.compile(r"\b(?:sk|pk|key|token)-[\w-]{6,}|(?i:bearer)\s+[\w.~+/-]{6,}=*")
+_CLASS_NAMES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Timeout): )+(?:\w+Exception - )?")
+"""Names of classes that litellm puts before the words of a server."""
+
 _LONGEST_CHAIN = 10
 _SHORTEST_SECRET = 6
 _LONGEST_REASON = 300
@@ -137,7 +140,7 @@ def describe(error: BaseException) -> str:
         return without_secrets(str(error))
     status = getattr(error, "status_code", None)
     what = f"{type(error).__name__} {status}" if isinstance(status, int) else type(error).__name__
-    words = " ".join(str(error).split())
+    words = _CLASS_NAMES.sub("", " ".join(str(error).split()))
     if not words and isinstance(error, TimeoutError):
         words = "no whole answer came in time"
     sentence = without_secrets(f"{what}: {words}" if words else what)[:_LONGEST_REASON]

@@ -87,7 +87,7 @@ def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(notes: 
     script = Refusing("3", "7")
     with ScriptedServer(script) as server:
         first = invoke(*arguments(server.url), code=1)
-        assert "r03, r07 failed: an outage cut off 1 call: " in first.stdout
+        assert "r03, r07 failed: an outage cut off calls: " in first.stdout
         assert (
             "2 responses without a result; repeat the command to request only the missing answers"
             in first.stdout

@@ -156,13 +156,13 @@ def test_missing_answers_are_on_top_by_stage_with_their_responses(
     tmp_path: Path, bridge: FactGraph
 ) -> None:
     other = assessed(replace(bridge, id="other"), "FR2")
-    lost = [("gone", "an outage cut off 2 calls: refused")]
+    lost = [("gone", "an outage cut off calls: refused")]
     path = page_of(tmp_path, assessed(bridge, "FR2"), other, without_result=lost)
     page = read_page(path)
     section = page.only("section", id="failures")
     rows = [[cell.text for cell in row.children] for row in section.only("tbody").children]
     assert rows == [
-        ["no result", "an outage cut off 2 calls: refused", "1", "gone"],
+        ["no result", "an outage cut off calls: refused", "1", "gone"],
         ["atoms", "the answer was cut off", "2", "q-17/β, other"],
         ["queries", "status 500", "2", "q-17/β, other"],
         ["relations", "filtered", "2", "q-17/β, other"],

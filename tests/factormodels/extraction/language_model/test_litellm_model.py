@@ -187,6 +187,8 @@ def test_refusals_for_good_are_counted_and_not_repeated(server: ScriptedServer) 
     ledger = Ledger()
     answer = run_until_done(MeteredModel(model(server), ledger).complete(REQUEST))
     assert isinstance(answer, Failure)
+    # The words of the server, without the names of classes that litellm puts before them.
+    assert answer.reason == "BadRequestError 400: bad request"
     assert (ledger.stages["stage"].failures, ledger.total.calls) == (1, 0)
     assert len(server.requests) == 1
 
