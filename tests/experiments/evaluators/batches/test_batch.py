@@ -232,7 +232,7 @@ def test_a_search_that_nobody_answered_is_an_outage_and_a_lost_page_is_none() ->
     batch = assess_responses(graphs, [retrieval_stage(Web())], views, {}, BatchSettings())
     assert [response.response for response in batch.responses] == ["page", "gone"]
     assert batch.failed == (
-        ("lost", "an outage cut off 1 call of searches: search: no answer in time"),
+        ("lost", "an outage cut off searches: search: no answer in time"),
         # Whoever waits for that to pass waits in vain.
         (
             "shut",
