@@ -118,8 +118,8 @@ class ScoredClaims:
         Raises:
             InputError: as `columns`.
         """
-        own = combination.scores(self.columns(combination.names))
-        return supported_scores(own, self.dependencies)
+        alone = combination.scores(self.columns(combination.names))
+        return supported_scores(alone, self.dependencies)
 
     def masks(self) -> dict[Group, NDArray[np.bool_]]:
         """Mask of the claims of each group, (n,), in order of first appearance."""

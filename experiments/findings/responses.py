@@ -220,9 +220,9 @@ class ListedResponses:
 
     @property
     def without_texts(self) -> str:
-        """What has no text in any response: claims, passages, or both; empty for neither."""
-        claims = [bool(claim.atom.text) for one in self.responses for claim in one.claims]
-        passages = [bool(passage.content) for one in self.responses for passage in one.passages]
+        """Kinds of texts that no response has: claims, passages, or both; empty for neither."""
+        claims = [bool(claim.atom.text) for each in self.responses for claim in each.claims]
+        passages = [bool(passage.content) for each in self.responses for passage in each.passages]
         texts = {"claims": claims, "passages": passages}
         return " and ".join(name for name, have in texts.items() if have and not any(have))
 

@@ -81,7 +81,7 @@ class Settings(BaseModel):
 
     @classmethod
     def instead_of(cls, option: str, value: str) -> str:  # noqa: ARG003
-        """What to write instead of an option that the command lacks; "" if nothing is known.
+        """Text to write instead of an option that the command lacks; "" if none is known.
 
         Args:
             option: name of the option, without hyphens.

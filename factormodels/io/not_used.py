@@ -169,13 +169,6 @@ def note_cells(rows: Iterable[Mapping[str, Any]], used: Collection[str], source:
                 _add(noted, path, value)
 
 
-def forget(source: object, used: Iterable[str]) -> None:
-    """Remove notes of columns that are used after all."""
-    noted = (_NOTES.get() or {}).get(str(source), {})
-    for name in used:
-        noted.pop(name, None)
-
-
 def not_used_sentence(notes: Notes) -> str:
     """Return one line on unused contents; empty if no unused content matters."""
     texts = {source: text for source, keys in notes.items() if (text := _listed_keys(keys))}

@@ -36,16 +36,6 @@ _VARIABLES_AT_ONCE = 256
 _LARGEST_IN_A_BYTE = 256
 
 
-def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return samples by name of variable, each (chain, draw), in the form of ArviZ's `from_dict`.
-
-    Args:
-        graph: the factor graph.
-        states: (chains, draws, n_variables), as `sample_chains` of a backend returns them.
-    """
-    return {name: states[:, :, number] for number, name in enumerate(graph.names)}
-
-
 def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
     """Convert samples for ArviZ: group `posterior`, array `state` (chain, draw, variable).
 

@@ -19,7 +19,7 @@ from factormodels.synthetic import fr2, grid
 from inference import InferenceError, Status, get_backend, infer
 from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import random_state
-from inference.sampling.chains import R_HAT_LIMIT, by_variable, to_arviz
+from inference.sampling.chains import R_HAT_LIMIT, to_arviz
 from inference.sampling.gibbs import BlockGibbs
 from inference.sampling.kernels.blocks import choose_blocks
 from inference.sampling.kernels.tempering import spread_evenly
@@ -177,9 +177,6 @@ def test_samples_carry_evidence_and_suit_arviz(backend: str) -> None:
     assert states.shape == (3, 50, 9)
     assert (states[:, :, 4] == 2).all()
     assert set(np.unique(states)) == {0, 1, 2}
-    arranged = by_variable(graph, states)
-    assert list(arranged) == list(graph.names)
-    assert {values.shape for values in arranged.values()} == {(3, 50)}
     state = to_arviz(graph, states)["posterior"]["state"]
     assert state.dims == ("chain", "draw", "variable")
     assert list(state["variable"].values) == list(graph.names)

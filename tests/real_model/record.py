@@ -23,12 +23,6 @@ from pathlib import Path
 from experiments.asking.relation_models import content_hash
 from experiments.columns.labeled_relations import judged_responses
 from experiments.evaluators.relation_quality import fit_lexical, labeled_pairs
-from experiments.evaluators.relation_recording import (
-    ALTERNATIVES,
-    PairOfResponse,
-    drawn_responses,
-    record_relations,
-)
 from factormodels import datasets, read_many
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS
@@ -47,6 +41,12 @@ from factormodels.io.relation_record import (
     record_text,
 )
 from factormodels.io.source.files import write_text
+from tests.real_model.recording import (
+    ALTERNATIVES,
+    PairOfResponse,
+    drawn_responses,
+    record_relations,
+)
 from tests.real_model.serve import QUANTIZATION, QWEN, SMOLLM2, model_file
 from tests.real_model.server import MODEL_ENVIRONMENT, served
 

@@ -120,20 +120,6 @@ def fr3(load: Load) -> MethodCost:
     return _factreasoner(load, load.claims * m + m * (m - 1))
 
 
-def core(load: Load, templates: int = 0, *, faithful: bool = False) -> MethodCost:
-    """Cost of selection: n(n - 1) pairs of claims, n h with h bleached claims, n sources.
-
-    The pairs are judged by a relation model, which may be small. There are no searches.
-
-    Args:
-        load: the response.
-        templates: h, the bleached claims of informative weights.
-        faithful: True if the entailment of claims by their sentences is checked.
-    """
-    n = load.claims
-    return MethodCost(0, n * (n - 1) + n * templates + n * faithful, 0)
-
-
 METHODS: Mapping[str, Callable[[Load], MethodCost]] = MappingProxyType(
     {
         "FactScore": factscore,

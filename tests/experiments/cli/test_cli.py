@@ -90,6 +90,7 @@ OTHERS = {
     *("help", "error-unmatch", "no-deps", "no-optional-locks", "porcelain", "verify", "surface"),
     *("nworkers", "nthreads", "use-priors", "enable-prompt-tokens-details", "logprobs-mode"),
     *("processes", "tasks", "shortstat", "least-words"),
+    *("headless", "no-sandbox", "allow-file-access-from-files", "dump-dom"),
 }
 """Options of the whole, of other programs, of a style sheet, and of a trial in a record."""
 

@@ -13,7 +13,6 @@ from factormodels.io.file_report import check_file
 from factormodels.io.formats.registry import formats
 from factormodels.io.not_used import (
     Notes,
-    forget,
     key_tree,
     not_used_records,
     not_used_sentence,
@@ -78,8 +77,7 @@ def test_columns_of_a_table_and_of_lists_in_it() -> None:
         note_cells(rows, ("id", "y"), "t.csv")
     assert not_used_sentence(notes) == "Not used: claims.gold (2), evidence (1)."
     with noting() as notes:
-        note_cells(rows, ("id",), "t.csv")
-        forget("t.csv", ("evidence",))
+        note_cells(rows, ("id", "evidence"), "t.csv")
     assert not_used_sentence(notes) == "Not used: claims (2, with labels)."
 
 

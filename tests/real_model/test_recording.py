@@ -1,4 +1,4 @@
-"""Recording of relations: each question once, whatever kills it; and graphs of what is recorded."""
+"""Recording of relations: each question once, whatever kills it; and graphs of recorded answers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ from experiments.evaluators.recorded_relations import (
     recorded_ranks,
     relation_score_row,
 )
-from experiments.evaluators.relation_recording import (
-    PairOfResponse,
-    drawn_responses,
-    record_relations,
-    recording_order,
-)
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.extraction.language_model import Completion, Failure, Request, Token, Usage
 from factormodels.extraction.relation_models.base import TextPair
@@ -33,6 +27,12 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.relation_record import RecordOrigin, read_relation_record
 from factormodels.metadata.prompt_identity import PromptIdentity
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.real_model.recording import (
+    PairOfResponse,
+    drawn_responses,
+    record_relations,
+    recording_order,
+)
 from tests.refusals import refused
 
 PAIRS = tuple(
