@@ -628,6 +628,7 @@ def score(
     folds: int = 5,
     resamples: int = 2000,
     n_bootstrap: int = 1000,
+    intervals: bool = False,
 ) -> Findings: ...
 def select(
     responses: Responses,

@@ -214,9 +214,10 @@ def missing_kind_warning(
         unit: plural noun of the sampled units.
     """
     of = f" for {whose}" if whose else ""
+    size = f"{effective:.1f}".removesuffix(".0")
     return (
         f"{intervals} suppose that no kind of {unit.removesuffix('s')} is missing from the labels, "
-        f"which{of} are worth {effective:.1f} {unit} of equal size: a kind with a share of up to "
+        f"which{of} are worth {size} {unit} of equal size: a kind with a share of up to "
         f"{unseen_share(effective, level):.0%} may be missing."
     )
 

@@ -426,8 +426,11 @@ class ScoreSettings(
 
     n_bootstrap: Replicates = 1000
 
+    intervals: bool = False
+    """Show the intervals in the table of scores too."""
+
     @property
-    def intervals(self) -> IntervalSettings:
+    def interval_settings(self) -> IntervalSettings:
         """Settings of intervals."""
         return IntervalSettings(n_bootstrap=self.n_bootstrap, seed=self.seed)
 
@@ -505,7 +508,10 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         parts, of_parts = claims.labeled_parts()
         remarks = [*claims.remarks, *of_parts]
         blocks = [_block(name, part, settings) for name, part in parts.items()]
-    tables = {"scores": _scores(blocks), "intervals": _intervals(blocks)}
+    tables = {
+        "scores": _scores(blocks, intervals=settings.intervals),
+        "intervals": _intervals(blocks),
+    }
     tested = _tests(blocks)
     if tested is not None:
         tables["tests"] = tested
@@ -565,7 +571,7 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
         reference=reference,
         n_resamples=settings.resamples,
         k=conventions.k,
-        intervals=settings.intervals,
+        intervals=settings.interval_settings,
         n_bins=settings.bins,
         unlabeled=conventions.unlabeled,
     )
@@ -640,13 +646,15 @@ def _tidy(blocks: Sequence[_Block]) -> pd.DataFrame:
     )
 
 
-def _score_columns(blocks: Sequence[_Block]) -> list[Column]:
+def _score_columns(blocks: Sequence[_Block], *, intervals: bool) -> list[Column]:
     chosen = blocks[0].scored.models[0].scores
     heads = {name: REGISTRY[name].column or REGISTRY[name].title for name in chosen}
     return [
         Column(
             *(name, head),
             digits=3,
+            lower=f"{name}_lower" if intervals else "",
+            upper=f"{name}_upper" if intervals else "",
             stars=f"{name}_stars",
             note=_CORP_NOTE if name.startswith("corp_brier_") else "",
         )
@@ -665,13 +673,17 @@ def _text(estimate: Estimate, stars: str) -> str:
     return f"{number(estimate.value)}{stars}"
 
 
-def _scores(blocks: Sequence[_Block]) -> Table:
+def _scores(blocks: Sequence[_Block], *, intervals: bool) -> Table:
     rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.scored)]
     # In the file, scores come first, followed by their details.
     first = ("data", *_OF_A_MODEL, *blocks[0].scored.models[0].scores)
     rows = [{name: row[name] for name in dict.fromkeys((*first, *row))} for row in rows]
-    columns = (*columns_as("model | n_claims:0 claims"), *_score_columns(blocks))
-    notes = [block.scored.stars_note for block in blocks if block.scored.tested]
+    columns = (
+        *columns_as("model | n_claims:0 claims"),
+        *_score_columns(blocks, intervals=intervals),
+    )
+    notes = [_brackets(blocks)] if intervals else []
+    notes += [block.scored.stars_note for block in blocks if block.scored.tested]
     return Table(
         data_frame(rows),
         columns,
@@ -687,6 +699,11 @@ def _sizes(blocks: Sequence[_Block]) -> str:
     models = [model for block in blocks for model in block.scored.models]
     claims = counted_range([model.n_claims for model in models], "claim")
     return f"{claims} of {counted_range([model.n_responses for model in models], 'response')}"
+
+
+def _brackets(blocks: Sequence[_Block]) -> str:
+    """Note on the intervals of a table."""
+    return f"In brackets: {100 * blocks[0].scored.level:g}% intervals over responses."
 
 
 _COVERS = (
@@ -718,8 +735,7 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
         *columns_as("title score | value:3[]"),
         *(columns_as("coverage:2 covers") if measured else ()),
     )
-    level = 100 * blocks[0].scored.level
-    note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
+    note = _brackets(blocks) + (_COVERS if measured else "")
     return Table(
         data_frame(rows),
         columns,
@@ -850,7 +866,7 @@ def _recalibrated(
                 reference=AS_GIVEN,
                 n_resamples=settings.resamples,
                 k=conventions.k,
-                intervals=settings.intervals,
+                intervals=settings.interval_settings,
                 n_bins=settings.bins,
                 unlabeled=conventions.unlabeled,
             )
@@ -859,7 +875,7 @@ def _recalibrated(
             rows += [{"of": of, **row} for row in _wide_rows(scored)]
     return Table(
         data_frame(rows),
-        (Column("model", "recalibration"), *_score_columns(blocks)),
+        (Column("model", "recalibration"), *_score_columns(blocks, intervals=False)),
         "Recalibrated probabilities, with maps that were learned on other responses.",
         group="of",
         note=(

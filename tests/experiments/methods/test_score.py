@@ -355,6 +355,25 @@ def test_a_command_writes_for_a_venue(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "\nmodel & claims & Brier" in page
 
 
+def test_a_table_for_a_paper_has_intervals_beside_its_stars_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"0.{i % 2 * 7 + 2},0.{9 - i % 2 * 7},{i % 2 == 1},{i // 2}" for i in range(60)]
+    Path("c.csv").write_text("\n".join(["p,q,label,answer", *lines]))
+    asked = ["--p", "p,q", "--scores", "brier", "--bootstrap", "50", "--venue", "acl"]
+    for folder, more in (("plain", []), ("full", ["--intervals"])):
+        invoke("score", "c.csv", *asked, *more, "--out", folder)
+    plain, full = (Path(each, "scores.tex").read_text() for each in ("plain", "full"))
+    assert "scriptsize" not in plain
+    findings = score("c.csv", p=["p", "q"], scores="brier", n_bootstrap=50)
+    scored = findings.tables["scores"].frame.iloc[1]
+    ends = f"[{scored['brier_lower']:.3f}, {scored['brier_upper']:.3f}]"
+    stars = r"\textsuperscript{***}"
+    assert rf"{scored['brier']:.3f} & {stars} & {{\scriptsize {ends}}}" in full
+    assert r"In brackets: 95\% intervals over responses." in full
+
+
 def test_the_scores_that_are_named_are_computed_and_tested(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     rows = [f"r{i // 2},0.{i},0.{9 - i},{i % 3 % 2}" for i in range(1, 9)]
