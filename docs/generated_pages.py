@@ -68,7 +68,7 @@ def documented_packages() -> list[str]:
 
 
 def modules_of(package: str) -> list[str]:
-    """Package and the modules directly in it, less what is private."""
+    """Package and the public modules directly in it."""
     path = importlib.import_module(package).__path__
     return [
         package,

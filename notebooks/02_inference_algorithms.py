@@ -314,7 +314,7 @@ write_results(
                     Column("largest_error", "Largest error", show=scientific, right=True),
                     Column("mean_error", "Mean error", show=scientific, right=True),
                     Column("log_z_kind", "log Z"),
-                    Column("log_z_error", "less true", digits=3),
+                    Column("log_z_error", "minus true", digits=3),
                     Column("converged", "Converged", digits=2),
                 ),
                 "Error against time. Errors are those of marginals; what log Z is and by how many "

@@ -152,7 +152,7 @@ TITLES = {"brier": "Brier score", "log_loss": "log loss", "log_likelihood": "-lo
 
 
 def compared(loss, p, other):
-    """Test of the first's mean loss less the second's, paired over responses."""
+    """Test of the first's mean loss minus the second's, paired over responses."""
     losses = [np.where(labels == 1, *LOSSES[loss](each)) for each in (p, other)]
     return paired_bootstrap(*losses, responses, n_bootstrap=REPLICATES, seed=SEED)
 
@@ -354,7 +354,7 @@ with paper_style():
     axes.axvline(0, color="black", linewidth=0.6)
     axes.set_yticks(range(len(names)), [f"{name}" for name in names], rotation=90, va="center")
     axes.set_ylim(len(names) - 0.4, -0.75)
-    axes.set(xlabel="Learned less default (below 0: better)", title="(c) Paired difference, 95%")
+    axes.set(xlabel="Learned minus default (below 0: better)", title="(c) Paired difference, 95%")
     axes.legend(loc="upper right", fontsize=6.5)
 figure
 
@@ -390,7 +390,7 @@ print(
 )
 for row in weak_scores.itertuples():
     print(
-        f"Biographies, learned less {row.rival}: {row.difference:+.4f} [{row.lower:+.4f}, "
+        f"Biographies, learned minus {row.rival}: {row.difference:+.4f} [{row.lower:+.4f}, "
         f"{row.upper:+.4f}]."
     )
 
@@ -450,7 +450,11 @@ write_results(
                 (
                     Column("score", "Score"),
                     Column(
-                        "difference", "Learned less default", digits=4, lower="lower", upper="upper"
+                        "difference",
+                        "Learned minus default",
+                        digits=4,
+                        lower="lower",
+                        upper="upper",
                     ),
                     Column("p_value", "p", "$p$", digits=2),
                 ),
@@ -487,7 +491,7 @@ write_results(
                     Column("brier", "Brier", digits=4),
                     Column("learned", "Learned", digits=4),
                     Column(
-                        "difference", "Learned less rival", digits=4, lower="lower", upper="upper"
+                        "difference", "Learned minus rival", digits=4, lower="lower", upper="upper"
                     ),
                 ),
                 f"{len(biographies)} biographies: a learned prior and temperature against the "

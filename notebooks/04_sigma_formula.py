@@ -85,7 +85,7 @@ ASKED = Setting.DIRECT_ASKING
 # %% [markdown]
 # ## One line, read in two directions
 #
-# A model with SK = 0.9 and SU = 0.8, and responses of which 30 % of the claims are supported.
+# A model with SK = 0.9 and SU = 0.8, and responses of which 30% of the claims are supported.
 
 # %%
 KNOWN, UNKNOWN, FACTUALITY = 0.9, 0.8, 0.3
@@ -105,7 +105,7 @@ worked.round(4)
 # Four models that err differently judge the claims of Factcheck-Bench, whose human labels stay:
 # each judgment is drawn at the model's SK or SU, many times. `identity_error` is how far σ is from
 # $F \cdot FP / (F \cdot FP + (1-F) \cdot FN)$, from the counts of a sample; `gap` is σ of one half
-# of the responses less the factuality of the other, over splits in halves; the RMSE are those of
+# of the responses minus the factuality of the other, over splits in halves; the RMSE are those of
 # three predictions of the other half.
 
 # %%
@@ -196,7 +196,7 @@ WANTED = ["position", "self_known", "self_unknown", "sigma", "factuality", "read
 by_position.set_index("subject")[WANTED].round(3)
 
 # %%
-RMSE = ["rmse_sigma", "rmse_factuality", "rmse_rogan_gladen", "sigma_less_factuality"]
+RMSE = ["rmse_sigma", "rmse_factuality", "rmse_rogan_gladen", "sigma_minus_factuality"]
 ahead.set_index("subject")[RMSE].round(3)
 
 # %%
@@ -242,7 +242,7 @@ with paper_style():
     second.tick_params(axis="y", length=0)
     second.set_ylim(len(prediction) - 0.5, -0.5)
     second.set(
-        xlabel="σ of one half less factuality of the other", title="(b) Samples, and their mean"
+        xlabel="σ of one half minus factuality of the other", title="(b) Samples, and their mean"
     )
 figure
 
@@ -269,9 +269,10 @@ for name in real:
     (error,) = ahead[ahead.subject == name].to_dict("records")
     print(
         f"{name}: σ {last.sigma:.3f}, factuality {last.factuality:.3f}, p {last.clustered:.3g}; "
-        f"σ = F rejected in {(rows.reading[:-1] == 'rejected').sum()} of 5 fifths. RMSE of σ less "
-        f"that of the labeled half's factuality {error['sigma_less_factuality']:+.3f} "
-        f"[{error['sigma_less_factuality_lower']:.3f}, {error['sigma_less_factuality_upper']:.3f}]."
+        f"σ = F rejected in {(rows.reading[:-1] == 'rejected').sum()} of 5 fifths. RMSE of σ "
+        f"minus that of the labeled half's factuality {error['sigma_minus_factuality']:+.3f} "
+        f"[{error['sigma_minus_factuality_lower']:.3f}, "
+        f"{error['sigma_minus_factuality_upper']:.3f}]."
     )
 
 # %% [markdown]
@@ -317,7 +318,7 @@ write_results(
                 "Sigma against factuality in sample, and as a prediction of other responses.",
                 note=(
                     f"Means over {DRAWN} samples; judgements are drawn, not a model's. Out of "
-                    "sample: sigma of one half of the responses less the factuality of the other. "
+                    "sample: sigma of one half of the responses minus the factuality of the other. "
                     "Rejected: by McNemar's test clustered by response, at 5%. RMSE: of the "
                     "prediction of the other half's factuality."
                 ),
@@ -343,7 +344,7 @@ write_results(
                     interval_column("rmse_sigma", "RMSE σ", 3),
                     interval_column("rmse_factuality", "RMSE F", 3),
                     interval_column("rmse_rogan_gladen", "RMSE Rogan–Gladen", 3),
-                    interval_column("sigma_less_factuality", "σ less F", 3),
+                    interval_column("sigma_minus_factuality", "σ minus F", 3),
                 ),
                 "Errors of predictions of one half of the responses from the other.",
             ),

@@ -103,7 +103,7 @@ scores.sample(5, random_state=SEED).round(3)
 # %% [markdown]
 # ## What twenty sentences gain
 #
-# For each guard and padding, the precision of each padded response less that of the response as it
+# For each guard and padding, the precision of each padded response minus that of the response as it
 # was, scored by its labels. The interval is Student's, over the fourteen responses.
 
 # %%

@@ -25,7 +25,7 @@
 # FaStfact also asks the model that extracts claims for a label, and searches only for those whose
 # label is unsure or whose probability is at most a threshold θ. That saves calls and searches at
 # the cost of errors; θ sets both. `choose_threshold` finds the lowest θ at which the share of wrong
-# labels among skipped claims is below a target, with 95 % confidence, from claims whose truth is
+# labels among skipped claims is below a target, with 95% confidence, from claims whose truth is
 # known, whether or not the confidences are calibrated.
 #
 # Claims and labels are those of Factcheck-Bench, 631 in 92 responses. No language model is asked:

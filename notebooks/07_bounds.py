@@ -285,7 +285,7 @@ with paper_style():
     left.axhline(0, color="black", linewidth=0.6)
     left.set_yscale("symlog", linthresh=0.01)
     left.set(
-        xlabel="$i$-bound", ylabel=r"$\log Z$ less the true one (nats)", title="(a) One response"
+        xlabel="$i$-bound", ylabel=r"$\log Z$ minus the true one (nats)", title="(a) One response"
     )
     left.set_xticks(range(1, 14, 3))
     left.annotate(
@@ -315,7 +315,7 @@ with paper_style():
     middle.set_yscale("symlog", linthresh=1e-2)
     middle.set(
         xlabel="Share of frustrated cycles",
-        ylabel=r"Bethe less true $\log Z$ (nats)",
+        ylabel=r"Bethe minus true $\log Z$ (nats)",
         title="(b) When Bethe is a bound",
     )
     middle.legend(**BELOW)
@@ -395,10 +395,10 @@ write_results(
                         show=lambda i: "" if np.isnan(i) else f"{i:.0f}",
                         right=True,
                     ),
-                    Column("lower_gap", "Lower less true", digits=4),
-                    Column("upper_gap", "Upper less true", digits=4),
+                    Column("lower_gap", "Lower minus true", digits=4),
+                    Column("upper_gap", "Upper minus true", digits=4),
                 ),
-                "Bounds on log Z of a response of 26 claims, less the true value, in nats.",
+                "Bounds on log Z of a response of 26 claims minus the true value, in nats.",
             ),
             "bethe": Table(
                 bethe_summary,
@@ -412,7 +412,7 @@ write_results(
                     Column("largest", "Largest", digits=3),
                     Column("above", "Above log Z", digits=2),
                 ),
-                "Bethe log Z less the true one, where belief propagation converged, in nats.",
+                "Bethe log Z minus the true one, where belief propagation converged, in nats.",
             ),
             "intervals": Table(
                 widths,

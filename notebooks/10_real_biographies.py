@@ -201,7 +201,7 @@ for name, row in to_default.iterrows():
         "better" if row.brier_lower > 0 else "worse" if row.brier_upper < 0 else "no different"
     )
     print(
-        f"{name}: Brier {brier[name]:.4f}, default less it {row.brier:+.4f} "
+        f"{name}: Brier {brier[name]:.4f}, default minus it {row.brier:+.4f} "
         f"[{row.brier_lower:+.4f}, {row.brier_upper:+.4f}]: {verdict}."
     )
 falls = wide.set_index("of")[CHANGE]
@@ -242,7 +242,7 @@ write_results(
             "differences": Table(
                 differences,
                 (Column("other", "Less"), interval_column("brier", "Brier", 4)),
-                "Every method less every other, paired by biography.",
+                "Every method minus every other, paired by biography.",
                 group="method",
             ),
             "positions": Table(

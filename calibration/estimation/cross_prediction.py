@@ -106,7 +106,7 @@ def cross_predicted(
     parts = weights / max(float(weights @ whole.size), np.finfo(float).tiny)
 
     def changes(judge: Quantity) -> Floats:
-        """Part of each fold in the value by a judge less the value by the mean of judges."""
+        """Part of each fold in the value by a judge minus the value by the mean of judges."""
         less = np.where(whole.labeled & ~without, judge.observed - of_mean.observed, 0.0)
         of_folds = np.bincount(np.maximum(fold, 0), parts * less, minlength=len(by_judge))
         return of_folds.astype(np.float64)
@@ -120,7 +120,7 @@ def cross_predicted(
 
 
 def _loss_of_each(by_judge: list[Quantity], of_mean: Quantity, without: Any) -> float:
-    """Mean loss of single judges less the loss of their mean, over all items.
+    """Mean loss of single judges minus the loss of their mean, over all items.
 
     It is 0 if every item has a fold, and where it depends on the labels.
     """
@@ -174,7 +174,7 @@ def training_variance(changes: Floats) -> float:
 
     Args:
         changes: float64 (n_folds, n_folds), part of fold k in the score by the judge without fold
-            l, less that part by the mean of all judges; the diagonal is ignored.
+            l, minus that part by the mean of all judges; the diagonal is ignored.
     """
     n = len(changes)
     # The mean of the judges saw fold l in all but one of them.

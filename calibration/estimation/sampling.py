@@ -84,7 +84,7 @@ LEAST_ALIKE = 0.05
 def observed_residuals(
     p: Floats, y: Floats, weights: Floats, grouping: Grouping, power: float
 ) -> ResidualLaw:
-    """Law of the residuals y - power * p of labeled claims, less their mean.
+    """Law of the residuals y - power * p of labeled claims, minus their mean.
 
     A residual is divided by the square root of 1 minus its response's share of the labels, since a
     response pulls the mean toward itself.

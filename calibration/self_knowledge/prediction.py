@@ -41,7 +41,7 @@ def prediction_errors(
 ) -> Frame:
     """Root mean square errors of `out_of_sample_counts` with intervals, and their differences.
 
-    Each row is a position, with columns rmse_PREDICTOR and FIRST_less_SECOND for `RIVALS`, and the
+    Each row is a position, with columns rmse_PREDICTOR and FIRST_minus_SECOND for `RIVALS`, and the
     ends of their intervals as NAME_lower and NAME_upper. Intervals use the jackknife over R
     responses and Student's t with R - 2 degrees of freedom.
 
@@ -70,7 +70,7 @@ def prediction_errors(
 
     names = [
         *(f"rmse_{name}" for name in PREDICTORS),
-        *(f"{predictor}_less_{rival}" for predictor, rival in RIVALS),
+        *(f"{predictor}_minus_{rival}" for predictor, rival in RIVALS),
     ]
     values = errors(np.ones(n_responses))
     error, _, _ = jackknife(

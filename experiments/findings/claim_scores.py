@@ -155,7 +155,7 @@ def score_rows(
 
 def difference_rows(
     predictions: Mapping[str, Floats],
-    less: Sequence[str],
+    references: Sequence[str],
     atoms: LabeledAtoms,
     folds: Integers,
     seed: int,
@@ -165,14 +165,14 @@ def difference_rows(
 
     Args:
         predictions: probability of each labeled atom by method, (n,).
-        less: reference methods, with which all others are compared; methods without predictions are
+        references: methods, with which all others are compared; methods without predictions are
             left out.
         atoms: the labeled atoms.
         folds: fold of each, (n,): AUROC is within folds.
         seed: seed of the bootstrap.
     """
     rows = []
-    for other in (name for name in less if name in predictions):
+    for other in (name for name in references if name in predictions):
         for name, p in predictions.items():
             if name != other:
                 row: dict[str, Any] = {"method": name, "other": other}

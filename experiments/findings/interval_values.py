@@ -40,7 +40,7 @@ ROUNDING = 1e-12
 
 
 def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
-    """The mean of values that come in clusters, with its 95 % bootstrap interval.
+    """The mean of values that come in clusters, with its 95% bootstrap interval.
 
     Args:
         totals: sum of the values of each graph or response, (n,).
@@ -51,7 +51,7 @@ def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
 
 
 def mean_loss_of_clusters(losses: ArrayLike, grouping: Grouping) -> Value:
-    """The mean of nonnegative losses, such as the log loss, with its 95 % interval over responses.
+    """The mean of nonnegative losses, such as the log loss, with its 95% interval over responses.
 
     Args:
         losses: loss of each claim or pair, (n,).

@@ -794,7 +794,7 @@ def _differences(
             each = estimated(minus(first, second), level=level, finite=settings.finite)
         if each is None:
             each = difference(*(estimates[model][name] for model in models))
-        of = ": ".join(filter(None, (data, f"{models[0]} less {models[1]}")))
+        of = ": ".join(filter(None, (data, f"{models[0]} minus {models[1]}")))
         rows.append({"of": of, "quantity": name, **_row(each)})
     return rows
 

@@ -97,7 +97,10 @@ _OF_BOTH = ("save", "relations", "folds")
 
 
 class ColumnSettings(Settings):
-    """Your own columns."""
+    """Your own columns.
+
+    Options that add columns of a table to those of the graphs.
+    """
 
     table: Annotated[Path | None, Option("FILE", usual=True)] = None
     """Table with your own columns: a row per claim, identified by response and claim."""
@@ -146,7 +149,10 @@ class ColumnSettings(Settings):
 
 
 class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingSettings):
-    """Learning."""
+    """Learning.
+
+    Options of `fit`.
+    """
 
     unusual: ClassVar = frozenset({"model", "api_base", "max_cost", "dry_run"})
 
@@ -473,8 +479,8 @@ def _out_of_fold(
     sentence = (
         f"On held-out responses the field has a Brier score of {rows[0]['brier']:.4f} "
         f"[{rows[0]['brier_lower']:.4f}, {rows[0]['brier_upper']:.4f}]; minus the best baseline "
-        f"({best['model']}): {best['less']:+.4f} [{best['less_lower']:+.4f}, "
-        f"{best['less_upper']:+.4f}], paired over responses."
+        f"({best['model']}): {best['difference']:+.4f} [{best['difference_lower']:+.4f}, "
+        f"{best['difference_upper']:+.4f}], paired over responses."
     )
     return rows, sentence, predictions, judges
 
@@ -486,8 +492,10 @@ def score_rows(
     fold: Integers | None,
     intervals: IntervalSettings,
 ) -> list[dict[str, Any]]:
-    """A row of scores with intervals per model; `less` is the first model's Brier score minus its
-    own."""
+    """Return a row of scores with intervals per model.
+
+    `difference` is the Brier score of the first model minus that of the row's model.
+    """
     from calibration.scoring import score as scores_of
     from calibration.significance.differences import score_difference
 
@@ -509,7 +517,7 @@ def score_rows(
                 seed=intervals.seed,
             )
             ends = [change.value, *change.interval]
-        row |= named("less", ends)
+        row |= named("difference", ends)
         rows.append({key: float(v) if isinstance(v, float) else v for key, v in row.items()})
     return rows
 
@@ -530,7 +538,7 @@ def _scores_table(rows: Sequence[Mapping[str, Any]], of: str) -> Table:
         data_frame([dict(row) for row in rows]),
         columns_as(
             "model | brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | "
-            "less:4± field less it, Brier"
+            "difference:4± Brier of the field minus this"
         ),
         f"Scores of {of}, held out by fold.",
         note="In brackets: 95% intervals over responses. AUROC is within folds; baselines learn in "
@@ -540,7 +548,7 @@ def _scores_table(rows: Sequence[Mapping[str, Any]], of: str) -> Table:
 
 def _tidy_scores(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """A row per model and score, with its interval, from rows with a column per score."""
-    scores = ("brier", "log_loss", "auroc", "less")
+    scores = ("brier", "log_loss", "auroc", "difference")
     return data_frame(
         [
             {
@@ -605,7 +613,10 @@ _WHY = {
 
 
 class ApplySettings(DrawnSettings, ColumnSettings):
-    """Applying the judge."""
+    """Applying the judge.
+
+    Options of `apply`.
+    """
 
     adapt: Annotated[bool, USUAL] = False
     """Shift the posteriors to the share of true claims estimated from the new evidence, if that

@@ -260,7 +260,7 @@ def _corrections_table(rows: list[dict[str, Any]], folds: int, of: str) -> Table
         data_frame(rows),
         columns_as(
             "correction | accuracy:3± | log_loss:3± log loss | ece:3± ECE | brier:3± Brier | "
-            "difference:3± less none, log loss"
+            "difference:3± log loss minus none"
         ),
         f"Effect of corrections on the relations of {of}.",
         note="In brackets: 95% intervals over responses. ECE: of the most probable relation's "

@@ -327,19 +327,19 @@ def tools_table(others: Beside, scored: ScoreTable, conventions: Conventions = D
         scores, apart = by_model[model].scores, by_model[model].differences
         for name in shown:
             line |= named(name, _ends(scores.get(name)))
-            line |= named(f"{name}_less", _ends(apart.get(name)))
+            line |= named(f"{name}_difference", _ends(apart.get(name)))
         for name, values in values_by_model[model].items():
             line |= named(name, mean_interval(values))
             differs = np.subtract(values, values_by_model[reference][name])
             ends = _NOTHING if model == reference else mean_interval(differs, scale=Scale.NUMBER)
-            line |= named(f"{name}_less", ends)
+            line |= named(f"{name}_difference", ends)
         rows.append(line | dict(others.costs.get(model, {})))
     frame = data_frame(rows)
     columns = [*columns_as("model")]
     for name, title in (*shown.items(), ("precision", "Pr"), ("f1_at_k", "F1@K")):
         columns.append(interval_column(name, title, 3))
         if len(others.models) > 1:
-            columns.append(interval_column(f"{name}_less", f"{title} less {reference}", 3))
+            columns.append(interval_column(f"{name}_difference", f"{title} minus {reference}", 3))
     columns += [column for column in _COSTS if column.name in frame]
     known_k = f" (K = {k[0]:g})" if np.ptp(k) == 0 else ""
     several = len(others.models) > 1
@@ -392,7 +392,10 @@ class ScoreSettings(
     TaughtSettings,
     ProbabilityColumns,
 ):
-    """Scores."""
+    """Scores.
+
+    Options of `score`.
+    """
 
     usual_output: ClassVar = frozenset({"rename", "venue"})
 
@@ -772,7 +775,7 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
     rows: list[dict[str, Any]] = [
         {
             "of": ": ".join(
-                filter(None, (block.name, f"{model.name} less {block.scored.reference}"))
+                filter(None, (block.name, f"{model.name} minus {block.scored.reference}"))
             ),
             "method": model.name,
             "measure": name,

@@ -148,7 +148,10 @@ _PLACES = (
 
 
 class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
-    """Measurement."""
+    """Measurement.
+
+    Options of `self-knowledge`.
+    """
 
     threshold: Annotated[float | None, Field(ge=0, le=1), USUAL] = None
     """Confidence or share of votes from which a claim counts as judged correct; by default 0.5, or
@@ -806,7 +809,7 @@ def _comparisons(
                 wanted.add("unsupported_number")
             rows += [
                 {
-                    "of": f"{other.name} less {first.name} ({table.settings[setting] or 'all'})",
+                    "of": f"{other.name} minus {first.name} ({table.settings[setting] or 'all'})",
                     **row,
                     "title": _TITLES[row["quantity"].removeprefix("judged_")]
                     if row["quantity"] == "judged_factuality"

@@ -231,7 +231,7 @@ def _score_rows(p: Mapping[str, Any], atoms: Any, seed: int) -> list[dict[str, A
     for name, each in p.items():
         row: dict[str, Any] = {"model": name}
         row |= scores_with_intervals(each, atoms, RANKED, seed)
-        changes = {"less": GIVEN, "less_shared": SHARED}
+        changes = {"difference": GIVEN, "difference_shared": SHARED}
         for column, other in changes.items():
             ends = (math.nan,) * 3
             if other in p and other != name and (other == GIVEN or name != GIVEN):
@@ -260,7 +260,7 @@ def _scores_table(rows: Sequence[Mapping[str, Any]], of: str) -> Table:
         data_frame([dict(row) for row in rows]),
         columns_as(
             "model | brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | "
-            "less:4± Brier less as given | less_shared:4± less one prior"
+            "difference:4± Brier minus as given | difference_shared:4± Brier minus one prior"
         ),
         f"Scores of {of}, held out by fold.",
         note=(
@@ -279,7 +279,7 @@ def _sentences(
     """Sentences on the effect of priors by source, and on the training data."""
     if scores:
         last = scores[-1]
-        ends = last["less_shared_lower"], last["less_shared_upper"]
+        ends = last["difference_shared_lower"], last["difference_shared_upper"]
         if max(map(abs, ends)) < MATTERS:
             verdict = f"less than {MATTERS:g}, so that a single prior does as well"
         elif ends[1] < 0:
@@ -290,7 +290,7 @@ def _sentences(
             verdict = "these labels cannot distinguish them from a single prior"
         yield (
             f"On held-out responses, the Brier score with a prior by {by} minus that with a "
-            f"single prior is {last['less_shared']:+.4f} [{ends[0]:+.4f}, {ends[1]:+.4f}]: "
+            f"single prior is {last['difference_shared']:+.4f} [{ends[0]:+.4f}, {ends[1]:+.4f}]: "
             f"{verdict}."
         )
     weak = [row["source"] for row in rows if row["prior_upper"] < 0.5]

@@ -2,7 +2,7 @@
 
 Processor time of `solve` with a share of .8, on a machine with other work. Random conflicts, of a
 share of all pairs, have weights uniform on [1, 4] and every second subclaim faithful; false
-entailments between paraphrases have weights uniform on [0, 5] and 80 % faithful (`clusters` in
+entailments between paraphrases have weights uniform on [0, 5] and 80% faithful (`clusters` in
 tests/factormodels/selection/test_program.py).
 
     subclaims   conflicts                     seconds

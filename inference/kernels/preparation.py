@@ -23,7 +23,7 @@ class Preparation:
         self._own = _OfThread()
         self._processor = 0.0
         self._running = 0
-        # Of what ended; where something runs, less the moment at which it began.
+        # Of what ended; where something runs, minus the moment at which it began.
         self._seconds = 0.0
 
     @contextmanager
@@ -58,12 +58,12 @@ class Preparation:
             return self._seconds + (time.monotonic() if self._running else 0.0)
 
     def process_clock(self) -> float:
-        """Processor time of the process in seconds, less what was spent in blocks that ended."""
+        """Processor time of the process in seconds, without the blocks that ended."""
         with self._lock:
             return time.process_time() - self._processor
 
     def thread_clock(self) -> float:
-        """Processor time of this thread in seconds, less what it spent in blocks that ended."""
+        """Processor time of this thread in seconds, without the blocks that ended."""
         return time.thread_time() - self._own.seconds
 
 

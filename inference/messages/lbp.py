@@ -50,7 +50,7 @@ class LoopyBeliefPropagation(Backend):
             order in every iteration).
         damping: weight of the old log message in the new one, in [0, 1); or "adaptive": 0 while
             residuals fall, increased by 0.1 (up to 0.9) after ten iterations without a new minimum,
-            decreased by 3 % after each new minimum.
+            decreased by 3% after each new minimum.
         tolerance: largest change of a log message, up to a constant, at convergence.
         max_iterations: maximum number of updates of every factor, after which the run ends as not
             converged.

@@ -289,7 +289,7 @@ class _Search:
         return np.concatenate([at[:n_others], at[n_others:][count], np.zeros(len(more.signs))])
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
-        """Return the bound less the barrier, and its gradient; infinite if undefined."""
+        """Return the bound minus the barrier, and its gradient; infinite if undefined."""
         spins, n_summed, n = self.spins, len(self.spins.summed), len(self.spins.joined)
         flat = np.zeros(len(parameters))
         if self.stop.over:

@@ -58,14 +58,14 @@ def claims_relations(
     frame = data_frame(rows)
     columns = columns_as(
         "graph | relations:0 relations of claims | brier:4± Brier | "
-        "less:4± Brier minus evidence alone | auroc:3± AUROC"
+        "difference:4± Brier minus evidence alone | auroc:3± AUROC"
     )
     table = Table(
         *(frame, columns),
         "Labeled claims judged with and without relations between them",
         group="data",
         note="Strengths are learned on other folds of responses. Differences are paired over "
-        "responses; 95 % intervals. AUROC within folds.",
+        "responses; 95% intervals. AUROC within folds.",
     )
     figure = estimate_figure(frame, "graph", {"brier": "Brier"}, by="data")
     shown = PaperFigure(figure, frame, "Brier score of each graph")
@@ -87,8 +87,10 @@ def score_rows(
         row |= scores_with_intervals(p, atoms, ("brier", "auroc"), seed, fold)
         # The first is evidence alone, which every other is held against.
         alone = p if alone is None else alone
-        less = score_change("brier", p, alone, atoms, seed) if p is not alone else (np.nan,) * 3
-        yield row | named("less", less)
+        difference = (
+            score_change("brier", p, alone, atoms, seed) if p is not alone else (np.nan,) * 3
+        )
+        yield row | named("difference", difference)
 
 
 def learned_posteriors(graphs: Sequence[FactGraph], folds: int, seed: int) -> Floats:

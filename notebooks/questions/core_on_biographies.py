@@ -102,7 +102,7 @@ def padding_table(gains: pd.DataFrame, remark: str) -> Table:
     """The table of gains, with a remark on the data."""
     note = (
         "Gain: mean precision by human labels minus the precision of the unpadded response, with "
-        "or without Core for both. Intervals: 95 % over responses, paired. Words alone: the "
+        "or without Core for both. Intervals: 95% over responses, paired. Words alone: the "
         "relation model judges the words of the padding; templates known: it recognizes the "
         "templates."
     )

@@ -108,7 +108,7 @@ def does_it_matter(
             "brier:3± Brier | mae:3± MAE"
         ),
         "Scores of the exact posteriors",
-        note="Intervals: 95 % over responses.",
+        note="Intervals: 95% over responses.",
     )
     values = {"brier": "Δ Brier", "mae": "Δ MAE", "tau": "tau by Pr"}
     ideals = {"brier": 0.0, "mae": 0.0, "tau": 1.0}

@@ -85,7 +85,7 @@ def encodings(
         Column("encoding", "encoding"),
         Column("brier", "Brier", digits=4, bold="best"),
         *columns_as(
-            f"difference:4± less {ENCODINGS[0]} | distance> mean |Δp| | slope:2± | "
+            f"difference:4± difference from {ENCODINGS[0]} | distance> mean |Δp| | slope:2± | "
             "contexts:3 P(context)",
             distance=tiny,
         ),
@@ -98,7 +98,7 @@ def encodings(
     )
     shown = frame.assign(head=frame["case"] + ", " + relations + " relations per context")
     caption = "Exact posteriors under every encoding of relations"
-    values = {"difference": f"Brier, less {ENCODINGS[0]}", "slope": "calibration slope"}
+    values = {"difference": f"Brier, difference from {ENCODINGS[0]}", "slope": "calibration slope"}
     ideals = {"difference": 0.0, "slope": 1.0}
     figure = estimate_figure(frame, "case", values, by="encoding", ideals=ideals)
     return Artifacts(
@@ -112,7 +112,7 @@ def comparison(
 ) -> Iterator[dict[str, Any]]:
     """Yield the scores of exact posteriors under every encoding, a row for each.
 
-    `difference` is the Brier score less that under the first encoding, with its paired bootstrap
+    `difference` is the Brier score minus that under the first encoding, with its paired bootstrap
     interval over responses, `distance` the mean |Δp| from the first. `best` says that the Brier
     score is the least, and that the intervals of its differences from all others exclude 0.
 

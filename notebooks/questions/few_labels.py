@@ -167,7 +167,7 @@ def coverage_rows(
     ]
     if "brier" in names and len(posteriors) > 1:
         (first, p), (other, q) = [*posteriors.items()][:2]
-        judged.append((f"{first} less {other}", (p, q), "brier"))
+        judged.append((f"{first} minus {other}", (p, q), "brier"))
     whole = {
         (kind, name): [RATIOS[name](p, labels, grouping.index) for p in those]
         for kind, those, name in judged

@@ -198,7 +198,7 @@ def claims_of(name: str) -> LabeledClaims | None:
 def answered_claims(path: Path, *, in_steps: bool) -> LabeledClaims:
     """Claims of a file of tatsu-lab/conformal-factual-lm, with its two scores.
 
-    The frequency score, agreements less contradictions of five samples, is scaled to [0, 1].
+    The frequency score, agreements minus contradictions of five samples, is scaled to [0, 1].
 
     Args:
         path: the file.

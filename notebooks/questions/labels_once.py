@@ -53,7 +53,7 @@ NORMAL = "saw the labels, normal intervals"
 _OF_NORMAL = ("share", "brier")
 """Quantities that have normal intervals too."""
 
-DIFFERENCE = "brier less as given"
+DIFFERENCE = "brier minus as given"
 """Brier score of the judge minus the score of the posteriors of the graphs as given."""
 
 
@@ -219,7 +219,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         "Coverage of the value by all labels by nominal 95% intervals, by judge.",
         note=f"{rows[0]['draws']} draws. Bias: mean estimate minus the value by all labels. "
         "Labels alone: without the probabilities of other claims. Labels saved: how many times as "
-        "many labels alone would give the same interval, mean and 2.5 to 97.5 % of the draws.",
+        "many labels alone would give the same interval, mean and 2.5 to 97.5% of the draws.",
     )
 
 

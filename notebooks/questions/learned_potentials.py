@@ -91,30 +91,30 @@ TABLES: Mapping[str, tuple[str, str, str, str]] = {
         f"method | {_COLUMNS} | slope:2± slope",
         "Every method on responses it has not seen",
         "data",
-        "Intervals: 95 % over responses. AUROC: of pairs within a fold. Slope: of calibration, 1 "
+        "Intervals: 95% over responses. AUROC: of pairs within a fold. Slope: of calibration, 1 "
         "where log odds are right.",
     ),
     "differences": (
-        f"method | other less | {_COLUMNS}",
+        f"method | other minus | {_COLUMNS}",
         "Differences between methods on the same responses",
         "data",
         "Intervals: 95%, paired over responses. Below 0 the first is better, but for AUROC.",
     ),
     "across": (
-        f"method | {_COLUMNS} | trees:4± less trees with neighbors",
+        f"method | {_COLUMNS} | trees:4± difference from trees with neighbors",
         "Methods learned on one dataset and used on another",
         "where",
-        "Intervals: 95 % over responses of the second, whose labels serve to score alone.",
+        "Intervals: 95% over responses of the second, whose labels serve to score alone.",
     ),
     "curve": (
         "labeled:0 labeled responses | brier:4± Brier | spread:4 of draws",
         "Brier score by number of labeled responses",
         "method",
         "On responses of other folds; mean and standard deviation over draws of the responses "
-        "learned from. Intervals: 95 % over the responses of other folds.",
+        "learned from. Intervals: 95% over the responses of other folds.",
     ),
     "ablations": (
-        "left_out left out | brier:4± Brier less the whole",
+        "left_out left out | brier:4± Brier minus the whole",
         "Gain of the linear field by each cause, group of columns and column",
         "kind",
         "On responses not seen, everything learned anew; paired over responses.",
@@ -127,7 +127,7 @@ def learned_potentials(
     *,
     data: tuple[Path, ...] = (Path("factscore"), Path("factcheck-bench")),
     methods: tuple[str, ...] = LADDER,
-    less: tuple[str, ...] = ("default", TREES, FIELD, RIVAL, TEXTS),
+    references: tuple[str, ...] = ("default", TREES, FIELD, RIVAL, TEXTS),
     curve: tuple[str, ...] = ("Platt", "logistic regression", TREES, FIELD, RIVAL, TEXTS),
     sizes: tuple[int, ...] = (5, 10, 20, 40, 80, 125),
     draws: int = 3,
@@ -140,14 +140,14 @@ def learned_potentials(
         data: files or embedded datasets of labeled responses; curves and ablations are of the
             first.
         methods: names of methods of the ladder.
-        less: methods that every other is compared with.
+        references: methods that every other is compared with.
         curve: methods of the learning curve.
         sizes: its numbers of labeled responses.
         draws: how often these are drawn.
         folds: folds of the cross-fitting, the same for all.
         seed: seed of the folds, of the draws and of the bootstrap over responses.
     """
-    for name in (*methods, *less, *curve):
+    for name in (*methods, *references, *curve):
         if name not in METHODS:
             raise InputError(unknown_name(f"the method {name!r}", name, METHODS))
     tasks = {path.stem: cross_fit_task(read_graphs(path), folds, seed) for path in data}
@@ -166,7 +166,7 @@ def learned_potentials(
         known = {method: p[atoms.kept] for method, p in predictions.items()}
         scores = score_rows(known, atoms, fold[atoms.kept], seed)
         rows["scores"] += [{"data": name} | row for row in scores]
-        changes = difference_rows(known, less, atoms, fold[atoms.kept], seed)
+        changes = difference_rows(known, references, atoms, fold[atoms.kept], seed)
         rows["differences"] += [{"data": name} | row for row in changes]
     for name, size in points:
         rows["curve"].append(curve_row(name, size, first, draws, seed))
@@ -252,7 +252,7 @@ def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list
 
 
 def transfer_rows(
-    source: CrossFitTask, target: CrossFitTask, names: Sequence[str], less: str, seed: int
+    source: CrossFitTask, target: CrossFitTask, names: Sequence[str], reference: str, seed: int
 ) -> list[dict[str, Any]]:
     """Scores on the target of methods learned on the source, and their difference from one."""
     atoms, predictions, rows = labeled(target), {}, []
@@ -264,8 +264,8 @@ def transfer_rows(
     for name, p in predictions.items():
         row: dict[str, Any] = {"method": name}
         row |= scores_with_intervals(p, atoms, RANKED, seed)
-        if less in predictions:
-            row |= named("trees", score_change("brier", p, predictions[less], atoms, seed))
+        if reference in predictions:
+            row |= named("trees", score_change("brier", p, predictions[reference], atoms, seed))
         rows.append(row)
     return rows
 

@@ -85,10 +85,10 @@ def own_evidence(
         frame = data_frame(scope_rows(by_scope, folds, seed))
         tables["scope"] = Table(
             frame,
-            columns_as(f"scope passages of | columns | {_SCORES} | less:4± Brier minus own"),
+            columns_as(f"scope passages of | columns | {_SCORES} | difference:4± Brier minus own"),
             "Judges learned from a response's own passages and from the passages of all",
             note="SelfCheckGPT: sentences on 119 persons, sampled passages. On responses not seen. "
-            "Intervals: 95 % over responses, differences paired.",
+            "Intervals: 95% over responses, differences paired.",
         )
     if not selfcheck:
         remarks.append("Without SelfCheckGPT, whose file --selfcheck names.")
@@ -97,11 +97,11 @@ def own_evidence(
         frame,
         columns_as(
             "used | learned learned from | columns without neighbors | "
-            "brier:4± Brier without | with:4± Brier with | change:4± with less without"
+            "brier:4± Brier without | with:4± Brier with | change:4± with minus without"
         ),
         "A judge without and with columns of neighbors",
         group="used",
-        note="Learned from the same data: on responses of other folds. Intervals: 95 % over "
+        note="Learned from the same data: on responses of other folds. Intervals: 95% over "
         "responses, differences paired; below 0 neighbors help.",
     )
     shown = frame.assign(fit=frame["learned"] + " to " + frame["used"])
@@ -169,7 +169,7 @@ def scope_rows(
             own_p = p if own_p is None else own_p
             row: dict[str, Any] = {"scope": scope, "columns": ", ".join(columns)}
             row |= scores_with_intervals(p, atoms, RANKED, seed)
-            rows.append(row | named("less", score_change("brier", p, own_p, atoms, seed)))
+            rows.append(row | named("difference", score_change("brier", p, own_p, atoms, seed)))
     return rows
 
 

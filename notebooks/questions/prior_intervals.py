@@ -2,7 +2,7 @@
 
 `fit --columns source` gives a prior to each source of passages, with an interval over responses.
 
-Question: in which share of drawn data sets does the interval of 95 % hold the prior that drew the
+Question: in which share of drawn data sets does the interval of 95% hold the prior that drew the
 labels, in ten laws of labels?
 Data: simulated. A passage of a reliable source (prior .95) or a weak one (.3) entails or
 contradicts each claim with probability .95, and labels are drawn from the model. The laws differ in

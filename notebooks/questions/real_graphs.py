@@ -221,7 +221,7 @@ def error_row(p: Floats, known: KnownPosteriors, atoms: LabeledAtoms, seed: int)
     """Error of an approximation, and what it moves in the Brier score.
 
     The error of an atom is its distance from the certified interval, which is at most what the
-    posterior is off by, and at least that less the interval's width.
+    posterior is off by, and at least that minus the interval's width.
     """
     error = np.maximum(np.maximum(known.lower - p, p - known.upper), 0.0)
     row: dict[str, Any] = {"error": float(error.mean()), "largest": float(error.max())}
@@ -315,11 +315,11 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
     "cases": columns_as(
         f"{CASE}brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | entropy:4± E | "
-        "brier_change:4± Brier less the first"
+        "brier_change:4± Brier minus the first"
     ),
     "learned": columns_as(
         f"{CASE}brier:4± Brier | auroc:3± AUROC | "
-        + " | ".join(f"{name}:4± less {title}" for name, title in CHANGES.items())
+        + " | ".join(f"{name}:4± difference from {title}" for name, title in CHANGES.items())
     ),
     "errors": columns_as(
         f"{CASE}error> mean |Δp| | largest> | verdicts:4 | moved:6± Δ Brier | digit> moves digit",
@@ -337,20 +337,20 @@ SAID = {
     ),
     "cases": (
         "Posteriors of real graphs by view, encoding and backend",
-        "Intervals: 95 % over responses. Less the first: paired with the first row of the same "
+        "Intervals: 95% over responses. Minus the first: paired with the first row of the same "
         "data; the file has the other scores' differences too.",
     ),
     "learned": (
         "Strengths learned under each encoding",
         "Every approximation where posteriors are not known. Less: the Brier score minus the score "
         "of the same view as stated, learned under implication, and of FR1 learned under the same "
-        "encoding, by the same backend. Intervals: 95 % over responses, paired.",
+        "encoding, by the same backend. Intervals: 95% over responses, paired.",
     ),
     "errors": (
         "Effect of approximate inference on real graphs",
         "Against exact inference, and certified intervals where it does not fit. Verdicts: share "
         "of claims on the other side of 1/2. Moves digit: the first digit of the Brier score that "
-        "is printed differently. Intervals: 95 % over responses, paired.",
+        "is printed differently. Intervals: 95% over responses, paired.",
     ),
 }
 """Caption and note of each table."""

@@ -102,12 +102,13 @@ TABLES = {
         "prompt | correction | chosen_by:3 log loss, half that chooses | log_loss:3± log loss, "
         "held back | accuracy:3± | ece:3± ECE",
         "Prompts for relations by the answers of small models, on human stances",
-        "Intervals: 95 % over responses. ECE: of the likeliest relation's probability. Learned: "
+        "Intervals: 95% over responses. ECE: of the likeliest relation's probability. Learned: "
         "vector scaling that the half that chooses teaches.",
     ),
     "choice": (
-        "prompt | correction | pairs:0 held back | log_loss:3± log loss | default:3± less the "
-        "default | defined:3± less the prompt relation | shares:3± less the shares of labels",
+        "prompt | correction | pairs:0 held back | log_loss:3± log loss | default:3± "
+        "difference from the default | defined:3± difference from the prompt relation | "
+        "shares:3± difference from the shares of labels",
         "The prompt and correction with the smallest log loss in one half, on the other",
         "Differences are paired over responses; below 0 the choice is better. The default and the "
         "prompt relation have the correction that is best for them in the half that chooses.",

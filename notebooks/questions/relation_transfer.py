@@ -69,7 +69,7 @@ def relation_transfer(*, folds: int = 10, seed: int = 0) -> Artifacts:
     )
     caption = "The lexical relation model on judged pairs, by what it was fitted to"
     note = (
-        "Intervals: 95 % over responses. In-sample: fitted to these very pairs; other responses: "
+        "Intervals: 95% over responses. In-sample: fitted to these very pairs; other responses: "
         "without the fold of the pair's response, AUROC of pairs of one fold; other data: to none "
         "of them."
     )

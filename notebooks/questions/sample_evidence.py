@@ -124,7 +124,7 @@ def sample_evidence(
             row: dict[str, Any] = {"relations": relations, "evidence": evidence, "strengths": how}
             within = None if how == GIVEN else fold
             row |= scores_with_intervals(p, atoms, RANKED, seed, within)
-            rows.append(row | named("less", score_change("brier", p, rival, atoms, seed)))
+            rows.append(row | named("difference", score_change("brier", p, rival, atoms, seed)))
         strengths += [{"relations": relations, **row} for row in learned_strengths(graphs)]
     # A sentence that a response repeats is one claim.
     claims = [(graph.id, atom) for graph in related for atom in graph.atom_ids]
@@ -133,17 +133,17 @@ def sample_evidence(
         p = logistic(column, atoms.labels, fold)
         row = {"relations": "", "evidence": f"SelfCheckGPT, {name}", "strengths": "logistic"}
         row |= scores_with_intervals(p, atoms, RANKED, seed, fold)
-        rows.append(row | named("less", [np.nan] * 3))
+        rows.append(row | named("difference", [np.nan] * 3))
     tables = {
         "scores": Table(
             data_frame(rows),
             columns_as(
                 f"relations relations of samples | evidence | strengths | {_SCORES} | "
-                "less:4± Brier less that of both scores"
+                "difference:4± Brier minus that of both scores"
             ),
             "Samples, passages and both against people's labels",
             note="Passages are drawn: those of a claim of factscore with the same label. Learned: "
-            "on responses of other folds; their AUROC is within folds. Intervals: 95 % over "
+            "on responses of other folds; their AUROC is within folds. Intervals: 95% over "
             "responses, differences paired.",
         ),
         "strengths": Table(
@@ -151,7 +151,7 @@ def sample_evidence(
             columns_as("relations relations of samples | name weight | value:2± | status"),
             "Strengths learned from all responses",
             note="A strength b changes the probability p of a relation to sigmoid(b logit p). "
-            "Intervals: 95 % over responses.",
+            "Intervals: 95% over responses.",
         ),
     }
     return Artifacts(tables)

@@ -203,7 +203,7 @@ def embedded_subjects(judges: Mapping[str, EmbeddedJudge]) -> Named:
 
 SHARES = {"self_known": "SK", "self_unknown": "SU", "sigma": "σ", "factuality": "F"}
 PREDICTORS = {"sigma": "σ", "factuality": "F here", "rogan_gladen": "Rogan-Gladen"}
-RIVALS = {"sigma_less_factuality": "σ less F"}
+RIVALS = {"sigma_minus_factuality": "σ minus F"}
 
 
 def _intervals(titles: Mapping[str, str], before: str = "") -> str:
@@ -221,13 +221,13 @@ TABLES = {
     "thresholds": (
         f"subject | threshold:2 | {_intervals(SHARES)} | clustered> p | gap:3± out of sample",
         "The same at other thresholds, over all positions.",
-        "Out of sample: σ of half of the responses less the factuality of the other.",
+        "Out of sample: σ of half of the responses minus the factuality of the other.",
     ),
     "prediction": (
         f"subject | position | {_intervals(PREDICTORS, 'rmse_')} | {_intervals(RIVALS)}",
         "Root mean square errors of predictions of the factuality of half of the responses from "
         "the other half.",
-        "Over the same splits, with 95 % intervals over responses (jackknife). F here is the "
+        "Over the same splits, with 95% intervals over responses (jackknife). F here is the "
         "factuality of the labeled half; the last column is paired.",
     ),
 }

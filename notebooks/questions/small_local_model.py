@@ -92,15 +92,16 @@ _FEWEST = 10
 TABLES = {
     "relations": (
         "model | relations | n:0 pairs | accuracy:3± | log_loss:3± log loss | ece:3± ECE | "
-        "less:3± log loss less raw",
+        "difference:3± log loss minus raw",
         "Relations by source, on human stances",
         "data",
         "Intervals: 95% over responses, paired for the difference. ECE: of the most probable "
         "relation's probability. Learned, and lexical: from other folds of responses.",
     ),
     "claims": (
-        "model | relations | graph | claims:0 | brier:3± Brier | less:3± less base rate | "
-        "less_lexical:3± less lexical | auroc:3± AUROC",
+        "model | relations | graph | claims:0 | brier:3± Brier | "
+        "difference:3± difference from base rate | "
+        "difference_lexical:3± difference from lexical | auroc:3± AUROC",
         "Claims by source of relations and by what judges them",
         "data",
         "Intervals: 95% over responses, paired for the differences of the Brier score, from the "
@@ -321,7 +322,7 @@ def relation_rows(
         if name != RAW:
             compared = compare_corrections(p, source.pairs.p, y, responses, seed=seed)
             difference = (compared.value, *compared.interval)
-        yield row | named("less", difference)
+        yield row | named("difference", difference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,10 +391,10 @@ def claim_rows(
         row: dict[str, Any] = {**head, "graph": graph, "claims": len(p)}
         learned = judged.fold if graph in (*LEARNERS, BASE_RATE) else None
         row |= scores_with_intervals(p, judged.atoms, ("brier", "auroc"), seed, learned)
-        rivals = {"less": judged.p[BASE_RATE] if graph != BASE_RATE else None}
+        rivals = {"difference": judged.p[BASE_RATE] if graph != BASE_RATE else None}
         if lexical is not None and name != LEXICAL and graph != BASE_RATE:
-            rivals["less_lexical"] = lexical.p[graph]
-        for column in ("less", "less_lexical"):
+            rivals["difference_lexical"] = lexical.p[graph]
+        for column in ("difference", "difference_lexical"):
             rival = rivals.get(column)
             change = (np.nan,) * 3
             if rival is not None:

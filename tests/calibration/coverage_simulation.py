@@ -331,7 +331,7 @@ def covered(cells: pd.DataFrame, interval: str, score: str, n_responses: int) ->
     """Return the coverage at the number of responses of a warning.
 
     For scores, the coverage with responses of equal or of unequal sizes, whichever is farther from
-    95 %; each is a mean over correlations, which about a thousand data sets determine to within a
+    95%; each is a mean over correlations, which about a thousand data sets determine to within a
     hundredth. For differences, which have fewer data sets, the mean over all designs.
     """
     asked = {"interval": interval, "score": score, "n_responses": n_responses}

@@ -32,7 +32,7 @@ def test_intervals_hold_about_as_often_as_they_say(resample: float) -> None:
         covered.append(low <= oracle(graph).log_z <= high)
         off, reported = errors(graph, posterior)
         within += list(off <= 2.36 * reported + 1e-9)
-    # At 95 %, eight of twelve or fewer would hold with probability 0.002.
+    # At 95%, eight of twelve or fewer would hold with probability 0.002.
     assert sum(covered) >= 9
     assert np.mean(within) > 0.9
 

@@ -107,7 +107,7 @@ def test_probabilities_of_factors_are_improved_and_the_bound_falls() -> None:
 
 
 def test_the_gradient_is_the_total_correlation() -> None:
-    # Numerically: the bound with a little more of one forest, less the bound without.
+    # Numerically: the bound with a little more of one forest, minus the bound without.
     graph = signed_pairs(3, n=5, m=8)
     model = reduced(graph)
     forests = Forests.drawn(model, 8, 0)

@@ -57,7 +57,7 @@ def test_numbers(tmp_path: Path) -> None:
         )
     assert (made.reading == "rejected").all()
     ahead: Any = pd.read_csv(folder / "real-prediction.csv")
-    assert (ahead.sigma_less_factuality_lower > 0).all()
+    assert (ahead.sigma_minus_factuality_lower > 0).all()
     # As docs/appendix/findings.md prints for papers/self-known-positions.
     fifths: Any = pd.read_csv(folder / "biographies.csv").set_index("position").factuality
     assert [round(fifths[name], 3) for name in ("0-20%", "80-100%")] == [0.788, 0.465]

@@ -71,7 +71,7 @@ def test_numbers(tmp_path: Path) -> None:
     assert thresholds.calls["calibrated", 0.0] < methods.calls["VeriScore"] - 631 / 92
 
     choices: Any = pd.read_csv(folder / "choices.csv").set_index(["claims", "model"])
-    # As test_preverification.py: at least 95 % by the bound, told from 90 % with a margin.
+    # As test_preverification.py: at least 95% by the bound, told from 90% with a margin.
     assert (choices.holds["independent"] >= 0.92).all()
     # What the notebook says: claims that err together overstep, independent ones hardly.
     assert choices.worst["20 of a response"].max() > 0.1

@@ -67,7 +67,7 @@ def position_table(estimates: Mapping[str, PositionTable], caption: str) -> Tabl
 
 FIFTHS = ("0-20%", "20-40%", "40-60%", "60-80%", "80-100%")
 
-CHANGE = "last less first"
+CHANGE = "last minus first"
 
 
 def mean_by_fifth(
@@ -112,7 +112,7 @@ def fifths_table(frame: pd.DataFrame) -> Table:
     """The table of means by fifth."""
     columns = (interval_column(title, title, 3) for title in (*FIFTHS, CHANGE))
     caption = "Truth and posteriors by position, every sentence counting the same"
-    note = "Intervals: 95 % over responses."
+    note = "Intervals: 95% over responses."
     return Table(frame, (Column("of", "of"), *columns), caption, note=note)
 
 

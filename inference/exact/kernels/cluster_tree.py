@@ -78,7 +78,7 @@ class Cost(NamedTuple):
     """Predicted cost of elimination along an order.
 
     Attributes:
-        width: induced width, the most variables that share a bucket, less one.
+        width: induced width, the most variables that share a bucket, minus one.
         log2_largest: log2 of the entries of the largest table.
         entries: entries of all tables and messages together.
         work: multiplications and additions of both passes.

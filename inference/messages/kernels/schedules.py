@@ -78,7 +78,7 @@ def adapted(damping, residual, smallest, waited):
     """Return damping, smallest residual and iterations since then, for the next iteration.
 
     Ten iterations in a row without a new smallest residual mean an oscillation: the damping rises
-    by 0.1 (to 0.9 at most) and the count begins anew. A new smallest lowers it by 3 %. So a run
+    by 0.1 (to 0.9 at most) and the count begins anew. A new smallest lowers it by 3%. So a run
     that converges without damping has none. These numbers converge most often among those tried
     on evidence graphs, grids and complete graphs, and never later than any fixed damping.
     """

@@ -144,7 +144,7 @@ def workspace(graph, messages):
 def incoming(slot, start, count, messages, out):
     """Write the log message of a variable to the factor of `slot` to `out`, largest 0.
 
-    This is equation 5: the log belief less the factor's own message. With weights it is
+    This is equation 5: the log belief minus the factor's own message. With weights it is
     log b(x) - log m(f, x), since the belief has w_f log m(f, x), and w_f - 1 is to be left.
 
     Args:

@@ -9,7 +9,7 @@ With F the product of a cluster's factors and of all messages to it, the message
 
     m(edge) = sum of F over all variables but the edge's / the message received along the edge
 
-and log Z is estimated by the sum of log sum F over the clusters, less the sum over the edges of
+and log Z is estimated by the sum of log sum F over the clusters, minus the sum over the edges of
 log sum m m', with m and m' the messages of both directions. All arrays are natural logarithms.
 """
 
@@ -75,7 +75,7 @@ def _log_sums_to_input(node, k, tree, layouts, table, out, largest, shift):
 
     Args:
         table: float64, logarithms, the table of the mini-bucket.
-        out: float64, written at the input's place less `shift`.
+        out: float64, written at the input's place minus `shift`.
         largest: float64, scratch laid out as `out`.
     """
     variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
@@ -188,7 +188,7 @@ def propagate_join_graph(graph, order, propagation, stop):
         stop: int64 (1,); once it is not 0, no more messages are sent, and what was sent is read.
 
     Returns:
-        log_z: the estimate of the join graph (clusters less separators); -inf: no assignment.
+        log_z: the estimate of the join graph (clusters minus separators); -inf: no assignment.
         marginals: float64, of the variables, one after another.
         trace: float64, the largest change of a message (`_send`) in every whole iteration.
         splits: how many buckets are split; with none the answer is exact. -1: it was stopped

@@ -85,8 +85,8 @@ def test_a_consistency_band_holds_the_curve_of_calibrated_forecasts() -> None:
             curve = np.interp(band.at, band.p, band.recalibrated)
             in_band = (curve >= band.lower) & (curve <= band.upper)
             inside[name] += float(in_band[middle].mean())
-    # Nominal 95 %, less what quantiles of 60 draws and the estimated likeness lose. Independent
-    # labels vary by less than half as much: their band holds the curve about 80 % of the time.
+    # Nominal 95%, less what quantiles of 60 draws and the estimated likeness lose. Independent
+    # labels vary by less than half as much: their band holds the curve about 80% of the time.
     assert inside["responses"] / n_runs > 0.88
     assert inside["atoms"] / n_runs < 0.87
 
@@ -193,7 +193,7 @@ def test_intervals_by_group_are_the_bootstrap_of_scipy() -> None:
     gaps = np.bincount(responses, weights=(y - p) * (groups == "x"))
     sizes = np.bincount(responses, weights=groups == "x")
     scipy_interval = scipy_bootstrap(gaps, sizes).confidence_interval
-    # The replicates' standard deviation is about 0.05; a 5 % quantile of 20,000 errs by 0.0007.
+    # The replicates' standard deviation is about 0.05; a 5% quantile of 20,000 errs by 0.0007.
     assert ours.lower[column] == pytest.approx(scipy_interval.low, abs=0.005)
     assert ours.upper[column] == pytest.approx(scipy_interval.high, abs=0.005)
 

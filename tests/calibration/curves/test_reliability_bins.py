@@ -127,7 +127,7 @@ def test_bootstrap_agrees_with_scipy() -> None:
     true = np.bincount(responses, weights=y)
     atoms = np.bincount(responses)
     scipy_interval = scipy_bootstrap(true, atoms).confidence_interval
-    # The replicates' standard deviation is about 0.04, where a 5 % quantile of 20,000 has a Monte
+    # The replicates' standard deviation is about 0.04, where a 5% quantile of 20,000 has a Monte
     # Carlo error of 0.04 * sqrt(0.05 * 0.95 / 20000) / 0.103 = 0.0006; 0.004 is far beyond it.
     assert ours.lower[0] == pytest.approx(scipy_interval.low, abs=0.004)
     assert ours.upper[0] == pytest.approx(scipy_interval.high, abs=0.004)
@@ -141,7 +141,7 @@ def test_intervals_over_responses_cover_where_naive_ones_do_not() -> None:
         for name, ids in (("bootstrap", responses), ("wilson", None)):
             bins = reliability_bins(p, y, responses=ids, n_bootstrap=200)
             covered[name] += bool(bins.lower[0] <= 0.5 <= bins.upper[0])
-    # Nominal 95 %; with 200 runs the standard error is 1.5 points, so that 89 % is four below.
+    # Nominal 95%; with 200 runs the standard error is 1.5 points, so that 89 % is four below.
     assert covered["bootstrap"] / n_runs > 0.89
     # Labels repeated ten times make the naive interval sqrt(10) times too short: 46 % coverage.
     assert covered["wilson"] / n_runs < 0.65

@@ -29,7 +29,7 @@ class Recovery:
         name: the parameter.
         covered: share of data sets whose 95 percent interval holds the truth.
         within_two: share whose estimate is within two standard errors of it.
-        bias: mean of estimate less truth.
+        bias: mean of estimate minus truth.
         spread: standard deviation of the estimates.
         error: mean of the standard errors.
         undetermined: data sets that left the parameter at a bound or confounded, in no mean.

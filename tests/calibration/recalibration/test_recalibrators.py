@@ -37,7 +37,7 @@ REFERENCES = json.loads((Path(__file__).parents[1] / "references.json").read_tex
 
 
 def overconfident(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
-    """Return probabilities whose logits are twice those of the labels, less 0.3."""
+    """Return probabilities whose logits are twice those of the labels, minus 0.3."""
     generator = np.random.default_rng(seed)
     logits = generator.normal(0.2, 1.2, n)
     return sigmoid(2 * logits - 0.3), generator.random(n) < sigmoid(logits)

@@ -64,7 +64,7 @@ def test_intervals_of_differences_hold_the_truth() -> None:
 
 @pytest.mark.slow
 def test_calibrated_forecasts_may_be_calibrated() -> None:
-    # The interval of a calibration error begins at 0 for 97.5 % of calibrated forecasts.
+    # The interval of a calibration error begins at 0 for 97.5% of calibrated forecasts.
     errors = [name for name in SCORES if "ece" in name or name == "e90"]
     generator = np.random.default_rng(0)
     reached = dict.fromkeys(errors, 0)

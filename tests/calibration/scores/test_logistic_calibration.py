@@ -77,7 +77,7 @@ def test_the_line_is_a_gee_of_labels_on_logits_clustered_by_response() -> None:
         # Both solve the same score equations to below 1e-8.
         assert ours[name].value == pytest.approx(fitted.params[position], abs=1e-8)
         # The redraws and the sandwich of Mancl and DeRouen both estimate the variance over
-        # responses; a standard deviation of 400 redraws has an error of 3.5 %.
+        # responses; a standard deviation of 400 redraws has an error of 3.5%.
         half = student_quantile(0.95, 119) * fitted.bse[position]
         ends = (fitted.params[position] - half, fitted.params[position] + half)
         assert ours[name].interval == pytest.approx(ends, abs=0.1 * half)

@@ -27,8 +27,8 @@ from tests.calibration.self_knowledge.simulation import (
 )
 
 REPLICATES = 1000
-"""An interval that covers 95 % has between 92.5 and 97.5 % of 1000 replicates but for one seed in
-3,500 (3.6 standard deviations of 0.0069), and one that covers 92 % or less fails more often than
+"""An interval that covers 95 % has between 92.5 and 97.5% of 1000 replicates but for one seed in
+3,500 (3.6 standard deviations of 0.0069), and one that covers 92% or less fails more often than
 not."""
 
 

@@ -29,7 +29,7 @@ QUICK = IntervalSettings(n_bootstrap=20)
 
 
 def test_hand_values_of_the_papers_procedure() -> None:
-    # Sentence 1 of 5 is at 20 %, in the first bin; sentence 3 of 6 at 50 %; 6 of 6 in the last.
+    # Sentence 1 of 5 is at 20%, in the first bin; sentence 3 of 6 at 50%; 6 of 6 in the last.
     records = [
         *in_sentence("x", 1, 5, "S S NS"),
         *in_sentence("x", 5, 5, "IR"),

@@ -78,7 +78,7 @@ def test_errors_of_all_predictors_are_those_of_the_splits_with_jackknife_ends() 
         assert rows[f"rmse_{name}"][0] == pytest.approx(errors[f"rmse_{name}"][0], abs=1e-14)
     # The jackknife, from its definition: without a response the halves lack it.
     (row,) = rows.rows()
-    name = "sigma_less_factuality"
+    name = "sigma_minus_factuality"
     without = []
     for response in range(14):
         less = counts * (np.arange(14) != response)[:, None, None, None]

@@ -23,7 +23,7 @@ from tests.refusals import refused
 SLEEP_ONE = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 SLEEP_TWO = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
 
-# Darwin's fifteen pairs of maize, crossed less self-fertilised, in eighths of an inch.
+# Darwin's fifteen pairs of maize, crossed minus self-fertilized, in eighths of an inch.
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
 
@@ -135,7 +135,7 @@ def test_bootstrap_interval_of_many_responses_is_students() -> None:
     result = paired_bootstrap(first, second, np.arange(400), n_bootstrap=4000)
     reference = paired_t_test(first, second, alternative="two-sided")
     assert result.statistic == pytest.approx(reference.statistic, rel=1e-12)
-    # 4000 replicates place a 2.5 % quantile within 0.03 standard errors; the law is normal.
+    # 4000 replicates place a 2.5% quantile within 0.03 standard errors; the law is normal.
     width = reference.upper - reference.lower
     assert result.lower == pytest.approx(reference.lower, abs=0.04 * width)
     assert result.upper == pytest.approx(reference.upper, abs=0.04 * width)

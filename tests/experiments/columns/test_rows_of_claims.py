@@ -317,7 +317,7 @@ def test_the_option_that_pairs_models_without_responses_works_as_it_stands(claim
     named = re.search(r"group='(\w+)'", advice)
     assert named is not None
     paired = score(rows, scores=["brier"], group=named[1], **QUICK)
-    assert paired["tests"]["of"].tolist() == ["b less a"]
+    assert paired["tests"]["of"].tolist() == ["b minus a"]
 
 
 def test_no_column_pairs_models_whose_claims_would_stand_there_twice() -> None:

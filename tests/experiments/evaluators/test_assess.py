@@ -409,7 +409,7 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
         )
         for column in ("Pr", "F1", "MAE", "Brier", "accuracy"):
             assert agree(measures[name][column], row[column])
-        assert agree(measures[name]["AUROC [95 %]"], auroc), auroc
+        assert agree(measures[name]["AUROC [95%]"], auroc), auroc
         if name == "FR1":
             stated = re.search(r"ECE is ([\d., \[\]]+\])", section)
             assert stated is not None

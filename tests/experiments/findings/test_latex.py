@@ -285,7 +285,7 @@ def test_a_model_called_p_is_renamed_and_the_symbol_is_not(tmp_path: Path) -> No
     assert "p < 0.05, " in scores.replace("\\", "")
     assert "against FactReasoner" in scores
     assert "(Holm)" in scores
-    assert "q less FactReasoner" in tests
+    assert "q minus FactReasoner" in tests
     assert "difference | covers | p | corrected |" in tests
     assert "a threshold on the probability separates" in tests
     for prose in (False, True):
@@ -300,7 +300,7 @@ def test_the_article_of_a_sentence_is_no_name() -> None:
     assert renamed("a beats b with a probability of 1; than a, b is worse.") == (
         "Anna beats b with a probability of 1; than Anna, b is worse."
     )
-    assert renaming({"a": "Anna"})("b less a, a less b") == "b less Anna, Anna less b"
+    assert renaming({"a": "Anna"})("b minus a, a minus b") == "b minus Anna, Anna minus b"
     renamed = renaming({"a-1": "A Inc."}, prose=True)
     assert renamed("No star is possible against a-1. It beats a-1, b.") == (
         "No star is possible against A Inc. It beats A Inc., b."

@@ -130,7 +130,7 @@ def test_labels_may_be_numbers_of_any_size_for_quantiles_and_linear_regression(
         assert row["value"] == pytest.approx(by_hand)
         assert row["weight"] > 0.5
 
-    # The mean likewise: labels less the weighted difference of predictions here and everywhere.
+    # The mean likewise: labels minus the weighted difference of predictions here and everywhere.
     row = row_of(estimate(table, quantities="mean", p="judge", label="rating"), "mean")
     by_hand = seen.mean() - row["weight"] * (judge[:40].mean() - judge.mean())
     assert row["value"] == pytest.approx(by_hand)
@@ -354,7 +354,7 @@ def test_models_of_the_same_claims_differ_in_brier_and_others_in_all() -> None:
     few = table.assign(label=table["label"].where(table["response"] < "r3"), worse=0.5)
     estimated = estimate(few, p=["p", "worse"])
     assert list(estimated["differences"]["quantity"]) == ["brier"]
-    assert list(estimated["differences"]["of"]) == ["worse less p"]
+    assert list(estimated["differences"]["of"]) == ["worse minus p"]
     other = drawn(1).assign(model="b")
     other["label"] = other["label"].where(other["response"] < "r3")
     both = pd.concat([few.drop(columns="worse").assign(model="a"), other])

@@ -105,7 +105,7 @@ def test_two_assessments_have_names_and_conventions_of_their_own(tmp_path: Path)
     assert set(both["conventions"]["tools"]) == {"FR2 (theirs) against FR2 (mine)"}
     scored = score(files[0], beside=files[1:], language="en", **QUICK)
     assert scored["tools"]["model"].tolist() == ["FR2", "FR2 (theirs)"]
-    assert scored["tools"]["brier_less"].isna().tolist() == [True, False]
+    assert scored["tools"]["brier_difference"].isna().tolist() == [True, False]
     same = score(files[0], beside=[files[0]], language="en", **QUICK)
     assert "conventions" not in same.tables
 

@@ -41,7 +41,7 @@ def test_the_estimate_is_that_of_a_field_in_folds() -> None:
     estimation = estimate(table, judge="learn", numbers="length", folds=4, quantities="share,brier")
     rows = estimation["estimates"]
     assert rows["of"].tolist() == ["p", "p", "learned judge", "learned judge"]
-    assert estimation["differences"]["of"].tolist() == ["learned judge less p"]
+    assert estimation["differences"]["of"].tolist() == ["learned judge minus p"]
     labels = table["label"].to_numpy(object)
     numbers = np.array([[log_odds_of(p) for p in table["p"]], table["length"]]).T
     responses = np.repeat(np.arange(40), 6)
@@ -152,7 +152,7 @@ def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     assert 1e-4 < scored - by_labels < 5e-3
     share: Any = rows.loc[("field", "share")]
     assert share["n_items"] > share["n_labeled"]
-    assert fitted["differences"]["of"].tolist() == ["FR1 as given less field"]
+    assert fitted["differences"]["of"].tolist() == ["FR1 as given minus field"]
     # `estimate` reads all relations of the graphs, and `fit` those of a view.
     (in_view,), (given,) = (
         estimate(part, quantities="brier")["estimates"]["predictions"]

@@ -490,11 +490,11 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
         for measure, value in expected.items():
             assert row[measure] == pytest.approx(value, abs=1e-9)
             if tool == "factreasoner":
-                assert row[f"{measure}_less"] is None
+                assert row[f"{measure}_difference"] is None
                 continue
             less = row[measure] - rows["factreasoner"][measure]
-            assert row[f"{measure}_less"] == pytest.approx(less, abs=1e-9)
-            assert row[f"{measure}_less_lower"] <= row[f"{measure}_less_upper"]
+            assert row[f"{measure}_difference"] == pytest.approx(less, abs=1e-9)
+            assert row[f"{measure}_difference_lower"] <= row[f"{measure}_difference_upper"]
         assert row["seconds"] == (35.0 if tool.startswith("factreasoner") else None)
 
 
@@ -538,12 +538,16 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     of_good = measures["factscore (good)"]
     assert of_good["brier"] == rows["factscore (good)"]["brier"]
     for end in ("", "_lower", "_upper"):
-        assert apart[f"brier_less{end}"] == brier_row[f"difference{end}"]
+        assert apart[f"brier_difference{end}"] == brier_row[f"difference{end}"]
     supported = [
         np.mean([decided["is_supported"] for decided in decided_of]) for decided_of in decisions
     ]
     assert of_good["precision"] == pytest.approx(np.mean(supported), abs=1e-12)
-    assert apart["precision_less_lower"] < apart["precision_less"] < apart["precision_less_upper"]
+    assert (
+        apart["precision_difference_lower"]
+        < apart["precision_difference"]
+        < apart["precision_difference_upper"]
+    )
     assert [row["aligned"] for row in document["tables"]["aligned"]] == [60, 55]
     sentences = " ".join(document["findings"])
     assert "the 55 labeled claims of 60 that all 2 judged" in sentences

@@ -79,7 +79,7 @@ def test_models_may_be_columns_and_are_tested_on_every_score() -> None:
     names = ["model", "n_claims", "brier", "log_loss", "auroc", "ece", "aurc", "calibration_slope"]
     pd.testing.assert_frame_equal(by_column["scores"][names], by_row["scores"][names])
     tests: Any = by_row["tests"]
-    assert set(tests["of"]) == {"b less a"}
+    assert set(tests["of"]) == {"b minus a"}
     assert set(tests["measure"]) >= {"brier", "log_loss", "auroc", "ece", "aurc", "accuracy"}
     first = row_of(by_row, "a")
     second = row_of(by_row, "b")
@@ -88,7 +88,7 @@ def test_models_may_be_columns_and_are_tested_on_every_score() -> None:
         assert test["difference"] == pytest.approx(expected, abs=1e-12)
         assert test["corrected"] >= test["p_value"]
     other = score(table, reference="b", **QUICK)
-    assert set(other["tests"]["of"]) == {"a less b"}
+    assert set(other["tests"]["of"]) == {"a minus b"}
 
 
 def test_the_best_is_reported_in_a_sentence_that_names_each_model_once() -> None:
@@ -157,7 +157,7 @@ def test_an_output_of_another_tool_is_scored_by_its_posteriors(tmp_path: Path) -
     assert in_memory["scores"].equals(both["scores"])
     assert list(both["scores"]["model"]) == ["factreasoner", "FR2"]
     assert row_of(both, "factreasoner")["brier"] == row["brier"]
-    assert set(both["tests"]["of"]) == {"FR2 less factreasoner"}
+    assert set(both["tests"]["of"]) == {"FR2 minus factreasoner"}
 
 
 def test_data_are_scored_apart_and_never_against_each_other() -> None:
@@ -165,7 +165,7 @@ def test_data_are_scored_apart_and_never_against_each_other() -> None:
     both = pd.concat([first.assign(dataset="x"), other.assign(dataset="y")])
     scores = score(both, by=["dataset", "model"], **QUICK)
     check_scores(row_of(scores, "b", "y"), other[other["model"] == "b"])
-    assert set(scores["tests"]["of"]) == {"x: b less a", "y: b less a"}
+    assert set(scores["tests"]["of"]) == {"x: b minus a", "y: b minus a"}
     assert {"reliability-1", "risk-coverage-2"} <= set(scores.draw())
 
 
@@ -433,7 +433,7 @@ def test_several_probabilities_are_a_list_with_commas_unless_a_column_has_its_na
     pd.testing.assert_frame_equal(listed["scores"], repeated["scores"])
     claims.to_csv(tmp_path / "t.csv", index=False)
     printed = invoke("score", str(tmp_path / "t.csv"), "--p", "p,votes", "--scores", "brier")
-    assert "votes less p" in printed.stdout
+    assert "votes minus p" in printed.stdout
     wide = claims.rename(columns={"votes": "p, votes"})
     alone = score(wide, p="p, votes", scores="brier", **QUICK)
     assert "tests" not in alone.tables

@@ -208,10 +208,10 @@ def test_models_and_conditions_are_compared_over_the_same_responses() -> None:
     check_counted(measured, "x, alone")
     rows: Any = measured["comparison"]
     rows = rows[rows["position"] == "overall"].set_index(["of", "quantity"])
-    retrieval = rows.loc[("x, with retrieval less x, alone (all)", "judged_factuality")]
+    retrieval = rows.loc[("x, with retrieval minus x, alone (all)", "judged_factuality")]
     assert retrieval["difference"] == pytest.approx(1 - 7 / 11, abs=1e-12)
     assert retrieval["n_responses"] == 4
-    silent = rows.loc[("y, alone less x, alone (all)", "self_known")]
+    silent = rows.loc[("y, alone minus x, alone (all)", "self_known")]
     assert silent["difference"] == pytest.approx(-5 / 7, abs=1e-12)
     assert any("x, alone and z, alone have no response in common" in s for s in measured.sentences)
     # One long frame holds the test of balance too, by what tells groups apart.

@@ -88,9 +88,9 @@ def test_intervals_from_few_responses_say_so() -> None:
 def test_scores_are_of_responses_that_were_not_seen() -> None:
     rows = table("scores", "model")
     assert list(rows) == ["priors as given", "one prior", "prior by domain"]
-    assert rows["prior by domain"]["less_upper"] < 0
-    assert rows["prior by domain"]["less_shared_upper"] < 0
-    assert math.isnan(rows["priors as given"]["less"])
+    assert rows["prior by domain"]["difference_upper"] < 0
+    assert rows["prior by domain"]["difference_shared_upper"] < 0
+    assert math.isnan(rows["priors as given"]["difference"])
 
 
 def test_saved_priors_give_the_learned_posteriors(

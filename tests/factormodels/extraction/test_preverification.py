@@ -129,7 +129,7 @@ def test_the_threshold_keeps_the_error_below_the_target() -> None:
         true_error = (1.0 - chosen.value) / 2.0
         kept += chosen.skipped == 0 or true_error <= 0.1
         assert chosen.skipped == 0 or chosen.upper <= 0.1
-    # At least 95 % by the bound, which is conservative; 200 runs tell 90 % from it.
+    # At least 95% by the bound, which is conservative; 200 runs tell 90% from it.
     assert kept >= 184
 
 

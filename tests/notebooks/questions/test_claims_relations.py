@@ -98,6 +98,6 @@ def test_the_answer_gives_differences_from_evidence_alone() -> None:
     rows: Any = made.tables["relations"].frame.set_index("graph")
     assert rows["relations"].tolist() == [0, 10, 0]
     change = rows.loc["hidden causes", "brier"] - rows.loc["evidence alone", "brier"]
-    assert rows.loc["hidden causes", "less"] == pytest.approx(change, abs=1e-12)
+    assert rows.loc["hidden causes", "difference"] == pytest.approx(change, abs=1e-12)
     # What claims of a passage have in common is their writer.
-    assert rows.loc["hidden causes", "less_upper"] < 0
+    assert rows.loc["hidden causes", "difference_upper"] < 0

@@ -38,5 +38,5 @@ def test_rows_are_means_over_draws_of_what_covers(design: str) -> None:
         # Of the Brier score also the difference, whose truth is that of all labels.
         sampling = Sampling("responses", 12, ("brier",), 40)
         *_, row = coverage_rows(posteriors, atoms, sampling, 0)
-        assert (row["posteriors"], row["quantity"]) == ("good less useless", "brier")
+        assert (row["posteriors"], row["quantity"]) == ("good minus useless", "brier")
         assert row["covers"] >= 33 / 40

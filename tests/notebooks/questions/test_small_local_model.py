@@ -100,7 +100,7 @@ def test_the_study_finds_the_bias_and_what_remains_without_it(tmp_path: Path) ->
     assert (relations["n"] == len(bench)).all()
     # The probe knows the bias exactly; the mean answer takes away more than the bias.
     assert relations["accuracy"]["probe"] > relations["accuracy"]["raw"] + 0.3
-    assert relations["less_upper"][["probe", "batch", "learned"]].max() < 0
+    assert relations["difference_upper"][["probe", "batch", "learned"]].max() < 0
     assert relations["log_loss"]["learned"] < relations["log_loss"]["batch"]
     claims = tables["claims"].frame
     assert set(claims["data"]) == {BENCH, BIOGRAPHIES}
@@ -114,7 +114,7 @@ def test_the_study_finds_the_bias_and_what_remains_without_it(tmp_path: Path) ->
         assert brier[dataset, "probe", "FR1"] < brier[dataset, "raw", "FR1"]
     assert brier[BIOGRAPHIES, "probe", "FR1"] < brier[BIOGRAPHIES, "probe", "base rate"]
     # What the simulated model knows, words do not tell.
-    less = claims.set_index(["data", "relations", "graph"])["less_lexical_upper"]
+    less = claims.set_index(["data", "relations", "graph"])["difference_lexical_upper"]
     assert less[BENCH, "probe", "FR1"] < 0
     across = tables["across"].frame
     assert set(across["where"]) == {

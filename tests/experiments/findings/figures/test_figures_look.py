@@ -104,7 +104,7 @@ def test_sample_sizes_stand_in_captions_and_not_in_labels_of_axes(
             *(axis.get_label_text() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)),
         )
     }
-    assert count_in("95 % intervals over 94 responses")
+    assert count_in("95% intervals over 94 responses")
     assert {"Observed frequency", "Relative position of the sentence"} <= labels
     assert [label for label in labels if count_in(label) or "|Δ" in label] == []
     assert any(count_in(shown.caption) for name, shown in drawn[0].items() if "known" in name)
