@@ -6,7 +6,10 @@ from experiments.settings import Settings
 
 
 class FirstProbeSettings(Settings):
-    """Language model."""
+    """Language model.
+
+    Options that probe the language model before it is asked.
+    """
 
     probe: bool | None = None
     """First ask the language model questions with known answers, and report whether its answers are

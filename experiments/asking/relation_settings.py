@@ -53,7 +53,10 @@ EntailmentJudge = Annotated[
 
 
 class RelationMethodSettings(Settings):
-    """Relations and judgment."""
+    """Relations and judgment.
+
+    Options that decide how a language model gives relations.
+    """
 
     method: ProbabilityMethod = "automatic"
 
@@ -67,7 +70,10 @@ class RelationMethodSettings(Settings):
 
 
 class RelationSettings(RelationMethodSettings):
-    """Relations and judgment."""
+    """Relations and judgment.
+
+    Options of `RelationMethodSettings`, with the relation model and its correction.
+    """
 
     relations: Annotated[Relations, USUAL] = None
     """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or

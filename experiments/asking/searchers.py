@@ -91,7 +91,10 @@ DocumentSource = Annotated[
 
 
 class EvidenceSettings(Settings):
-    """Evidence."""
+    """Evidence.
+
+    Options that choose the passages for each claim.
+    """
 
     retriever: Annotated[str | None, Option("NAME", usual=True)] = None
     """Source of evidence: given, local, dense, wikipedia or google. Given evidence is as recorded;

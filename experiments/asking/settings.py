@@ -33,7 +33,10 @@ of `LanguageModel`."""
 
 
 class AnswerSettings(Settings):
-    """Language model."""
+    """Language model.
+
+    Options of a language model's answers: address, cache, pace, prices and limits.
+    """
 
     api_base: Annotated[WebAddress | None, Option("URL", usual=True)] = None
     """Base URL of a server with a compatible API."""
@@ -96,7 +99,10 @@ class AnswerSettings(Settings):
 
 
 class AskingSettings(AnswerSettings):
-    """Language model."""
+    """Language model.
+
+    Options of `AnswerSettings`, with the model, its prompts and the dry run.
+    """
 
     model: Annotated[Model, USUAL] = None
     """Language model as litellm spells it, such as openai/NAME. Its key comes from the environment.
@@ -110,7 +116,10 @@ class AskingSettings(AnswerSettings):
 
 
 class WebSettings(Settings):
-    """Requests to the web."""
+    """Requests to the web.
+
+    Options of requests to web pages and search engines.
+    """
 
     search_base: Annotated[WebAddress | None, Option("URL")] = None
     """Base URL of your own search server, with the same API as the service."""

@@ -112,7 +112,10 @@ _HYPHEN = "\0-"
 
 
 class Output(Settings):
-    """Output."""
+    """Output.
+
+    Options that every command has, for its results and messages.
+    """
 
     out: Annotated[
         FilePath | None,

@@ -255,8 +255,8 @@ def _whole(*, every: bool) -> App:
 def _stopped_in_order() -> Iterator[None]:
     """Handle SIGTERM like an error, so that kept answers are saved, and lose no signal.
 
-    The exception that a signal raises is lost where Python cannot pass it on: in a weak reference's
-    callback, as imports have them, or in ``__del__``. The signal is then sent again.
+    Python cannot pass on an exception that is raised in ``__del__`` or in the callback of a weak
+    reference, such as those of imports. The signal is then sent again.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -328,8 +328,8 @@ def main() -> None:
 def _ignore_interrupts() -> None:
     """Ignore further interrupts while the command ends.
 
-    Python puts its handlers back to the system's while it takes itself apart, so that an interrupt
-    then would end the process by the signal; one that is ignored stays so.
+    At shutdown Python restores the system's handlers, and an interrupt would then end the process
+    by the signal. An ignored interrupt stays ignored.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -65,7 +65,7 @@ class TerminalWatcher(Watcher):
 
     @contextmanager
     def units(self, study: str, left: int, kept: int) -> Iterator[Finished]:
-        """Show how far a study is."""
+        """Show the progress of a study."""
         going_on = f", {kept:,} kept" if kept else ""
         loading_too = "; loading and compiling backends" if left else ""
         self._console.print(f"{study}: {counted(left, 'unit')}{going_on}{loading_too}")
@@ -124,11 +124,11 @@ class TerminalWatcher(Watcher):
     def _bar(
         self, what: str, total: int, within: Callable[[], str] = str, *, logged: bool = False
     ) -> Iterator[Advance]:
-        """Show a bar and nothing else while the block runs; yield what takes its steps.
+        """Show only a bar while the block runs; yield the function that advances it.
 
-        Outside a terminal no bar is drawn, so that a log holds no remains of it, but where it is
-        to be `logged` a line every `LINE_SECONDS`. `within` says what goes on between two steps; it
-        is asked several times a second, from another thread.
+        Outside a terminal no bar is drawn. If `logged` is true, a line is written every
+        `LINE_SECONDS` instead. `within` describes the work between two steps; it is called several
+        times a second, from another thread.
         """
         from rich.progress import (
             BarColumn,

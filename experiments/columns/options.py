@@ -8,7 +8,10 @@ from experiments.settings import USUAL, ColumnName, ColumnNames, Option, Setting
 
 
 class LabelColumns(Settings):
-    """Columns of the table."""
+    """Columns of the table.
+
+    Options that name the column of labels and the words for true and irrelevant.
+    """
 
     label: Annotated[ColumnName, USUAL] = None
     """Column of the human label of the claim."""
@@ -21,7 +24,10 @@ class LabelColumns(Settings):
 
 
 class ProbabilityColumns(LabelColumns):
-    """Columns of the table."""
+    """Columns of the table.
+
+    Options of `LabelColumns`, with columns of probabilities, responses, claims and data.
+    """
 
     p: Annotated[ColumnNames, USUAL] = ()
     """Column of the probability of being true; several models as in p,q or repeated."""
@@ -37,7 +43,10 @@ class ProbabilityColumns(LabelColumns):
 
 
 class TaughtSettings(Settings):
-    """Probabilities learned from labels."""
+    """Probabilities learned from labels.
+
+    Options on labels that also trained the probabilities.
+    """
 
     leave_out_taught: bool = False
     """Leave out responses whose own labels trained the probabilities, as marked in files from `fit`
@@ -45,7 +54,10 @@ class TaughtSettings(Settings):
 
 
 class ClaimColumns(LabelColumns):
-    """Columns of the table."""
+    """Columns of the table.
+
+    Options of `LabelColumns`, with columns of judgments and positions.
+    """
 
     group: Annotated[ColumnName, USUAL] = None
     """Column of the id of the claim's response."""

@@ -135,7 +135,10 @@ class LoadedResponses:
 
 
 class ResponseSettings(Settings):
-    """Responses."""
+    """Responses.
+
+    Options that choose responses: texts, columns and passages.
+    """
 
     takes_text: ClassVar[bool] = True
     """True if the reading function has `text`."""

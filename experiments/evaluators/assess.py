@@ -109,7 +109,10 @@ MOST_MISSING = 0.05
 
 
 class ClaimSettings(Settings):
-    """Claims."""
+    """Claims.
+
+    Options that decide how a text is split into claims.
+    """
 
     atoms: Annotated[str | None, Option("NAME", usual=True)] = None
     """Source of claims: given (as recorded), model or sentences. With model, the language model
@@ -124,7 +127,10 @@ class ClaimSettings(Settings):
 
 
 class SampledAnswerSettings(Settings):
-    """Evidence."""
+    """Evidence.
+
+    Options on sampled answers as evidence.
+    """
 
     samples: Annotated[int | None, Field(ge=1), Option("N")] = None
     """Number of sampled answers to each response's question to use as evidence. The language model
@@ -133,7 +139,10 @@ class SampledAnswerSettings(Settings):
 
 
 class JudgementSettings(RelationSettings, AlgorithmSettings):
-    """Relations and judgment."""
+    """Relations and judgment.
+
+    Options of relations, assessors and inference.
+    """
 
     least: Least = LEAST_PROBABILITY
 
@@ -183,7 +192,10 @@ class AssessSettings(
     ConventionSettings,
     SourcePriorSettings,
 ):
-    """Assessment."""
+    """Assessment.
+
+    Every option of `assess`.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:

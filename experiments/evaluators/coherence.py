@@ -58,7 +58,10 @@ if TYPE_CHECKING:
 
 
 class ClaimCoherenceSettings(Settings):
-    """Coherence."""
+    """Coherence.
+
+    Options of `assess` on relations between claims.
+    """
 
     coherence: bool = False
     """Also report the agreement among the claims of each response, as `coherence` does."""
@@ -79,7 +82,10 @@ class CoherenceSettings(
     AskingSettings,
     FirstProbeSettings,
 ):
-    """Relations between claims."""
+    """Relations between claims.
+
+    Options of `coherence`.
+    """
 
     relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Source of the relations between claims: given (from the graphs), lexical, model or senses (by

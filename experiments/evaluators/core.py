@@ -47,7 +47,10 @@ CORE_RELATIONS = "core relations"
 
 
 class CoreSettings(Settings):
-    """Claims that count."""
+    """Claims that count.
+
+    Options that score only the claims that Core selects.
+    """
 
     core: bool = False
     """Also score only the claims that count: informative, not repeated, and faithful."""

@@ -130,7 +130,10 @@ class FastFactRun(
     CoreSettings,
     BatchSettings,
 ):
-    """FaStfact."""
+    """FaStfact.
+
+    Options of `fastfact`.
+    """
 
     stride: Annotated[Stride, USUAL] = "all"
 

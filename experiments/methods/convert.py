@@ -23,7 +23,10 @@ SUFFIXES = (".json", ".jsonl", ".uai")
 
 
 class ConvertSettings(ModelSettings):
-    """Conversion."""
+    """Conversion.
+
+    Options of `convert`.
+    """
 
 
 @front_door

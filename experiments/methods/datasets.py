@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class DatasetsSettings(Settings):
-    """Files."""
+    """Files.
+
+    Options of `datasets`.
+    """
 
     format: Annotated[str | None, Option("NAME", usual=True)] = None
     """Format of the files; recognized by content if not given;

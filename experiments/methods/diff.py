@@ -68,7 +68,10 @@ _LONGEST = 60
 
 
 class DiffSettings(DrawnSettings):
-    """Estimated differences."""
+    """Estimated differences.
+
+    Options of `diff`.
+    """
 
 
 @front_door

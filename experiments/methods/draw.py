@@ -28,7 +28,10 @@ _PIXELS = 96
 
 
 class DrawSettings(ModelSettings, AlgorithmSettings):
-    """Drawing."""
+    """Drawing.
+
+    Options of `draw`.
+    """
 
     neutral: bool = False
     """Draw neutral relations too."""

@@ -60,7 +60,10 @@ _FEW = 16
 
 
 class InferSettings(ModelSettings, AlgorithmSettings):
-    """Query."""
+    """Query.
+
+    Options of `infer`.
+    """
 
     evidence: Annotated[
         tuple[Any, ...],

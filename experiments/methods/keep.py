@@ -62,7 +62,10 @@ _IN_FILE = (
 
 
 class KeepSettings(DrawnSettings, ScoreColumns, TaughtSettings):
-    """Guarantee."""
+    """Guarantee.
+
+    Options of `keep`.
+    """
 
     precision: Annotated[float, Field(gt=0, le=1), USUAL] = 0.9
     """Smallest share of true claims among the kept claims of a response."""

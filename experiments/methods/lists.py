@@ -16,7 +16,10 @@ from factormodels.errors import InputError, unknown_name
 
 
 class ListSettings(Settings):
-    """List."""
+    """List.
+
+    Options of `list`.
+    """
 
     prompts: Annotated[Path | None, Option("DIR", usual=True)] = None
     """Folder of changed prompts to show in the list of prompts."""

@@ -48,7 +48,10 @@ if TYPE_CHECKING:
 
 
 class OmissionSettings(AskingSettings, FirstProbeSettings, SourcePriorSettings):
-    """Facts."""
+    """Facts.
+
+    Options of `omissions`.
+    """
 
     model: Annotated[Model, USUAL] = None
     """Language model that lists the facts of passages and decides which are relevant to the

@@ -18,7 +18,10 @@ from factormodels.extraction.probe.table import RELATIONS, probe_named, probes
 
 
 class ProbeSettings(AskingSettings, RelationSettings):
-    """Probe."""
+    """Probe.
+
+    Options of `probe`.
+    """
 
     stages: Annotated[Names, USUAL] = (RELATIONS,)
     """Questions to ask: relations, claim relations, an assessor such as factscore, a setting of

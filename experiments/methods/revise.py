@@ -73,7 +73,10 @@ class ReviseSettings(
     FirstProbeSettings,
     SourcePriorSettings,
 ):
-    """Revision."""
+    """Revision.
+
+    Options of `revise`.
+    """
 
     keep: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.5
     """Keep claims with at least this probability unchanged."""

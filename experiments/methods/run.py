@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 class RunSettings(CellSettings, ConventionSettings):
-    """Run."""
+    """Run.
+
+    Options of `run`.
+    """
 
     writes_several_files = True
 

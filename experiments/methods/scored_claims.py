@@ -34,7 +34,10 @@ _SEPARATOR = re.compile(r"[,;]")
 
 
 class ScoreColumns(ProbabilityColumns):
-    """Columns of the table."""
+    """Columns of the table.
+
+    Options that name the columns of scores, groups and dependencies.
+    """
 
     p: Annotated[ColumnNames, USUAL] = ()
     """Probability or score from 0 to 1. Several scores, as in p,q or repeated, are combined on a

@@ -62,7 +62,10 @@ class SelectSettings(
     AskingSettings,
     FirstProbeSettings,
 ):
-    """Settings of the selection."""
+    """Settings of the selection.
+
+    Options of `select`.
+    """
 
     relations: EntailmentJudge = None
 

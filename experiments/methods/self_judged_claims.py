@@ -63,7 +63,10 @@ _JUDGED = ("S", "NS")
 
 
 class AskSettings(AskingSettings, FirstProbeSettings, WebSettings, BatchSettings):
-    """Asking the model."""
+    """Asking the model.
+
+    Options that ask the model about its claims.
+    """
 
     model: Annotated[Model, USUAL] = None
     """Ask this model for its judgments in the paper's three settings; the data are its responses

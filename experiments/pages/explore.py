@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class ExploreSettings(Settings):
-    """Page."""
+    """Page.
+
+    Options of `explore`.
+    """
 
     writes_several_files = True
 

@@ -30,7 +30,10 @@ Data = Annotated[
 
 
 class ReportSettings(CellSettings):
-    """Page."""
+    """Page.
+
+    Options of `report`.
+    """
 
     writes_page = True
     absent_output = MappingProxyType(

@@ -57,7 +57,10 @@ class _NameWithSettings(str):
 
 
 class AlgorithmSettings(Settings):
-    """Inference."""
+    """Inference.
+
+    Options that choose a backend and its settings.
+    """
 
     backend: Annotated[Any, Option("NAME", usual=True), PlainSerializer(_backend_name)] = "auto"
     """Inference algorithm (`factormodels list backends`). Its settings are options, such as

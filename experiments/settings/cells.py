@@ -26,7 +26,10 @@ NUMBERED = Option(python="str | float | Sequence[str | float]")
 
 
 class CellSettings(Settings):
-    """Cells of the study."""
+    """Cells of the study.
+
+    Options that restrict a study to some of its cells.
+    """
 
     dataset: Annotated[Chosen, USUAL] = ()
     """Only the cells of these datasets; repeatable."""

@@ -48,7 +48,10 @@ else:
 
 
 class NamedConventions(Settings):
-    """Conventions."""
+    """Conventions.
+
+    The option that names a set of conventions.
+    """
 
     like: Annotated[PresetName | None, Option("NAME", "as")] = None
     """Declare the conventions of a paper or a tool: paper (FactReasoner's) or fact-reasoner-0.8
@@ -79,7 +82,10 @@ class NamedConventions(Settings):
 
 
 class GraphConventionSettings(NamedConventions):
-    """Conventions of graphs."""
+    """Conventions of graphs.
+
+    Conventions that turn passages and relations into a model.
+    """
 
     context_prior: Annotated[Probability | None, Option("P")] = None
     """Prior of passages without a stated one: .99 in the paper, .9 in the release."""
@@ -151,7 +157,10 @@ class SourcePriorSettings(GraphConventionSettings):
 
 
 class ScoreConventionSettings(NamedConventions):
-    """Conventions of scores."""
+    """Conventions of scores.
+
+    Conventions that scores of claims depend on.
+    """
 
     f1: Annotated[F1 | None, Option("HOW")] = None
     """F1 over pooled claims, or by-response, as a mean over responses."""
@@ -164,7 +173,10 @@ class ScoreConventionSettings(NamedConventions):
 
 
 class MeasureConventionSettings(ScoreConventionSettings):
-    """Conventions of measures."""
+    """Conventions of measures.
+
+    Conventions that scores and measures of responses depend on.
+    """
 
     k: Annotated[KPolicy | None, Field(description=K_MEANING), Option("K")] = None
 

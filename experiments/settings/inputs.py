@@ -61,7 +61,10 @@ Models = str | os.PathLike[str] | FactGraph | FactorGraph | Iterable[FactGraph]
 
 
 class ModelSettings(SourcePriorSettings):
-    """Model."""
+    """Model.
+
+    Options that turn data into models: response, view, encoding and priors.
+    """
 
     response: Annotated[str | None, Option("ID", usual=True)] = None
     """Response to use, if the file has several."""

@@ -15,14 +15,14 @@ from factormodels.variants import VARIANTS
 
 
 def _named_path(value: Any) -> Any:
-    """A path, which the empty text, that pathlib takes for the current folder, is not."""
+    """Refuse an empty path, which pathlib reads as the current folder."""
     if value == "":
         raise ValueError("give a path that is not empty")
     return value
 
 
 def _web_address(value: str) -> str:
-    """The address of a server, which begins with its protocol."""
+    """Refuse an address without http:// or https://."""
     if not re.match(r"https?://[^\s/]", value, re.I):
         raise ValueError(
             "give an address that begins with http:// or https://, such as http://127.0.0.1:8000/v1"
@@ -36,7 +36,7 @@ def _language(value: str | None) -> str | None:
 
 
 def _k_policy(value: int | str) -> int | str:
-    """The way to choose K of F1@K; a text of a number is the number."""
+    """Check how K of F1@K is chosen; convert digits to a number."""
     # isdigit alone would let other scripts' digits through, hence isascii.
     number = value.removeprefix("fixed:") if isinstance(value, str) else str(value)
     if number.isascii() and number.isdigit() and int(number) > 0:
@@ -153,7 +153,10 @@ DryRun = Annotated[
 
 
 class DrawnSettings(Settings):
-    """Random draws."""
+    """Random draws.
+
+    The seed of random draws.
+    """
 
     seed: Seed = 0
     """Seed of all random draws: folds, intervals, tests, samples."""

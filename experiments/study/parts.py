@@ -270,7 +270,7 @@ def open_run(
 def _begun(
     store: ResultStore, parts: Path, plan: RunPlan, sizes: Sequence[int], *, resume: bool
 ) -> OpenRun:
-    """A run whose store is open, with what of it may be kept."""
+    """Return a run with an open store, and its finished units that may be kept."""
     finished = finished_units(parts, plan.sha256, sizes, remove_damaged=True)
     if not resume:
         _refuse_unfinished(store, finished, sizes)

@@ -130,7 +130,10 @@ class _Failed:
 
 
 class BatchSettings(Settings):
-    """Batch."""
+    """Batch.
+
+    Options on many responses: the output, failures and interrupted answers.
+    """
 
     out: Annotated[
         Path | None,

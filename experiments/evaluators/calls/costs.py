@@ -57,7 +57,7 @@ class Load:
 
     @property
     def distinct(self) -> int:
-        """m."""
+        """Number m of distinct contexts; k n unless it is known."""
         return self.per_claim * self.claims if self.contexts is None else self.contexts
 
 

@@ -254,7 +254,11 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
         ),
         failures=tuple((reason, tuple(where)) for reason, where in stage_failures(graph)),
         notes=(
-            *(_told(name, view) for name, view in zip(variants, views, strict=True) if view),
+            *(
+                _settings_in_words(name, view)
+                for name, view in zip(variants, views, strict=True)
+                if view
+            ),
             *stage_remarks(graph),
         ),
         graphs=tuple(graphs_shown(graph, seen)),
@@ -264,8 +268,8 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
 _NOBODY: Mapping[str, Any] = {"verdicts": {}}
 
 
-def _told(name: str, view: Mapping[str, Any]) -> str:
-    """Description of a variant's settings."""
+def _settings_in_words(name: str, view: Mapping[str, Any]) -> str:
+    """Return the settings of a variant in words."""
     by = view.get("answered_by")
     sentence = f"{name}: {view['encoding']}, {view['backend']}"
     if by not in (None, view["backend"]):

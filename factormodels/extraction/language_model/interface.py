@@ -119,7 +119,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer.
+    """The answer of a language model to a request.
 
     Attributes:
         text: the answer.

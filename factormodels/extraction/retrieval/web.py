@@ -41,15 +41,15 @@ _CONNECTIVES = re.compile(r"\b(?:AND|OR|NOT|AROUND)\b")
 class WebRetriever(ABC):
     """Base class of retrievers that search the web with a service and read the resulting pages.
 
-    Pages are read from the best on until there are enough good ones. Pages that block access,
-    contain only notices, or repeat the response are not good; if good ones are too few, the search
-    engine's snippets replace the others, except for pages that repeat the response.
+    Pages are read in order of rank until enough of them are usable. A page that blocks access,
+    contains only notices or repeats the response is not usable. If usable pages are too few, the
+    search engine's snippets replace the others, except for pages that repeat the response.
 
     Attributes:
         top_k: passages per query.
         reading: the part of a page that becomes a passage; see
             `factormodels.extraction.retrieval.pages`.
-        pages: number of good pages to read per query; `top_k` if None.
+        pages: number of usable pages to read per query; `top_k` if None.
         results: number of results to request from a search.
         base_url: address of the service.
         http: limits of requests.

@@ -15,7 +15,7 @@ from factormodels.extraction.language_model.answers import plain_claim
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """Revised atoms.
+    """Atoms rewritten to be understood without the response.
 
     Attributes:
         atoms: the atoms with their new texts, in order; the old text if there was no answer.
