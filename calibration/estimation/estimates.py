@@ -277,11 +277,19 @@ def effective_responses(shares: Floats, sizes: Floats | None) -> float:
         sizes: size of each response, labeled or not, (n_responses,); None if single claims are
             labeled.
     """
-    effective = float(1 / (shares @ shares))
+    effective = _equal_responses(shares)
     if sizes is None:
         return effective
     evenness = float(sizes.sum() ** 2 / (sizes.size * (sizes @ sizes)))
     return min(effective, float((shares > 0).sum()) * evenness)
+
+
+def _equal_responses(shares: Floats) -> float:
+    """Return 1/Σ h² of the shares h, (n_responses,), at most the number of nonzero shares.
+
+    The sum of equal shares is rounded, which alone could put the quotient above their number.
+    """
+    return min(float(1 / (shares @ shares)), float(np.count_nonzero(shares)))
 
 
 def effective_of(quantity: Linearized) -> float:
@@ -537,7 +545,7 @@ def _freedom(shares: Floats, residuals: Floats | None, fitted: bool) -> float:
             design.
         fitted: whether the weight of predictions was fitted.
     """
-    by_design = float(1 / (shares @ shares)) - 1.0 - fitted
+    by_design = _equal_responses(shares) - 1.0 - fitted
     return by_design if residuals is None else satterthwaite_freedom(residuals, by_design)
 
 

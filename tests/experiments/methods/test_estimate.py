@@ -248,7 +248,8 @@ def test_intervals_that_may_not_hold_are_named_with_what_labels_may_lack() -> No
         if lacks:
             # The least of the effective numbers is told, with 1 - 0.05^(1/n) of it.
             least = min(row_of(estimated, name)["effective"] for name in ("share", "brier"))
-            assert f"worth {least:.1f} responses" in cautions[0]
+            shown_size = f"{least:.1f}".removesuffix(".0")
+            assert f"worth {shown_size} responses" in cautions[0]
             assert f"share of up to {1 - 0.05 ** (1 / least):.0%} may" in cautions[0]
             assert "the labels, which are worth" in cautions[0]
     # A threshold keeps claims of some responses alone, so that its precision rests on fewer.
