@@ -17,9 +17,9 @@ Marginals are chosen by estimates of their errors:
 - Without either, a rule decides: two algorithms that err in different ways and yet agree are likely
   to be right. The rule compares a sum over some assignments, if its lower bound is the best or
   nearly so; message passing, if its log Z lies within the bounds; and mini-buckets with the
-  tightest upper bound, as the gradient of that bound. Of the kinds of message passing, the first
-  that has converged is chosen: given each assignment of a few variables, on clusters, or plain; the
-  others are compared with it. From the two nearest to each other, the first in this list is chosen,
+  tightest upper bound, as the gradient of that bound. Message passing runs given each
+  assignment of a few variables, on clusters, and plain; the first of these that has converged is
+  compared with the others. From the two nearest to each other, the first in this list is chosen,
   except that mini-buckets precede message passing if the bounds are near each other or the messages
   have not converged, and precede a sum that leaves out much if the bounds nearly meet. If no two
   are near, mini-buckets are chosen, unless the later half of the sum added little while the last

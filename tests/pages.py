@@ -2,7 +2,7 @@
 
 A comment before a fenced block says what it is: `<!-- file: NAME -->` writes it to a file of that
 name, `<!-- not run: REASON -->` leaves it alone, and `<!-- output -->` compares it with the output
-of the commands before it, where a line `...` stands for any number of lines. Any other block must
+of the commands before it, where a line `...` matches any number of lines. Any other block must
 be Python, or `sh` with commands of ours alone; both run in the order of the page, in one folder and
 one namespace.
 """

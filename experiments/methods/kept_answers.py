@@ -116,13 +116,13 @@ def written_answers(claims: pd.DataFrame, suffix: str, *, strike: bool) -> str:
         if suffix == ".jsonl":
             return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in records)
         return f"{json.dumps(records, ensure_ascii=False, indent=1)}\n"
-    said = [WITHOUT_TEXTS] if named else []
+    remarks = [WITHOUT_TEXTS] if named else []
     if suffix == ".html":
         shown_texts = [
             f'<h2>{escape(response)}</h2>\n<p style="white-space: pre-line">{text}</p>'
             for response, text in texts.items()
         ]
-        body = "\n".join([*(f"<p>{sentence}</p>" for sentence in said), *shown_texts])
+        body = "\n".join([*(f"<p>{sentence}</p>" for sentence in remarks), *shown_texts])
         head = '<head><meta charset="utf-8"><title>Kept claims</title></head>'
         return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'
-    return "\n\n".join([*said, *(f"{name}\n{text}" for name, text in texts.items())]) + "\n"
+    return "\n\n".join([*remarks, *(f"{name}\n{text}" for name, text in texts.items())]) + "\n"

@@ -1,4 +1,4 @@
-"""FaStfact's first step: a call extracts claims and pre-verifies those that need no search."""
+"""FaStfact's first step: a call extracts claims and settles some of them without a search."""
 
 from __future__ import annotations
 

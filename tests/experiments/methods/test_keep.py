@@ -138,7 +138,7 @@ def test_an_answer_is_itself_but_for_what_is_dropped(
 
 
 def test_answers_of_kept_claims_alone_are_complete(tmp_path: Path) -> None:
-    """Without the text of the answer, nothing but the claims can stand for it."""
+    """Without the text of the answer, its claims are listed in full."""
     new = pd.DataFrame(
         {"response": ["a", "a"], "text": ["It is big.", "It is old."], "p": [0.999, 0.998]}
     )
