@@ -4,8 +4,8 @@ Isotonic regression is scikit-learn's, recalibrators are scikit-learn estimators
 accepts any other of its estimators; folds consist of responses. ``CalibratedClassifierCV`` is not a
 replacement: it also accepts folds of responses, but averages the maps of all folds, so that a claim
 is recalibrated by maps that were trained on its label. On the 4,886 biographical claims of the
-embedded data (factscore) its isotonic map has a Brier score of 0.1711 on its training claims, and
-`cross_fit` has 0.1727 (on factcheck-bench 0.0924 and 0.0963). It has no beta, histogram or
+embedded data (factscore) its isotonic map has a Brier score of 0.1709 on its training claims, and
+`cross_fit` has 0.1727 (on factcheck-bench 0.0924 and 0.0962). It has no beta, histogram or
 Venn-Abers map, and refuses claims without a label, which are recalibrated here. Both import
 scikit-learn in a second.
 """

@@ -45,8 +45,8 @@ def fit_logistic(
     step is the largest change of a linear predictor; after a step below 1e-6 the remaining error is
     of the order of its square.
 
-    The coefficients equal those of `GLM` of statsmodels to 1e-15. `GLM` takes 4 times as long for
-    300 rows and 24 times as long for 30,000, and an interval fits thousands of redrawn samples.
+    The coefficients equal those of `GLM` of statsmodels to 1e-15. `GLM` takes 2 to 5 times as long
+    (docs/results/house.md), and an interval fits thousands of redrawn samples.
 
     Args:
         columns: the columns of the design matrix, (k, m).

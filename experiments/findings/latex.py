@@ -8,11 +8,11 @@ longer than a page is continued in further tables. The widths are those of Compu
 fonts used in papers are wider.
 
 `pandas.io.formats.style.Styler` writes a single tabular without regard to the width of a page. The
-45 tables of docs/results were each compiled by pdflatex in the class ``article``: with Styler
-(rules of booktabs, escaped), 42 exceed the width of the text, 9 exceed the height of the page, and
-5 contain a character that stops LaTeX; with this module, none does. Styler has no notes, does not
-split tables, and has no separate columns for intervals and marks of significance, which are needed
-to align the numbers.
+49 tables of docs/results were each compiled by pdflatex in the class ``article``: with Styler
+(rules of booktabs, escaped), 41 exceed the width of the text, 12 exceed the height of the page, and
+5 contain a character that stops LaTeX; with this module, none does (docs/results/house.md). Styler
+has no notes, does not split tables, and has no separate columns for intervals and marks of
+significance, which are needed to align the numbers.
 """
 
 from __future__ import annotations

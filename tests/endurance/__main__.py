@@ -15,6 +15,7 @@ from tests.endurance import (
     algorithms,
     assessments,
     entered,
+    kept,
     marginals,
     predictions,
     studies,
@@ -33,6 +34,7 @@ MEASUREMENTS: tuple[Scenario, ...] = (
     wide.wide,
     walks.walks,
     entered.entered,
+    kept.kept,
 )
 SCENARIOS = {scenario.__name__: scenario for scenario in (*CHECKS, *MEASUREMENTS)}
 
