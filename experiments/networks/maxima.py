@@ -116,8 +116,16 @@ def maxima_table(measured: pd.DataFrame, seed: int) -> Table:
         ),
         "Search for the most probable states",
         group="dataset",
-        note="Time: the median over networks of a repeated call, with the start of the process "
-        "in which toulbar2 searches. Below best: the largest distance, in nats, from the "
-        "best states that any search found. Proved: proved optimal, by toulbar2 up to six "
-        "decimal digits of log potentials.",
+        note=_note("toulbar2" in set(frame["backend"])),
+    )
+
+
+def _note(with_search: bool) -> str:
+    """Return the note of the table, with or without a row of toulbar2."""
+    process = ", with the start of the process in which toulbar2 searches" if with_search else ""
+    digits = ", by toulbar2 up to six decimal digits of log potentials" if with_search else ""
+    return (
+        f"Time: the median over networks of a repeated call{process}. Below best: the largest "
+        "distance, in nats, from the best states that any search found. Proved: proved "
+        f"optimal{digits}."
     )

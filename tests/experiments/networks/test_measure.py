@@ -277,6 +277,9 @@ def test_searches_of_the_most_probable_states_are_compared() -> None:
     table = maxima_table(frame, 0).frame.set_index("backend")
     assert table["lacking"].tolist() == pytest.approx([0.0, 0.5], abs=40e-6)
     assert np.isfinite(table["ratio"]["toulbar2"])
+    # A note names no search that has no row.
+    assert "toulbar2" in maxima_table(frame, 0).note
+    assert "toulbar2" not in maxima_table(frame[frame["backend"] == "exact"], 0).note
     # A batch has no states of its own.
     batch = task._replace(loaded=((graph, graph), None))
     assert {row["status"] for row in measure_maxima(batch)} == {"refused"}
