@@ -29,6 +29,7 @@ from inference.backend import (
 )
 from inference.evidence import checked_graph, with_observed
 from inference.exact.backend import Exact
+from inference.exact.parallel import LOG2_CHUNKED_TABLE
 from inference.exact.plans import posterior_of
 from inference.exact.prediction import REFERENCE, Prediction, reason_of
 from inference.exact.ways import Way
@@ -37,7 +38,7 @@ from inference.memory import memory_size
 from inference.posterior import Posterior
 from inference.settings import setting
 from inference.stop import NEVER, Stop
-from inference.thread_team import run_in_ranges
+from inference.thread_team import available_processors, run_in_ranges
 
 _PREPARED_SHARE = 0.4
 """Maximum share of the time for the search of an elimination order, and for one of many runs of
@@ -50,6 +51,12 @@ prediction foresees, takes some forty times as long as the scaled one at most.""
 _BESIDE = 0.25
 """Share of the time from which on exact inference has bounds beside it, predicted or spent."""
 
+_MOST_SHARED = 2.0
+"""Maximum number of processors that exact inference is assumed to share its tables among."""
+
+_OVERESTIMATED = 1.25
+"""Middle of the ratios of predicted to processor time, which are 1.0 to 1.5."""
+
 _FASTEST = 4.0
 """How many times as fast as the reference processor a machine may be. Counted beyond this multiple
 of the time, exact inference is refused without a look at the machine."""
@@ -59,10 +66,11 @@ of the time, exact inference is refused without a look at the machine."""
 class Auto(Backend):
     """Exact inference if it fits time and memory, otherwise the tightest bounds.
 
-    Exact inference, by elimination, conditioning or clamping, is used if it is predicted to end
-    within `seconds`; the answer then equals that of `exact` to the last bit. The prediction counts
+    Exact inference, by elimination, conditioning or clamping, is used if it is likely to end within
+    `seconds`; the answer then equals that of `exact` to the last bit. The prediction counts
     operations by kind and multiplies them by the speed of this machine, which is measured once and
-    kept with the compiled kernels (`inference.exact.speed`). If exact inference is predicted to
+    kept with the compiled kernels (`inference.exact.speed`); it is mostly too large, and large
+    tables are shared among processors. If exact inference is predicted to
     take, or takes, more than a quarter of the time, bounds run beside it; it is stopped when the
     time is over.
 
@@ -163,7 +171,7 @@ class Auto(Backend):
             if record is not None:
                 record("exact", posterior)
             yield posterior
-        elif seconds <= stop.remaining:
+        elif exact.likely_seconds <= stop.remaining:
             delay = 0.0 if seconds > _BESIDE * self.seconds else _BESIDE * stop.remaining
             yield from self._bounded(graph, stop, exact.why_stopped, record, exact, delay)
         else:
@@ -179,14 +187,7 @@ class Auto(Backend):
         Raises:
             TooLargeError: if it would take too much memory, or too long on any machine.
         """
-        try:
-            return self.exact().ready(graph)
-        except TooLargeError as refusal:
-            prediction = refusal.prediction
-            limit = _FASTEST * self.seconds
-            if prediction is None or not self.seconds < prediction.seconds <= limit:
-                raise
-        return replace(self.exact(), seconds_limit=limit).ready(graph)
+        return replace(self.exact(), seconds_limit=_FASTEST * self.seconds).ready(graph)
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
         """Return whether `exact` answers these graphs in milliseconds without loading code."""
@@ -335,6 +336,18 @@ class _ExactRun:
     seconds: float
     speed: str
     auto: Auto
+
+    @property
+    def likely_seconds(self) -> float:
+        """Likely seconds of wall time, with bounds beside it, if no other process runs."""
+        threads = self.auto.exact().thread_count()
+        if self.cost.method != "conditioning" and (
+            self.cost.log2_largest_table < LOG2_CHUNKED_TABLE
+        ):
+            threads = 1
+        # The bounds have one thread more.
+        shared = available_processors() * threads / (threads + 1)
+        return self.seconds / (_OVERESTIMATED * min(max(shared, 1.0), _MOST_SHARED))
 
     def __call__(self, graph: FactorGraph, stop: Stop | None) -> Posterior:
         """Return the exact posterior.

@@ -15,6 +15,7 @@ from inference.backend import (
     BeliefFunction,
     FactorBeliefs,
     Result,
+    TooLargeError,
     ZeroPartitionError,
     zero_partition,
 )
@@ -41,9 +42,9 @@ class Exact(Planner, Backend):
     and time are predicted before anything is allocated. If the other variables are many and become
     independent given a few variables (the atoms of a short response), a sum over the states of the
     few takes less time than elimination and almost no memory. If tables do not fit, states that are
-    impossible because of zeros are removed first. If they exceed the memory slightly, up to three
-    variables are clamped, and the results are summed over their states, provided that this is
-    predicted to take no longer than `seconds_limit`, or ten minutes.
+    impossible because of zeros are removed first. If tables still do not fit, some variables are
+    clamped, and the results are summed over their states, provided that this is predicted to take
+    no longer than `seconds_limit`, or ten minutes.
 
     Attributes:
         seed: seed of the restarts, a whole number not below 0.
@@ -132,6 +133,9 @@ class Exact(Planner, Backend):
             narrower = self.narrower(absorbed, Refused(prediction, self))
         except ZeroPartitionError:
             return prediction
+        except TooLargeError as refusal:
+            cheapest = refusal.prediction
+            return cheapest if isinstance(cheapest, Prediction) else prediction
         return prediction if narrower is None else narrower.cost
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:

@@ -6,6 +6,8 @@ their machine code again, so that a chain of calls would take many times as long
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,17 +38,30 @@ def elimination_order(
         effort: steps of about a nanosecond after which no further search begins, and the current
             one continues by the cheaper criterion.
     """
+    order, _ = _search(cardinalities, starts, neighbors, seed, restarts, effort)
+    return order
+
+
+def _search(
+    cardinalities: Integers,
+    starts: Integers,
+    neighbors: NDArray[np.int32],
+    seed: int,
+    restarts: int,
+    effort: float,
+) -> tuple[Integers, float]:
+    """Return the result of `elimination_order`, and the steps that the search took."""
     order: Integers
-    order, large, effort = order_components(
+    order, large, left = order_components(
         cardinalities, starts, neighbors, seed, restarts, float(effort)
     )
     for first, last in large.tolist():
         vertices = order[first:last].copy()
         local = np.full(len(order), -1)
         local[vertices] = np.arange(len(vertices))
-        order[first:last], spent = minimum_degree_order(vertices, starts, neighbors, local, effort)
-        effort -= spent
-    return order
+        order[first:last], spent = minimum_degree_order(vertices, starts, neighbors, local, left)
+        left -= spent
+    return order, effort - left
 
 
 def planned_order(
@@ -62,6 +77,22 @@ def planned_order(
     return elimination_order(cardinalities, starts, neighbors, seed, restarts, effort)
 
 
+class Planned(NamedTuple):
+    """An elimination order.
+
+    Attributes:
+        order: int64 (n,), variables, the first one eliminated first.
+        buckets: its buckets.
+        cost: its cost.
+        steps: steps of the search for it, each of about a nanosecond.
+    """
+
+    order: Integers
+    buckets: Buckets
+    cost: Cost
+    steps: float
+
+
 def plan(
     cardinalities: Integers,
     scope_starts: Integers,
@@ -69,10 +100,11 @@ def plan(
     seed: int,
     restarts: int,
     effort: float,
-) -> tuple[Integers, Buckets, Cost]:
+) -> Planned:
     """Return the best elimination order found, with its buckets and its cost."""
     structure = (cardinalities, scope_starts, scope_variables)
-    order = planned_order(*structure, seed, restarts, effort)
+    starts, neighbors = interaction_graph(*structure)
+    order, steps = _search(cardinalities, starts, neighbors, seed, restarts, effort)
     buckets: Buckets = buckets_of(*structure, order)
     cost: Cost = cost_of(cardinalities, order, buckets)
-    return order, buckets, cost
+    return Planned(order, buckets, cost, steps)

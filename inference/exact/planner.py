@@ -234,8 +234,8 @@ class Planner:
     def narrower(
         self, graph: FactorGraph, refused: Refused, *, removed: bool = False
     ) -> Way | None:
-        """Return the way of solution of a graph whose elimination is refused; None if it is refused
-        too.
+        """Return the way of solution of a graph whose elimination is refused; None if there is no
+        other.
 
         Args:
             graph: the graph, without evidence.
@@ -243,6 +243,7 @@ class Planner:
             removed: whether its impossible states were removed before.
 
         Raises:
+            TooLargeError: if there is one, and it does not fit.
             ZeroPartitionError: if a variable has no possible state.
         """
         restricted = None if removed else self._restricted(graph)
@@ -250,10 +251,17 @@ class Planner:
             return restricted
         if not refused.clamped:
             refused.clamped.append(self._clamped(graph, refused.cost))
-        return refused.clamped[0]
+        clamped = refused.clamped[0]
+        if clamped is not None and self.takes_too_long(clamped.cost):
+            raise self.refusal(clamped.cost)
+        return clamped
 
     def _restricted(self, graph: FactorGraph) -> Restricted | None:
-        """Return the sum over possible states, if some are impossible and the others fit."""
+        """Return the sum over possible states, if some are impossible and the others may fit.
+
+        Raises:
+            TooLargeError: if they do not fit.
+        """
         if not np.isneginf(graph.log_values).any():
             return None
         support = possible_states(graph)
@@ -262,14 +270,10 @@ class Planner:
         likely = self._elimination(support.graph, restarts=0)
         if likely.bytes > _MOST_AN_ORDER_SAVES * self.allowed_bytes():
             return None
-        try:
-            way = self.way(support.graph).settled(support.graph, removed=True)
-        except TooLargeError:
-            return None
-        return Restricted(support, way)
+        return Restricted(support, self.way(support.graph).settled(support.graph, removed=True))
 
     def _clamped(self, graph: FactorGraph, whole: Prediction) -> Clamped | None:
-        """Return how to clamp a few variables, if tables slightly exceed the memory."""
+        """Return how to clamp variables, if tables exceed the memory."""
         allowed = self.allowed_bytes()
         limit = _CLAMPED_SECONDS if self.seconds_limit is None else self.seconds_limit
         # Clamping never takes less work than elimination, and only saves memory.
@@ -277,22 +281,17 @@ class Planner:
             return None
         entries = self.most_entries(allowed)
 
-        def make_plan(rest: FactorGraph) -> Plan:
-            return Plan.of(rest, self.seed, self.restarts, self.effort(), entries)
+        def make_plan(rest: FactorGraph, seed: int) -> Plan:
+            return Plan.of(rest, seed, self.restarts, self.effort(), entries)
 
-        clamped = clamping(graph, make_plan, entries, self.effort(), self.seed)
-        return clamped if clamped is not None and clamped.cost.seconds <= limit else None
+        clamped = clamping(graph, whole, make_plan, entries, self.effort(), self.seed)
+        if clamped is not None and self.seconds_limit is None and clamped.cost.seconds > limit:
+            return None
+        return clamped
 
     def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
-        *_, cost = plan(
-            graph.cardinalities,
-            graph.scope_starts,
-            graph.scope_variables,
-            self.seed,
-            restarts,
-            self.effort(),
-        )
-        return Prediction.of(cost)
+        structure = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
+        return Prediction.of(plan(*structure, self.seed, restarts, self.effort()).cost)
 
     def thread_count(self) -> int:
         """Return the number of threads that may share a large table."""
@@ -335,7 +334,7 @@ class Refused(OneByOne):
         return str(self.exact.refusal(self.cost))
 
     def solve(self, graph: FactorGraph, threads: Threads, stop: Flag = NEVER) -> Solved:
-        """Solve a graph by its possible states, or by clamping a few variables."""
+        """Solve a graph by its possible states, or by clamping some variables."""
         return self.settled(graph).solve(graph, threads, stop)
 
     def cost_of(self, graph: FactorGraph) -> Prediction:
@@ -343,7 +342,7 @@ class Refused(OneByOne):
         return self.settled(graph).cost_of(graph)
 
     def settled(self, graph: FactorGraph, *, removed: bool = False) -> Way:
-        """Return the sum over the possible states of a graph, or over a few clamped variables.
+        """Return the sum over the possible states of a graph, or over some clamped variables.
 
         Raises:
             TooLargeError: if neither fits.

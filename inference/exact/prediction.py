@@ -147,7 +147,7 @@ class Prediction(PredictedCost):
             found.
         log2_largest_table: log2 of the entries of the largest table of that order.
         method: elimination; conditioning if that takes less time or fits the memory; or clamping if
-            elimination slightly exceeds the memory. Width and tables are then those of the
+            elimination exceeds the memory. Width and tables are then those of the
             remaining graph, as they are if only the possible states fit.
         operations: multiplications and additions of elimination.
         work: the seconds by kind.

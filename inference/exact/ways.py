@@ -1,6 +1,6 @@
 """Ways of solution of `exact` for graphs of one structure, with their costs and reasons.
 
-`Plan` eliminates, `Conditioned` sums over a cover, `Clamped` over a few variables, and `Restricted`
+`Plan` eliminates, `Conditioned` sums over a cover, `Clamped` over some variables, and `Restricted`
 over the possible states; `Refused` tries the last two for each graph. `Planner.way` chooses.
 Callers use the methods of `Way` and never check which of the five it is.
 """

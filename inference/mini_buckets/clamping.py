@@ -127,7 +127,7 @@ def clamped_variables(graph: FactorGraph, table_limit: float, stop: Stop) -> NDA
                 "variables clamped; use backend 'cavi' for a lower bound"
             )
         counts.flags.writeable = False
-        order, (_, starts, places, _), _ = plan(
+        order, (_, starts, places, _), *_ = plan(
             counts, graph.scope_starts, graph.scope_variables, 0, 0, _ORDER_STEPS
         )
         log2_counts = np.log2(counts)

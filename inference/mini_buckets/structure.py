@@ -33,7 +33,7 @@ def elimination(
     """
     scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
     steps = min(_SEARCH_STEPS, seconds * STEPS_PER_SECOND)
-    order, _, cost = plan(*scopes, seed, restarts, steps)
+    order, _, cost, _ = plan(*scopes, seed, restarts, steps)
     return order, int(cost.width)
 
 

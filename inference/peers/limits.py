@@ -35,7 +35,7 @@ def require_tables(
         TooLargeError: if the tables take more.
     """
     structure = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
-    order, _, cost = plan(*structure, 0, _RESTARTS, _STEPS)
+    order, _, cost, _ = plan(*structure, 0, _RESTARTS, _STEPS)
     entries = copies * 2.0 ** min(float(cost.log2_largest), _LARGEST_LOG2)
     require_entries(library, entries, int(cost.width) + 1, memory_limit)
     return order.tolist(), int(cost.width)

@@ -4,18 +4,24 @@ them."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
 from factormodels import FactorGraph
+from factormodels.factor_graph import UNOBSERVED
 from factormodels.io.networks.uai_results import read_evidence
 from factormodels.synthetic import chain, fr2, grid
 from inference import InferenceError, Status, infer
 from inference.exact.backend import Exact
 from inference.exact.speed import speed_for
 from inference.kernels.preparation import PREPARATION
+from inference.possible_states import possible_states
 from tests.endurance import Row
 from tests.endurance.marginals import Tables, pedigree
 from tests.factormodels.graphs import read_network
@@ -134,7 +140,13 @@ def predictions(data: str = "", memory_limit: int = 10**9) -> Iterator[Row]:
 
 
 def near_misses(
-    data: str = "", seconds: float = 60.0, memory_limit: int = 2 * 10**9
+    data: str = "",
+    seconds: float = 60.0,
+    memory_limit: int = 2 * 10**9,
+    observed: Sequence[int] = (),
+    seed: int = 0,
+    drawn: bool = True,
+    processors: int = 0,
 ) -> Iterator[Row]:
     """Answers of `auto` for networks that nearly take too much: exact wherever the prediction fits.
 
@@ -145,22 +157,58 @@ def near_misses(
         data: a folder of networks, as of `predictions`.
         seconds: limit of time.
         memory_limit: bytes that tables may take.
+        observed: numbers of variables to observe in a network of the folder, each of which makes
+            another network; without any, the networks are as they are.
+        seed: seed of the choice of these variables.
+        drawn: whether networks are drawn.
+        processors: number of idle processors as whose time the limit is counted; 0: the limit is
+            of wall time.
     """
-    for name, make in {**NEAR_MISSES, **_files(data)}.items():
+    networks: dict[str, Callable[[], FactorGraph]] = dict(NEAR_MISSES) if drawn else {}
+    for name, make in _files(data).items():
+        if not observed:
+            networks[name] = make
+        for count in observed:
+            networks[f"{name}, {count} observed"] = partial(_partly_observed, make, count, seed)
+    for name, make in networks.items():
         graph = make()
         begun, start = time.perf_counter() - PREPARATION.seconds, PREPARATION.process_clock()
-        posterior = infer(graph, "auto", seconds=seconds, memory_limit=memory_limit)
+        with _counted(processors):
+            posterior = infer(graph, "auto", seconds=seconds, memory_limit=memory_limit)
         took = time.perf_counter() - PREPARATION.seconds - begun
         spent = PREPARATION.process_clock() - start
-        exact, reason = posterior.status is Status.EXACT, posterior.stats["reason"]
+        stats = posterior.stats
+        exact, reason = posterior.status is Status.EXACT, stats["reason"]
         yield {
             "network": name,
             "status": str(posterior.status),
             "reason": reason,
+            "gap": stats["gap"],
             "processor seconds": spent,
             "wall seconds": took,
             "right": exact or "is predicted to take" in reason or "are allowed" in reason,
         }
+
+
+def _counted(processors: int) -> AbstractContextManager[object]:
+    """Return a context in which limits are of the time of some idle processors, unless 0."""
+    if not processors:
+        return nullcontext()
+    return patch("inference.stop._clock", lambda: PREPARATION.process_clock() / processors)
+
+
+def _partly_observed(make: Callable[[], FactorGraph], count: int, seed: int) -> FactorGraph:
+    """Return a network with some of its variables observed in a mode of mean field."""
+    graph = make().absorb_evidence()
+    support = possible_states(graph)
+    fit = infer(support.graph, "cavi", seed=0, restarts=4)
+    starts = np.concatenate([[0], np.cumsum(graph.cardinalities)[:-1]])
+    likely = np.split(support.expand(fit.marginals.flat), starts[1:])
+    mode = np.array([np.argmax(vector) for vector in likely])
+    variables = np.random.default_rng(seed).permutation(graph.n_variables)[:count]
+    evidence = np.full(graph.n_variables, UNOBSERVED)
+    evidence[variables] = mode[variables]
+    return replace(graph, evidence=evidence)
 
 
 def _files(data: str) -> dict[str, Callable[[], FactorGraph]]:

@@ -101,6 +101,32 @@ def test_exact_inference_that_fits_the_time_answers_with_bounds_beside_it(
     assert "exact" in {step.algorithm for step in posterior.trace.steps}
 
 
+@pytest.mark.parametrize(
+    ("processors", "predicted", "started"),
+    [(1, 1.2, True), (1, 1.4, False), (2, 1.5, True), (2, 1.9, False), (16, 2.3, True)],
+)
+def test_exact_inference_is_started_if_it_is_likely_to_end(
+    monkeypatch: pytest.MonkeyPatch, processors: int, predicted: float, started: bool
+) -> None:
+    as_fast(monkeypatch, WIDE, 30.0 * predicted)
+    monkeypatch.setattr(inference.auto, "_ALONE", 0.0)
+    # Tables that processors share.
+    monkeypatch.setattr(inference.auto, "LOG2_CHUNKED_TABLE", 1.0)
+    monkeypatch.setattr(inference.auto, "available_processors", lambda: processors)
+    monkeypatch.setattr(Exact, "thread_count", lambda _: processors)
+    with_loose_bounds(monkeypatch)
+    assert (infer(WIDE, seconds=30.0).answered_by == "exact") == started
+
+
+def test_processors_share_large_tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_fast(monkeypatch, WIDE, 45.0)
+    monkeypatch.setattr(inference.auto, "_ALONE", 0.0)
+    monkeypatch.setattr(inference.auto, "LOG2_CHUNKED_TABLE", 99.0)
+    monkeypatch.setattr(inference.auto, "available_processors", lambda: 2)
+    with_loose_bounds(monkeypatch)
+    assert infer(WIDE, seconds=30.0).answered_by != "exact"
+
+
 def with_loose_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `auto` bound log Z once, with tables far too small to be exact on any machine."""
     monkeypatch.setattr(inference.anytime, "_ROUNDS", 1)
@@ -709,17 +735,17 @@ def test_every_table_stays_within_the_memory(monkeypatch: pytest.MonkeyPatch) ->
         return posterior
 
     monkeypatch.setattr(WeightedMiniBuckets, "solve_until", watched)
-    infer(grid(14, 14, coupling=1.0, field=1.0, seed=0), "auto", memory_limit=400_000, seconds=1.0)
+    infer(grid(14, 14, coupling=1.0, field=1.0, seed=0), "auto", memory_limit=100_000, seconds=1.0)
     assert taken
     # A quarter is for what estimates meanwhile.
-    assert max(taken) <= 300_000
+    assert max(taken) <= 75_000
 
 
 def test_bounds_tighten_as_they_come() -> None:
     graph = grid(14, 14, coupling=2.0, field=1.0, seed=1).with_evidence({3: 1})
     truth = log_z_of(graph)
     gaps = []
-    for posterior in infer_anytime(graph, seconds=1.0, memory_limit=200_000):
+    for posterior in infer_anytime(graph, seconds=1.0, memory_limit=50_000):
         assert posterior.stats["lower"] <= truth + 1e-9
         assert posterior.stats["upper"] >= truth - 1e-9
         assert posterior.marginals[graph.names[3]].tolist() == [0.0, 1.0]
@@ -746,7 +772,7 @@ def test_an_interrupt_returns_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     # A shell lets what it starts in the background ignore interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        posterior = infer(graph, "auto", memory_limit=200_000, seconds=600.0)
+        posterior = infer(graph, "auto", memory_limit=50_000, seconds=600.0)
     finally:
         signal.signal(signal.SIGINT, before)
     assert posterior.status is Status.INTERRUPTED

@@ -24,6 +24,7 @@ from inference import (
 from inference.backend import Result
 from inference.exact import plans, workspaces
 from inference.exact.backend import Exact
+from inference.exact.clamping import Clamped
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import Workspace
 from inference.exact.planner import Refused
@@ -59,6 +60,21 @@ def test_clamping_and_summing_is_exact(graph: FactorGraph) -> None:
         assert other.log_z == posterior.log_z
 
 
+@pytest.mark.parametrize("share", [0.2, 0.03])
+def test_many_variables_are_clamped_where_little_memory_is_allowed(share: float) -> None:
+    graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
+    exact, truth = narrow(graph, share), infer(graph, "exact")
+    way = exact.ready(graph)
+    assert isinstance(way, Clamped)
+    # Fewer do not suffice: each halves tables at most.
+    assert 2.0 ** len(way.variables) >= 1.0 / share
+    assert way.cost.bytes <= (exact.memory_limit or 0)
+    posterior = exact.infer(graph)
+    # Sums of doubles in another order.
+    assert posterior.log_z == pytest.approx(truth.log_z, abs=1e-9)
+    np.testing.assert_allclose(posterior.marginals.flat, truth.marginals.flat, atol=1e-11)
+
+
 def test_large_tables_of_all_assignments_take_one_workspace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -85,7 +101,7 @@ def test_large_tables_of_all_assignments_take_one_workspace(
 def test_graph_far_beyond_the_memory_limit_is_refused() -> None:
     graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
     with pytest.raises(TooLargeError, match="by memory_limit"):
-        narrow(graph, 0.01).infer(graph)
+        narrow(graph, 0.001).infer(graph)
 
 
 def test_the_limit_of_time_counts() -> None:
@@ -93,7 +109,7 @@ def test_the_limit_of_time_counts() -> None:
     exact = narrow(graph, 0.6)
     seconds = exact.predict(graph).seconds
     short = Exact(memory_limit=exact.memory_limit, seconds_limit=0.9 * seconds)
-    assert short.predict(graph).method == "elimination"
+    assert short.predict(graph).method == "clamping"
     with pytest.raises(TooLargeError):
         short.infer(graph)
 

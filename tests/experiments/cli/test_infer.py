@@ -213,7 +213,7 @@ def test_a_run_that_did_not_converge_says_so(folder: Path) -> None:
 @pytest.mark.usefixtures("folder")
 def test_bounds_tighten_for_some_seconds(folder: Path) -> None:
     write(grid(14, 14, coupling=2.0, field=1.0, seed=0), folder / "wide.uai")
-    limits = ("--backend", "auto,memory_limit=200000", "--seconds", "0.5")
+    limits = ("--backend", "auto,memory_limit=50000", "--seconds", "0.5")
     result = invoke("infer", folder / "wide.uai", *limits)
     for words in ("(upper)", "log Z at least", "upper by ", "lower by ", "marginals by "):
         assert words in result.stdout
