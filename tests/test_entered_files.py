@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -31,20 +32,22 @@ def named_files(heading: str, package: str) -> set[str]:
 def test_a_reader_of_the_listed_files_follows_a_run_and_a_score(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(_STUDY)
     (tmp_path / "claims.csv").write_text(_TABLE)
-    for heading, arguments in (
-        ("The files of a score", ["score", "claims.csv"]),
-        ("The files of a run", ["run", "study.yaml", "--out", "results"]),
-    ):
-        output, _ = run_python(
-            "import contextlib, io\n"
-            "from tests.entered_files import entered_files\n"
-            "with contextlib.redirect_stdout(io.StringIO()):\n"
-            f"    code, files = entered_files({arguments})\n"
-            "assert code == 0\n"
-            "print(*files, sep='\\n')",
-            folder=tmp_path,
-        )
+    commands = {
+        "The files of a score": ["score", "claims.csv"],
+        "The files of a run": ["run", "study.yaml", "--out", "results"],
+    }
+    # One process enters both, since the imports of another take longer than the commands.
+    output, _ = run_python(
+        "import contextlib, io, json\n"
+        "from tests.entered_files import entered_files\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    entered = [entered_files(each) for each in {[*commands.values()]}]\n"
+        "print(json.dumps(entered))",
+        folder=tmp_path,
+    )
+    for heading, (code, files) in zip(commands, json.loads(output), strict=True):
+        assert code == 0
         named = named_files(heading, "experiments/")
         assert len(named) == 6
-        assert named <= {*output.split()}
+        assert named <= {*files}
     assert (tmp_path / "results" / "table.tex").is_file()

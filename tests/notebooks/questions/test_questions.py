@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import pytest
 
@@ -114,7 +115,9 @@ def of_twelve_responses(folder: Path, name: str) -> str:
 
 def few_recorded_responses() -> Artifacts:
     model = "qwen2.5-coder-1.5b-instruct"
-    with TemporaryDirectory() as folder:
+    # Ten sources of relations have trees in three folds each, with settings chosen by inner folds.
+    few_inner_folds = patch("calibration.learned_potentials.methods._INNER_FOLDS", 2)
+    with TemporaryDirectory() as folder, few_inner_folds:
         few = [
             of_twelve_responses(Path(folder), f"{dataset}.{model}")
             for dataset in ("factcheck-bench", "factscore")
