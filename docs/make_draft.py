@@ -218,7 +218,7 @@ def draft(kept: KeptResults, made: Artifacts) -> Paper:
     )
     tables, captions = made.tables, made.figures
     return Paper(
-        title="What factor graphs of claims are worth on real judgements",
+        title="What factor graphs of claims are worth on real judgments",
         authors=("A draft of the project factormodels",),
         abstract=abstract,
         pages=4,

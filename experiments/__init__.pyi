@@ -95,7 +95,7 @@ def assess(
     core_relevance: bool = False,
     domain: str = "people",
     backend_settings: Mapping[str, Any] = ...,
-    method: Literal["automatic", "logprobs", "verbalised", "samples"] = "automatic",
+    method: Literal["automatic", "logprobs", "verbalized", "samples"] = "automatic",
     window: int | None = None,
     openness: float = 0.05,
     relation_prompt: Literal[
@@ -359,7 +359,7 @@ def fit(
     model: Any = None,
     prompts: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
-    method: Literal["automatic", "logprobs", "verbalised", "samples"] = "automatic",
+    method: Literal["automatic", "logprobs", "verbalized", "samples"] = "automatic",
     window: int | None = None,
     openness: float = 0.05,
     relation_prompt: Literal[
@@ -489,7 +489,7 @@ def probe(
     model: Any = None,
     dry_run: bool = False,
     stages: str | Sequence[str] = ...,
-    method: Literal["automatic", "logprobs", "verbalised", "samples"] = "automatic",
+    method: Literal["automatic", "logprobs", "verbalized", "samples"] = "automatic",
     window: int | None = None,
     openness: float = 0.05,
     relation_prompt: Literal[
@@ -675,7 +675,7 @@ def self_knowledge(
     documents: Any = None,
     label: str | None = None,
     group: str | None = None,
-    judgement: str | Sequence[str] = ...,
+    judgment: str | Sequence[str] = ...,
     confidence: str | None = None,
     votes: str | Sequence[str] = ...,
     threshold: float | None = None,

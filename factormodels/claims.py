@@ -39,7 +39,7 @@ class ClaimLabel(StrEnum):
     IRRELEVANT = "IR"
 
 
-class ModelJudgement(StrEnum):
+class ModelJudgment(StrEnum):
     """The judgment of a model about a claim."""
 
     TRUE = "true"

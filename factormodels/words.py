@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.claims import ModelJudgement, RelationKind
+from factormodels.claims import ModelJudgment, RelationKind
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -54,23 +54,23 @@ _NEITHER = _words(
     ich weiss es nicht, ich weiss nicht, non lo so, não sei, не знаю, 不知道, わかりません"""
 )
 
-STATEMENTS: Mapping[str, ModelJudgement] = MappingProxyType(
-    {**dict.fromkeys(_TRUE, ModelJudgement.TRUE), **dict.fromkeys(_FALSE, ModelJudgement.FALSE)}
+STATEMENTS: Mapping[str, ModelJudgment] = MappingProxyType(
+    {**dict.fromkeys(_TRUE, ModelJudgment.TRUE), **dict.fromkeys(_FALSE, ModelJudgment.FALSE)}
 )
 """Words that mean true or false, even within a sentence."""
 
-REPLIES: Mapping[str, ModelJudgement] = MappingProxyType(
+REPLIES: Mapping[str, ModelJudgment] = MappingProxyType(
     {
-        **dict.fromkeys(_YES, ModelJudgement.TRUE),
-        **dict.fromkeys(_NO, ModelJudgement.FALSE),
-        **dict.fromkeys(_NEITHER, ModelJudgement.NEITHER),
+        **dict.fromkeys(_YES, ModelJudgment.TRUE),
+        **dict.fromkeys(_NO, ModelJudgment.FALSE),
+        **dict.fromkeys(_NEITHER, ModelJudgment.NEITHER),
     }
 )
 """Words that mean true or false as a full answer. Within a sentence they have other meanings: "no
 record", "unknown to his parents"."""
 
-LETTERS: Mapping[str, ModelJudgement] = MappingProxyType(
-    {"a": ModelJudgement.TRUE, "b": ModelJudgement.FALSE, "c": ModelJudgement.NEITHER}
+LETTERS: Mapping[str, ModelJudgment] = MappingProxyType(
+    {"a": ModelJudgment.TRUE, "b": ModelJudgment.FALSE, "c": ModelJudgment.NEITHER}
 )
 """Usual meaning of letters if true, false and none of the above were offered as lettered options.
 Use it only if they were: many answers begin with "A"."""
@@ -139,7 +139,7 @@ def folded(value: Any) -> str:
     return whole[1] if whole else word
 
 
-def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
+def truth_of(value: Any, *, letters: bool = False) -> ModelJudgment | None:
     """Return the judgment that a word or phrase expresses, in any case and markup; None if none.
 
     Args:
@@ -148,10 +148,10 @@ def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
             "Option A" and "(A) True" are then read too.
     """
     word = folded(value).strip(_MARKS)
-    judgement = STATEMENTS.get(word) or REPLIES.get(word)
-    option = _OPTION.fullmatch(word) if judgement is None and letters else None
+    judgment = STATEMENTS.get(word) or REPLIES.get(word)
+    option = _OPTION.fullmatch(word) if judgment is None and letters else None
     if option is None:
-        return judgement
+        return judgment
     # Words take precedence over a letter, since the options may have been in another order.
     text = option["text"] or option["before"]
     return LETTERS[option["letter"]] if text is None else truth_of(text)
@@ -162,6 +162,6 @@ def state_of_truth(names: Sequence[str], *, truth: bool) -> str | None:
     it.
     """
     of_words = {truth_of(name): name for name in names}
-    if len(names) != 2 or not of_words.keys() >= {ModelJudgement.TRUE, ModelJudgement.FALSE}:
+    if len(names) != 2 or not of_words.keys() >= {ModelJudgment.TRUE, ModelJudgment.FALSE}:
         return None
-    return of_words[ModelJudgement.TRUE if truth else ModelJudgement.FALSE]
+    return of_words[ModelJudgment.TRUE if truth else ModelJudgment.FALSE]

@@ -54,7 +54,7 @@ from calibration.intervals import IntervalSettings
 from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
-    ModelJudgement,
+    ModelJudgment,
     Setting,
     as_claims,
     in_sample_balance,
@@ -124,7 +124,7 @@ for name, (known, unknown) in MODELS.items():
         correct = draws < np.where(supported, known, 1 - unknown)
         claims = as_claims(
             [
-                replace(claim, direct_asking=ModelJudgement.TRUE if yes else ModelJudgement.FALSE)
+                replace(claim, direct_asking=ModelJudgment.TRUE if yes else ModelJudgment.FALSE)
                 for claim, yes in zip(labeled, correct, strict=True)
             ]
         )
@@ -317,7 +317,7 @@ write_results(
                 ),
                 "Sigma against factuality in sample, and as a prediction of other responses.",
                 note=(
-                    f"Means over {DRAWN} samples; judgements are drawn, not a model's. Out of "
+                    f"Means over {DRAWN} samples; judgments are drawn, not a model's. Out of "
                     "sample: sigma of one half of the responses minus the factuality of the other. "
                     "Rejected: by McNemar's test clustered by response, at 5%. RMSE: of the "
                     "prediction of the other half's factuality."
@@ -326,7 +326,7 @@ write_results(
             "real": Table(
                 by_position,
                 (
-                    Column("subject", "Judgements"),
+                    Column("subject", "Judgments"),
                     Column("position", "Position"),
                     interval_column("self_known", "SK", 3),
                     interval_column("self_unknown", "SU", 3),
@@ -340,7 +340,7 @@ write_results(
             "real-prediction": Table(
                 ahead,
                 (
-                    Column("subject", "Judgements"),
+                    Column("subject", "Judgments"),
                     interval_column("rmse_sigma", "RMSE σ", 3),
                     interval_column("rmse_factuality", "RMSE F", 3),
                     interval_column("rmse_rogan_gladen", "RMSE Rogan–Gladen", 3),

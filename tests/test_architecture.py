@@ -41,7 +41,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("tables",), ("json", "yaml"), ("not_used", "source")),
     ),
     "factormodels.extraction": (
-        ("claim_failures", "fastfact", "refusals", "self_judgement"),
+        ("claim_failures", "fastfact", "refusals", "self_judgment"),
         *(("pipeline", "preverification"), ("probe", "stages", "text_match")),
         ("relation_models", "retrieval"),
         *(("asking",), ("embeddings", "prompts"), ("language_model",)),

@@ -29,7 +29,7 @@ from calibration.self_knowledge.refusals import (
     filter_refusals,
 )
 from calibration.self_knowledge.trends import TrendStatus, position_trends
-from factormodels.claims import ClaimLabel, ModelJudgement
+from factormodels.claims import ClaimLabel, ModelJudgment
 from factormodels.io.claim_records import (
     ClaimRecord,
     Setting,
@@ -45,7 +45,7 @@ __all__ = [
     "Estimates",
     "IntervalMethod",
     "IntervalSettings",
-    "ModelJudgement",
+    "ModelJudgment",
     "Neither",
     "PositionTable",
     "RefusalFilter",

@@ -129,11 +129,11 @@ def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: s
     counts as judged correct.
     """
     _, present = claims.judged_correct(setting, neither)
-    codes = claims.judgements[setting]
+    codes = claims.judgments[setting]
     tables = []
     for label in (SUPPORTED, UNSUPPORTED):
-        for judgement in (TRUE, FALSE, NEITHER):
-            kind = present & (claims.label == label) & (codes == judgement)
+        for judgment in (TRUE, FALSE, NEITHER):
+            kind = present & (claims.label == label) & (codes == judgment)
             tables.append(shares(claims, kind, kind, n_positions, Average.CLAIM).numerator)
     stacked = np.stack(tables, axis=-1)
     return stacked.reshape(*stacked.shape[:-1], 2, 3)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats, Integers, member_named, whole_number
-from factormodels.claims import ClaimLabel, ModelJudgement
+from factormodels.claims import ClaimLabel, ModelJudgment
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting
@@ -28,11 +28,11 @@ _LABEL_CODES = {
     ClaimLabel.UNSUPPORTED: UNSUPPORTED,
     ClaimLabel.IRRELEVANT: IRRELEVANT,
 }
-_JUDGEMENT_CODES: Mapping[ModelJudgement | None, int] = {
+_JUDGMENT_CODES: Mapping[ModelJudgment | None, int] = {
     None: MISSING,
-    ModelJudgement.FALSE: FALSE,
-    ModelJudgement.TRUE: TRUE,
-    ModelJudgement.NEITHER: NEITHER,
+    ModelJudgment.FALSE: FALSE,
+    ModelJudgment.TRUE: TRUE,
+    ModelJudgment.NEITHER: NEITHER,
 }
 
 _MOST_SENTENCES = 10**9
@@ -68,7 +68,7 @@ class Claims:
         sentence_index: int64 (n_sentences,), index i of each sentence in its response, from 1.
         sentence_total: int64 (n_sentences,), number n of sentences of its response.
         label: int8 (n_claims,), 0 supported, 1 unsupported, 2 irrelevant.
-        judgements: int8 (n_claims,) by setting: 1 true, 0 false, 2 neither, -1 none.
+        judgments: int8 (n_claims,) by setting: 1 true, 0 false, 2 neither, -1 none.
     """
 
     grouping: Grouping
@@ -77,7 +77,7 @@ class Claims:
     sentence_index: Integers
     sentence_total: Integers
     label: Codes
-    judgements: Mapping[Setting, Codes]
+    judgments: Mapping[Setting, Codes]
 
     @property
     def responses(self) -> tuple[Hashable, ...]:
@@ -99,7 +99,7 @@ class Claims:
 
     def judged_correct(self, setting: Setting, neither: str) -> tuple[Floats, NDArray[np.bool_]]:
         """Indicator of judged correct, float64 (n,), and mask of claims with a judgment, (n,)."""
-        codes = self.judgements[setting]
+        codes = self.judgments[setting]
         present = codes != MISSING
         if member_named(Neither, neither, "neither") is Neither.EXCLUDE:
             present &= codes != NEITHER
@@ -144,7 +144,7 @@ def as_claims(records: Claims | Iterable[ClaimRecord]) -> Claims:
         np.array([_LABEL_CODES[record.label] for record in listed], dtype=np.int8),
         {
             setting: np.array(
-                [_JUDGEMENT_CODES[record.judgement(setting)] for record in listed], dtype=np.int8
+                [_JUDGMENT_CODES[record.judgment(setting)] for record in listed], dtype=np.int8
             )
             for setting in Setting
         },
@@ -156,7 +156,7 @@ def claims_of_columns(
     sentence: Any,
     sentences: Any,
     label: Codes,
-    judgements: Mapping[Setting, Codes],
+    judgments: Mapping[Setting, Codes],
 ) -> Claims:
     """Build `Claims` from columns with its codes, which are not checked.
 
@@ -184,7 +184,7 @@ def claims_of_columns(
         sentence_index=keys % longest,
         sentence_total=length[keys // longest],
         label=label,
-        judgements=dict(judgements),
+        judgments=dict(judgments),
     )
 
 

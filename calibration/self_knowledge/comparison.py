@@ -21,7 +21,7 @@ from calibration.self_knowledge.claims import (
     position_names,
 )
 from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS, OVERALL
-from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
+from calibration.self_knowledge.quantities import judgment_estimands, label_estimands
 from calibration.significance.corrections import adjust
 from calibration.significance.student import student_p_values
 from calibration.tabular import Frame
@@ -41,7 +41,7 @@ def compare_conditions(
     unpaired: str = "error",
     n_positions: int = N_POSITIONS,
     label_average: str = Average.SENTENCE,
-    judgement_average: str = Average.CLAIM,
+    judgment_average: str = Average.CLAIM,
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> Frame:
@@ -66,7 +66,7 @@ def compare_conditions(
         unpaired: treatment of a response that only one condition has: ``error`` or ``drop``.
         n_positions: number of bins.
         label_average: average of the shares of kinds of claims, as in `label_positions`.
-        judgement_average: average of SK, SU and so on, as in `self_knowledge`.
+        judgment_average: average of SK, SU and so on, as in `self_knowledge`.
         neither: treatment of the judgment "neither", as in `self_knowledge`.
         intervals: settings of the intervals.
 
@@ -84,7 +84,7 @@ def compare_conditions(
         if setting is None:
             return labels
         chosen = setting_named(setting)
-        return labels + judgement_estimands(claims, chosen, n_positions, judgement_average, neither)
+        return labels + judgment_estimands(claims, chosen, n_positions, judgment_average, neither)
 
     pairs = list(zip(estimands(first_claims), estimands(second_claims), strict=True))
     keys = _keys([each.name for each, _ in pairs])

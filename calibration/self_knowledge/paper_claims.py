@@ -38,7 +38,7 @@ from calibration.self_knowledge.claims import (
 from calibration.self_knowledge.formula import sigma
 from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS
 from calibration.self_knowledge.prediction import out_of_sample
-from calibration.self_knowledge.quantities import flip_estimands, judgement_estimands, shares
+from calibration.self_knowledge.quantities import flip_estimands, judgment_estimands, shares
 from calibration.validation import Floats
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
@@ -153,7 +153,7 @@ def paper_claims(
         *_of_positions(claims, has_positions=has_positions),
         *_of_settings(claims, neither),
         *_of_flips(claims, neither, has_positions=has_positions),
-        *_of_judgements(claims, chosen, n_positions, neither, has_positions=has_positions),
+        *_of_judgments(claims, chosen, n_positions, neither, has_positions=has_positions),
     ]
     statistics = [each.statistic for each in asked if isinstance(each.statistic, Estimand)]
     estimated = iter(estimate_all(statistics, intervals))
@@ -417,11 +417,11 @@ def _of_flips(claims: Claims, neither: str, *, has_positions: bool) -> list[_Ask
     ]
 
 
-def _of_judgements(
+def _of_judgments(
     claims: Claims, setting: Setting, n_positions: int, neither: str, *, has_positions: bool
 ) -> list[_Asked]:
     """Claims about SK and SU (abstract, sections 3 and 5.2.2)."""
-    factuality, _, known, unknown, *_ = judgement_estimands(
+    factuality, _, known, unknown, *_ = judgment_estimands(
         claims, setting, n_positions, Average.CLAIM, neither
     )
     correct, present = claims.judged_correct(setting, neither)

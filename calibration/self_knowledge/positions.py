@@ -21,7 +21,7 @@ from calibration.self_knowledge.formula import SigmaStatus, sigma_status
 from calibration.self_knowledge.quantities import (
     LABELS,
     flip_estimands,
-    judgement_estimands,
+    judgment_estimands,
     label_estimands,
     shares,
 )
@@ -172,7 +172,7 @@ def self_knowledge(
     claims, names = as_claims(records), position_names(n_positions)
     _, present = claims.judged_correct(chosen, neither)
     _check_judged(present & (claims.label != IRRELEVANT), chosen)
-    estimands = judgement_estimands(claims, chosen, n_positions, average, neither)
+    estimands = judgment_estimands(claims, chosen, n_positions, average, neither)
     estimates = estimate_all(estimands, intervals)
     relevant = claims.label != IRRELEVANT
     return _table(

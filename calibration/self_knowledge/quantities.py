@@ -45,7 +45,7 @@ def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Est
     return tuple(estimands)
 
 
-def judgement_estimands(
+def judgment_estimands(
     claims: Claims, setting: Setting, n_positions: int, average: str, neither: str
 ) -> tuple[Estimand, ...]:
     """Factuality, share judged correct, SK, SU, sigma and Rogan-Gladen in a setting.

@@ -21,7 +21,7 @@ from experiments.settings import Option
 from factormodels.claims import JUDGED_KINDS, likeliest_kind
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.relation_models.base import (
-    Judgement,
+    Judgment,
     Missing,
     RelationModel,
     TextPair,
@@ -188,19 +188,19 @@ class CorrectedRelations:
         """The name of the model that judges."""
         return self.model.name
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return an answer per pair, in order."""
         return corrected_answers(self.model.judge(pairs), self.correction)
 
 
 def corrected_answers(
-    answers: Sequence[Judgement | Missing], correction: RelationCorrection
-) -> list[Judgement | Missing]:
+    answers: Sequence[Judgment | Missing], correction: RelationCorrection
+) -> list[Judgment | Missing]:
     """Correct the probabilities of a relation model's answers, and keep the original ones."""
     places = [
         at
         for at, answer in enumerate(answers)
-        if isinstance(answer, Judgement) and answer.distribution is not None
+        if isinstance(answer, Judgment) and answer.distribution is not None
     ]
     if not places:
         return list(answers)
@@ -213,8 +213,8 @@ def corrected_answers(
 
 
 def _with_shares(
-    answer: Judgement | Missing, shares: tuple[float, float, float]
-) -> Judgement | Missing:
+    answer: Judgment | Missing, shares: tuple[float, float, float]
+) -> Judgment | Missing:
     if isinstance(answer, Missing):
         return answer
     kind, probability = likeliest_kind(*shares)
@@ -227,7 +227,7 @@ def _with_shares(
     )
 
 
-def as_stated(answer: Judgement | Missing) -> tuple[float, float, float] | None:
+def as_stated(answer: Judgment | Missing) -> tuple[float, float, float] | None:
     """Distribution of an answer before any correction, or None."""
     if isinstance(answer, Missing):
         return None

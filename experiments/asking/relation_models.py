@@ -19,7 +19,7 @@ from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.prompts.replaced import OURS, Prompts, prompts_of
 from factormodels.extraction.relation_models.base import (
-    Judgement,
+    Judgment,
     Missing,
     RelationModel,
     TextPair,
@@ -75,7 +75,7 @@ class NamedRelations:
     model: Any
     name: str
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return an answer per pair, in order."""
         given = self.model.judge(pairs)
         if isinstance(given, str) or not isinstance(given, Iterable):
@@ -90,10 +90,10 @@ class NamedRelations:
                 f"{counted(len(pairs), 'pair')}; return one answer per pair, in order"
             )
         for answer in answers:
-            if not isinstance(answer, Judgement | Missing):
+            if not isinstance(answer, Judgment | Missing):
                 raise InputError(
                     f"the relation model {self.name} answered {shown(answer)}; answer with a "
-                    "Judgement or Missing of factormodels.extraction.relation_models.base"
+                    "Judgment or Missing of factormodels.extraction.relation_models.base"
                 )
         return answers
 

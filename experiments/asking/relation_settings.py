@@ -35,7 +35,7 @@ ProbabilityMethod = Annotated[
     Field(
         description="How to get probabilities from the language model: automatic "
         "(log-probabilities if it gives them, otherwise its stated confidence), logprobs, "
-        "verbalised, or samples."
+        "verbalized, or samples."
     ),
     Option("NAME"),
 ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from experiments.columns.roles import CONFIDENCE, JUDGEMENT, LABEL, PROBABILITY, RESPONSE, Role
+from experiments.columns.roles import CONFIDENCE, JUDGMENT, LABEL, PROBABILITY, RESPONSE, Role
 from factormodels.errors import InputError
 from factormodels.io.labels import label_spelling
 from factormodels.io.tables.numbers import cell_share, heading_is_per_cent
@@ -85,7 +85,7 @@ _CAN_HOLD: Mapping[Role, Callable[[str, Sequence[Any]], bool]] = MappingProxyTyp
         PROBABILITY: _are_shares,
         CONFIDENCE: _are_shares,
         LABEL: _are_labels,
-        JUDGEMENT: _are_labels,
+        JUDGMENT: _are_labels,
         RESPONSE: _repeat,
     }
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from calibration.self_knowledge import ModelJudgement, Setting
+from calibration.self_knowledge import ModelJudgment, Setting
 from experiments.columns.cells import LabelColumn
 from experiments.columns.contents import likely_column
 from experiments.columns.judged_table import JudgedClaim, JudgedTable
@@ -28,7 +28,7 @@ from experiments.columns.roles import (
     CLAIM_OR_WORDS,
     CONDITION,
     CONFIDENCE,
-    JUDGEMENT,
+    JUDGMENT,
     LABEL,
     MODEL,
     POSITION,
@@ -70,7 +70,8 @@ _SETTINGS: Mapping[str, Setting] = {
     ),
 }
 
-_PLACED = {"response", "claim", "sentence", "sentences", "label", "judgements"}
+_PREFIX = re.compile(r"^judge?ments\.")  # "judgements" in files of earlier versions
+_PLACED = {"response", "claim", "sentence", "sentences", "label", "judgments", "judgements"}
 """Keys of a claim record without a model's judgment."""
 
 _LABELED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
@@ -127,7 +128,7 @@ def _says_nothing_of_a_model(table: DataTable) -> bool:
     """Return True if a file has labels and positions of claims, but no model's judgments."""
     first = table.rows[0]
     if looks_like_record(first):
-        unjudged = not any(row.get("judgements") for row in table.rows)
+        unjudged = not any(row.get("judgments") or row.get("judgements") for row in table.rows)
         return table.form.startswith("JSON") and unjudged and set(table.columns) <= _PLACED
     form = format_of(first)
     return (
@@ -244,7 +245,7 @@ def placed_claims(claims: LabeledClaims) -> JudgedTable:
         JudgedClaim(each.response, each.claim, each.sentence, each.sentences, each.label)
         for each in records
     )
-    return JudgedTable({("", ""): placed}, {}, "judgement", True, True, (f"{sentence}.",))
+    return JudgedTable({("", ""): placed}, {}, "judgment", True, True, (f"{sentence}.",))
 
 
 def judged_graphs(
@@ -353,13 +354,13 @@ def _resolve(
 def _answer_sources(reader: TableReader, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
     """Columns of the model's judgments, and their kind."""
     columns = reader.columns
-    n_given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
+    n_given = sum(map(bool, (wanted.judgment, wanted.confidence, wanted.votes)))
     if n_given > 1:
         raise InputError(
-            "--judgement, --confidence and --votes exclude each other; give one of them"
+            "--judgment, --confidence and --votes exclude each other; give one of them"
         )
-    if wanted.judgement:
-        return tuple(_judgement(columns, text) for text in wanted.judgement), "judgement"
+    if wanted.judgment:
+        return tuple(_judgment(columns, text) for text in wanted.judgment), "judgment"
     if wanted.confidence:
         column = columns.given("--confidence", wanted.confidence)
         return (_Source(column, None, is_confidence=True),), "confidence"
@@ -370,11 +371,11 @@ def _answer_sources(reader: TableReader, wanted: ClaimColumns) -> tuple[tuple[_S
     settings = [
         _Source(name, setting)
         for name in columns.names
-        if (setting := _SETTINGS.get(folded(name.removeprefix("judgements.")))) is not None
+        if (setting := _SETTINGS.get(folded(_PREFIX.sub("", name)))) is not None
     ]
     if settings:
-        return tuple(settings), "judgement"
-    for role in (JUDGEMENT, VOTES, CONFIDENCE):
+        return tuple(settings), "judgment"
+    for role in (JUDGMENT, VOTES, CONFIDENCE):
         # A column named "answer" may be the one that groups claims.
         if columns.known(role) in (None, reader.response):
             continue
@@ -390,22 +391,22 @@ def _answer_sources(reader: TableReader, wanted: ClaimColumns) -> tuple[tuple[_S
 def _naming_judgments(reader: TableReader) -> str:
     """Return advice on naming the column of the model's judgments, with a suggested column."""
     others = [name for name in reader.columns.names if name not in reader.columns.used]
-    for role in (CONFIDENCE, JUDGEMENT):
+    for role in (CONFIDENCE, JUDGMENT):
         likely = likely_column(role, others, reader.table.rows)
         if likely is not None:
             return f"name it, as in {as_option(role.option, likely)}"
-    return "name it with --judgement, --confidence or --votes"
+    return "name it with --judgment, --confidence or --votes"
 
 
-def _judgement(columns: Columns, text: str) -> _Source:
+def _judgment(columns: Columns, text: str) -> _Source:
     setting, equals, column = text.partition("=")
     if not equals or text in columns.names:
-        return _Source(columns.given("--judgement", text), None)
+        return _Source(columns.given("--judgment", text), None)
     if folded(setting) not in _SETTINGS:
         raise InputError(
-            f"--judgement {text}: {setting!r} is not a setting; use one of {', '.join(Setting)}"
+            f"--judgment {text}: {setting!r} is not a setting; use one of {', '.join(Setting)}"
         )
-    return _Source(columns.given("--judgement", column), _SETTINGS[folded(setting)])
+    return _Source(columns.given("--judgment", column), _SETTINGS[folded(setting)])
 
 
 class _JudgedRows:
@@ -557,8 +558,8 @@ class _JudgedRows:
 
 def _default_setting(reader: TableReader, sources: Sequence[_Source], kind: str) -> Setting:
     """Default setting of judgments: the third if there are three kinds of judgments."""
-    three = kind == "judgement" and any(
-        ModelJudgement.NEITHER in _answers(reader, index, answer.column)
+    three = kind == "judgment" and any(
+        ModelJudgment.NEITHER in _answers(reader, index, answer.column)
         for index in range(len(reader))
         for answer in sources
     )
@@ -599,7 +600,7 @@ def _whole(reader: TableReader, index: int, column: str) -> int:
     return int(value)
 
 
-def _answers(reader: TableReader, index: int, column: str) -> list[ModelJudgement]:
+def _answers(reader: TableReader, index: int, column: str) -> list[ModelJudgment]:
     """Judgments in a cell, which may be a list, without missing ones."""
     value = reader.cell(index, column)
     several: Iterable[Any] = [value]
@@ -607,7 +608,7 @@ def _answers(reader: TableReader, index: int, column: str) -> list[ModelJudgemen
         several = value
     elif isinstance(value, str) and re.search(r"[|;]", value):
         several = re.split(r"[|;]", value)
-    judgements = []
+    judgments = []
     for word in several:
         if folded(word) in ABSENT:
             continue
@@ -619,5 +620,5 @@ def _answers(reader: TableReader, index: int, column: str) -> list[ModelJudgemen
                 "or incorrect, yes or no, true or false, or A, B or C; leave the cell empty "
                 "without a judgment"
             )
-        judgements.append(truth)
-    return judgements
+        judgments.append(truth)
+    return judgments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgment, Setting
 
 
 @dataclass
@@ -28,7 +28,7 @@ class JudgedClaim:
     sentence: int | None
     sentences: int | None
     label: ClaimLabel
-    answers: dict[Setting, tuple[ModelJudgement, ...]] = field(default_factory=dict)
+    answers: dict[Setting, tuple[ModelJudgment, ...]] = field(default_factory=dict)
     confidence: dict[Setting, float] = field(default_factory=dict)
     text: str = ""
 
@@ -39,9 +39,9 @@ class JudgedClaim:
         answers = self.answers.get(setting, ())
         if not answers:
             return None
-        return sum(answer is ModelJudgement.TRUE for answer in answers) / len(answers)
+        return sum(answer is ModelJudgment.TRUE for answer in answers) / len(answers)
 
-    def judgement(self, setting: Setting, threshold: float | None) -> ModelJudgement | None:
+    def judgment(self, setting: Setting, threshold: float | None) -> ModelJudgment | None:
         """Return the judgment in a setting, at a threshold of its confidence or votes.
 
         Without a threshold, the majority of several answers decides, and a tie is neither.
@@ -53,9 +53,9 @@ class JudgedClaim:
         if score is None:
             return None
         if threshold is None and score == 0.5:
-            return ModelJudgement.NEITHER
+            return ModelJudgment.NEITHER
         reached = score >= threshold if threshold is not None else score > 0.5
-        return ModelJudgement.TRUE if reached else ModelJudgement.FALSE
+        return ModelJudgment.TRUE if reached else ModelJudgment.FALSE
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class JudgedTable:
     Attributes:
         groups: claims by (model, condition); empty texts without such a column.
         settings: names of the settings in which a model was asked, in the paper's order.
-        kind: kind of the model's judgments: "judgement", "confidence" or "votes".
+        kind: kind of the model's judgments: "judgment", "confidence" or "votes".
         has_positions: True if claims have positions.
         has_sentences: True if positions are sentences.
         remarks: remarks on reading the table.
@@ -85,7 +85,7 @@ class JudgedTable:
     remarks: tuple[str, ...]
 
     def records(self, group: tuple[str, str], threshold: float | None) -> list[ClaimRecord]:
-        """Claims of a group as records, judged at a threshold, as in `judgement`."""
+        """Claims of a group as records, judged at a threshold, as in `judgment`."""
         return [
             ClaimRecord(
                 claim.response,
@@ -93,7 +93,7 @@ class JudgedTable:
                 claim.sentences or 1,
                 claim.claim,
                 claim.label,
-                *(claim.judgement(setting, threshold) for setting in Setting),
+                *(claim.judgment(setting, threshold) for setting in Setting),
             )
             for claim in self.groups[group]
         ]

@@ -77,7 +77,7 @@ def with_layout(names: Collection[str], wanted: Wanted) -> tuple[Wanted, tuple[s
         if layout.confidence is not None and not wanted.p:
             known["p"] = (layout.confidence,)
     elif isinstance(wanted, ClaimColumns):
-        if not (wanted.judgement or wanted.confidence or wanted.votes):
+        if not (wanted.judgment or wanted.confidence or wanted.votes):
             known["confidence"] = layout.confidence
             known["votes"] = () if layout.votes is None else (layout.votes,)
         if not (wanted.sentence or wanted.position):

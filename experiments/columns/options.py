@@ -62,7 +62,7 @@ class ClaimColumns(LabelColumns):
     group: Annotated[ColumnName, USUAL] = None
     """Column of the id of the claim's response."""
 
-    judgement: Annotated[ColumnNames, Option("[SETTING=]COLUMN", usual=True)] = ()
+    judgment: Annotated[ColumnNames, Option("[SETTING=]COLUMN", usual=True)] = ()
     """Column of the model's judgment: correct/incorrect, yes/no, A/B/C; repeatable by setting."""
 
     confidence: Annotated[ColumnName, USUAL] = None

@@ -53,8 +53,8 @@ LABEL = Role(
     "--label",
     (
         *("label", "human label", "gold", "gold label", "annotation", "annotator label", "truth"),
-        *("ground truth", "human", "human judgement", "is true", "correct", "supported"),
-        *("factual", "y"),
+        *("ground truth", "human", "human judgment", "human judgement", "is true", "correct"),
+        *("supported", "factual", "y"),
     ),
 )
 PROBABILITY = Role(
@@ -85,17 +85,20 @@ MODEL = Role("model", "--model-column", ("model", "method", "system", "model nam
 DATA = Role("data", "--by", ("dataset", "data", "benchmark", "split"))
 
 # A model's judgments of its own claims, and their positions.
-JUDGEMENT = Role(
-    "judgement",
-    "--judgement",
-    ("judgement", "judgment", "self judgement", "model judgement", "judged", "answer"),
+JUDGMENT = Role(
+    "judgment",
+    "--judgment",
+    (
+        *("judgment", "judgement", "self judgment", "self judgement", "model judgment"),
+        *("model judgement", "judged", "answer"),
+    ),
 )
 CONFIDENCE = Role(
     "confidence",
     "--confidence",
     (
-        *("confidence", "self confidence", "model confidence", "verbalised confidence"),
-        *("verbalized confidence", "p true", "probability", "gpt score", "llm score"),
+        *("confidence", "self confidence", "model confidence", "verbalized confidence"),
+        *("verbalised confidence", "p true", "probability", "gpt score", "llm score"),
         "model score",
     ),
 )

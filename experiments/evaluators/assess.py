@@ -138,7 +138,7 @@ class SampledAnswerSettings(Settings):
     this option."""
 
 
-class JudgementSettings(RelationSettings, AlgorithmSettings):
+class JudgmentSettings(RelationSettings, AlgorithmSettings):
     """Relations and judgment.
 
     Options of relations, assessors and inference.
@@ -185,7 +185,7 @@ class AssessSettings(
     EvidenceSettings,
     WebSettings,
     SampledAnswerSettings,
-    JudgementSettings,
+    JudgmentSettings,
     CoreSettings,
     ClaimCoherenceSettings,
     BatchSettings,

@@ -155,14 +155,14 @@ def with_relevance(
     graph: FactGraph, core: Core, model: LanguageModel
 ) -> tuple[Core, set[str], int]:
     """Core with weight 0 for irrelevant claims, their ids, and the number of unjudged claims."""
-    judgements = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
+    judgments = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
     irrelevant = {
         name
-        for name, is_relevant in zip(graph.atom_ids, judgements, strict=True)
+        for name, is_relevant in zip(graph.atom_ids, judgments, strict=True)
         if is_relevant is False
     }
     weighting = Relevance(lambda claim: claim.id not in irrelevant, core.weighting)
-    return replace(core, weighting=weighting), irrelevant, judgements.count(None)
+    return replace(core, weighting=weighting), irrelevant, judgments.count(None)
 
 
 def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]:

@@ -28,7 +28,7 @@ from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import (
-    Judgement,
+    Judgment,
     Missing,
     RelationModel,
     TextPair,
@@ -108,7 +108,7 @@ class CanonicalRelations:
         """The model's name with a suffix."""
         return f"{self.model.name}, templates known"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return an answer per pair, in order."""
         stated = [self._said(pair) for pair in pairs]
         # Many pairs consist of few texts: each text is normalized once.
@@ -118,7 +118,7 @@ class CanonicalRelations:
         # Ask only about these: pairs with the same content need no judgment.
         different = [pair for pair, alike in zip(stated, same, strict=True) if not alike]
         answers = iter(self.model.judge(different) if different else [])
-        entailed = Judgement(RelationKind.ENTAILMENT, 1.0, "recorded", (1.0, 0.0, 0.0))
+        entailed = Judgment(RelationKind.ENTAILMENT, 1.0, "recorded", (1.0, 0.0, 0.0))
         return [entailed if alike else next(answers) for alike in same]
 
     def _said(self, pair: TextPair) -> TextPair:
@@ -275,9 +275,9 @@ def gaming(
                 for guard, core in ((NO_GUARD, None), *cores.items()):
                     counting = view if core is None else selected(view, core)
                     for assessor, judge in assessors.items():
-                        judgements = list(judge(counting))
+                        judgments = list(judge(counting))
                         key = (graph.id, version, name, appended, guard, assessor)
-                        rows.append((*key, len(graph.atoms), len(judgements), sum(judgements)))
+                        rows.append((*key, len(graph.atoms), len(judgments), sum(judgments)))
     scores = data_frame(rows, [*COLUMNS])
     counted, supported = scores["counted"], scores["supported"]
     scores["precision"] = supported / counted.where(counted > 0, 1)

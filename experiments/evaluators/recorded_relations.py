@@ -26,7 +26,7 @@ from experiments.findings.table import named
 from factormodels import datasets
 from factormodels.claims import JUDGED_KINDS, LEAST_PROBABILITY, RelationKind, likeliest_kind
 from factormodels.errors import InputError
-from factormodels.extraction.relation_models.base import Judgement, TextPair
+from factormodels.extraction.relation_models.base import Judgment, TextPair
 from factormodels.extraction.stages.relations import relation_of
 from factormodels.fact_graph import FactGraph
 from factormodels.io.relation_record import RelationRecord, read_relation_record
@@ -313,7 +313,7 @@ def recorded_graphs(
         for _, passage, claim in (pair for pair in pairs if pair in answers):
             entails, contradicts, neutral = answers[graph.id, passage, claim]
             kind, probability = likeliest_kind(entails, contradicts, neutral)
-            judged = Judgement(kind, probability, "recorded", (entails, contradicts, neutral))
+            judged = Judgment(kind, probability, "recorded", (entails, contradicts, neutral))
             relations.append(relation_of(TextPair("", "", passage, claim), judged, least))
         missing = [
             [passage, claim, ""]

@@ -19,7 +19,7 @@ from calibration.scores import USUAL_SCORES
 from calibration.scoring import ScoreTable, score
 from factormodels.claims import JUDGED_KINDS, RelationKind
 from factormodels.errors import InputError
-from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
+from factormodels.extraction.relation_models.base import Judgment, RelationModel, TextPair
 from factormodels.extraction.relation_models.lexical import softmax_against_neutral
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 from factormodels.extraction.stages.relations import ask
@@ -125,8 +125,8 @@ def _answered(
 ) -> tuple[list[int], NDArray[np.float64]]:
     """Indices of the answered pairs, and their distributions, (n, 3)."""
     answers = ask(model, list(pairs))
-    kept = [index for index, each in enumerate(answers) if isinstance(each, Judgement)]
-    shares = [distribution(each) for each in answers if isinstance(each, Judgement)]
+    kept = [index for index, each in enumerate(answers) if isinstance(each, Judgment)]
+    shares = [distribution(each) for each in answers if isinstance(each, Judgment)]
     # The reshape keeps three columns if nothing was answered.
     return kept, np.array(shares).reshape(-1, len(JUDGED_KINDS))
 
@@ -249,7 +249,7 @@ def fit_lexical(labeled: Sequence[LabeledPair], *, folds: int = 10) -> LexicalFi
     return LexicalFit(intercepts, coefficients.reshape(2, len(FEATURES)), validated, fold)
 
 
-def distribution(answer: Judgement) -> tuple[float, float, float]:
+def distribution(answer: Judgment) -> tuple[float, float, float]:
     """A judgment's probabilities of (entailment, contradiction, neutral).
 
     If the answer has only the probability of its own relation, the other two share the rest

@@ -258,7 +258,7 @@ def make_plan(
         stages.append(summary_stage(summarizing, log_probabilities=log_probabilities))
         calls.append(of_model(table.SUMMARIZER, "contexts"))
         # Records of earlier versions use this spelling.
-        facts["summarise"] = True
+        facts["summarize"] = True
     if settings.samples is not None:
         if not any(graph.query.strip() for graph in graphs):
             raise InputError(

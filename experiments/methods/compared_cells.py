@@ -84,7 +84,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> CellDifferences
     import numpy as np
 
     from experiments.study.reading import study_of_plain
-    from experiments.study.report.frame import cross_fitted_folds, read_judgements
+    from experiments.study.report.frame import cross_fitted_folds, read_judgments
     from experiments.study.rows import UNANSWERED, RowsFile
 
     # Both runs are scored with the settings of the second: two policies for the same posteriors
@@ -97,7 +97,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> CellDifferences
     changes = []
     pairs = list(paired_cells(first, second))
     for cell, other in pairs:
-        sides = (read_judgements(first, cell), read_judgements(second, other))
+        sides = (read_judgments(first, cell), read_judgments(second, other))
         folds = [cross_fitted_folds(*each) for each in zip(studies, sides, strict=True)]
         statuses = [dict(zip(side.responses, side.status, strict=True)) for side in sides]
         common = statuses[0].keys() & statuses[1].keys()

@@ -37,7 +37,7 @@ from experiments.study.data import load_dataset, related_graph
 from experiments.study.design import NO_VIEW, StudyCell, algorithms, cells
 from experiments.study.files import read_manifest
 from experiments.study.reading import LoadedStudy, study_of_plain
-from experiments.study.report.frame import Judgements, read_judgements
+from experiments.study.report.frame import Judgments, read_judgments
 from experiments.study.rows import CellRows, RowsFile
 from experiments.study.units import factor_graph
 from factormodels.conventions import Conventions, differing, switched
@@ -287,7 +287,7 @@ class _ComparedCells(Comparison):
         measures: names of the measures of the study.
     """
 
-    sides: tuple[Judgements, Judgements] | None
+    sides: tuple[Judgments, Judgments] | None
     of_measures: tuple[str, ...]
     measures: tuple[str, ...]
 
@@ -320,7 +320,7 @@ def _compared_cells(
         if not of_graphs and not of_measures:
             continue
         title = titled(cell, other)
-        sides = read_judgements(first.rows, cell), read_judgements(second.rows, other)
+        sides = read_judgments(first.rows, cell), read_judgments(second.rows, other)
         graphs: Sequence[FactGraph] = ()
         if of_graphs:
             reason = _unsolvable(of_cells[0])
@@ -421,14 +421,12 @@ def _solved_cell(
     return marginals_of_claims(views, models, backend)
 
 
-def _posteriors(judgements: Judgements) -> Posteriors:
+def _posteriors(judgments: Judgments) -> Posteriors:
     """P(true) by response and claim, for claims that have it."""
-    responses, claims = judgements.responses, judgements.atoms.to_pylist()
+    responses, claims = judgments.responses, judgments.atoms.to_pylist()
     return {
         (responses[at], claim): p
-        for at, claim, p in zip(
-            judgements.index.tolist(), claims, judgements.p.tolist(), strict=True
-        )
+        for at, claim, p in zip(judgments.index.tolist(), claims, judgments.p.tolist(), strict=True)
         if claim is not None and not math.isnan(p)
     }
 
@@ -445,8 +443,8 @@ def _measures(compared: _ComparedCells, attribution: Attribution) -> Iterator[di
     names = (*attribution.names, *compared.of_measures)
     with_one = {}
     for name in names:
-        judgements = _with_posteriors(compared.sides[0], attribution.alone.get(name))
-        with_one[name] = _values(judgements, switched(*conventions, name), named)
+        judgments = _with_posteriors(compared.sides[0], attribution.alone.get(name))
+        with_one[name] = _values(judgments, switched(*conventions, name), named)
     for measure in named:
         ends = [of_side.get(measure, math.nan) for of_side in values]
         if all(map(math.isfinite, ends)):
@@ -455,25 +453,25 @@ def _measures(compared: _ComparedCells, attribution: Attribution) -> Iterator[di
                    "after": ends[1], **each}  # fmt: skip
 
 
-def _with_posteriors(judgements: Judgements, p: Posteriors | None) -> Judgements:
+def _with_posteriors(judgments: Judgments, p: Posteriors | None) -> Judgments:
     """The judgments with other posteriors; unchanged if `p` is None."""
     import numpy as np
 
     if p is None:
-        return judgements
-    posteriors = _posteriors(judgements)
-    responses, claims = judgements.responses, judgements.atoms.to_pylist()
-    of_rows = map(responses.__getitem__, judgements.index.tolist())
+        return judgments
+    posteriors = _posteriors(judgments)
+    responses, claims = judgments.responses, judgments.atoms.to_pylist()
+    of_rows = map(responses.__getitem__, judgments.index.tolist())
     keys = list(zip(of_rows, claims, strict=True))
     values = [p.get(key, posteriors.get(key, math.nan)) for key in keys]
-    return replace(judgements, p=np.array(values, dtype=np.float64))
+    return replace(judgments, p=np.array(values, dtype=np.float64))
 
 
 def _values(
-    judgements: Judgements, conventions: Conventions, measures: Sequence[str]
+    judgments: Judgments, conventions: Conventions, measures: Sequence[str]
 ) -> dict[str, float]:
     """Measures of a cell under conventions, by their names in studies."""
-    p, label, index = judgements.under(conventions).claims
+    p, label, index = judgments.under(conventions).claims
     if not p.size:
         return {}
     with_f1 = scores_under(measures, conventions)

@@ -218,14 +218,14 @@ def _coverage(
     facts, failures = facts_of(graph, trust, model)
     unjudged = 0
     if model is not None and graph.query.strip():
-        judgements = relevances(model, graph, [fact.text for fact in facts], FACT_RELEVANCE)
+        judgments = relevances(model, graph, [fact.text for fact in facts], FACT_RELEVANCE)
         # Facts of unknown relevance count.
         facts = [
             fact
-            for fact, is_relevant in zip(facts, judgements, strict=True)
+            for fact, is_relevant in zip(facts, judgments, strict=True)
             if is_relevant is not False
         ]
-        unjudged = judgements.count(None)
+        unjudged = judgments.count(None)
     compared, _ = compared_facts(graph, facts, judge)
     precision = math.fsum(p) / len(p) if p else math.nan
     return FactCoverage(graph, tuple(compared), precision, unjudged, tuple(failures))

@@ -61,7 +61,7 @@ def probe(*, settings: ProbeSettings) -> Findings:
 
         probe(model="openai/NAME")
         probe(model="openai/NAME", stages="all")
-        probe(model="openai/NAME", api_base="http://127.0.0.1:8080/v1", method="verbalised")
+        probe(model="openai/NAME", api_base="http://127.0.0.1:8080/v1", method="verbalized")
         probe(relations="lexical")
 
     Args:

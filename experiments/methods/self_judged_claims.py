@@ -30,7 +30,7 @@ from experiments.evaluators.probe_first import is_probed
 from experiments.settings import USUAL, Option
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.asking.self_answers import SELF_JUDGEMENT
+from factormodels.extraction.asking.self_answers import SELF_JUDGMENT
 from factormodels.extraction.asking.stage import Extent
 from factormodels.extraction.asking.table import CLAIM_AS_QUESTION, REFUSAL, SELF_SETTINGS
 from factormodels.extraction.language_model import Failure
@@ -45,14 +45,14 @@ from factormodels.extraction.pipeline import (
 from factormodels.extraction.probe.table import REFUSALS
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.extraction.refusals import judge_refusals
-from factormodels.extraction.self_judgement import human_label, judge_own_claims
+from factormodels.extraction.self_judgment import human_label, judge_own_claims
 from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.nouns import counted
 
-METADATA_KEY = "self_judgements"
+METADATA_KEY = "self_judgments"
 DECLINES_KEY = "declines"
 """Metadata key of a response without claims: True if it declines to answer."""
 
@@ -150,7 +150,7 @@ def planned_calls(graphs: Sequence[FactGraph], settings: Sequence[str]) -> dict[
     return {
         **({REFUSAL.name: REFUSAL.number(bare)} if bare else {}),
         **({CLAIM_AS_QUESTION.name: CLAIM_AS_QUESTION.number(extents)} if pairs else {}),
-        SELF_JUDGEMENT: sum(setting.stage.number(extents) for setting in asked),
+        SELF_JUDGMENT: sum(setting.stage.number(extents) for setting in asked),
     }
 
 
@@ -298,14 +298,14 @@ def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:
         judged = judge_own_claims(asked, model, settings=settings)
         facts = {
             claim.claim: {
-                "judgements": {name: each.judgement for name, each in claim.judgements.items()},
+                "judgments": {name: each.judgment for name, each in claim.judgments.items()},
                 "log_probabilities": {
                     name: dict(each.log_probabilities)
-                    for name, each in claim.judgements.items()
+                    for name, each in claim.judgments.items()
                     if each.log_probabilities
                 },
                 "unusable": {
-                    name: each.unusable for name, each in claim.judgements.items() if each.unusable
+                    name: each.unusable for name, each in claim.judgments.items() if each.unusable
                 },
                 "missing": dict(claim.missing),
                 "pair": None if claim.pair is None else list(claim.pair),
@@ -345,7 +345,7 @@ def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]
             label = _label(graph, atom)
             if label is None:
                 continue
-            answers = graph.metadata[METADATA_KEY].get(atom.id, {"judgements": {}, "missing": {}})
+            answers = graph.metadata[METADATA_KEY].get(atom.id, {"judgments": {}, "missing": {}})
             missing += answers["missing"].values()
             rows.append(
                 {
@@ -359,7 +359,7 @@ def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]
                         else {}
                     ),
                     **({"condition": columns["condition"]} if "condition" in columns else {}),
-                    **answers["judgements"],
+                    **answers["judgments"],
                 }
             )
     return rows, missing

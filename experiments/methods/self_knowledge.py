@@ -325,7 +325,7 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
                 "thresholds are tabulated. Choose one with --threshold.",
                 *remarks,
             )
-    if table.kind == "judgement" and (threshold is not None or settings.sweep):
+    if table.kind == "judgment" and (threshold is not None or settings.sweep):
         raise InputError(
             f"{source}: the data have judgments, which need no threshold; name a column of "
             "confidences with --confidence, or leave --threshold and --sweep out"
@@ -475,7 +475,7 @@ def _group(
     asked = [
         setting
         for setting in Setting
-        if any(record.judgement(setting) is not None for record in records)
+        if any(record.judgment(setting) is not None for record in records)
     ]
     how: dict[str, Any] = {"n_positions": bins, "neither": settings.neither}
     made = {**how, "intervals": settings.intervals}
@@ -499,7 +499,7 @@ def _group(
 
 def _setting_names(table: JudgedTable, threshold: float | None) -> dict[Setting, str]:
     """Name of each setting in tables and figures: the paper's name, or the form of the answers."""
-    how = {"judgement": "", "votes": "majority of votes", "confidence": ""}[table.kind]
+    how = {"judgment": "", "votes": "majority of votes", "confidence": ""}[table.kind]
     if threshold is not None:
         what = "share of votes" if table.kind == "votes" else "confidence"
         how = f"{what} at least {threshold:g}"
@@ -550,7 +550,7 @@ def _swept(table: JudgedTable, settings: SelfKnowledgeSettings) -> Iterator[dict
             tell(f"threshold {threshold:g}")
             records = table.records(group, threshold)
             for setting, title in table.settings.items():
-                if all(record.judgement(setting) is None for record in records):
+                if all(record.judgment(setting) is None for record in records):
                     continue
                 asked: dict[str, Any] = {"n_positions": 1, "neither": settings.neither}
                 known = self_knowledge_table(

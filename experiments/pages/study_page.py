@@ -30,7 +30,7 @@ from experiments.study.outputs import RunContents
 from experiments.study.prepared.text_models import ASSESSING, RELATIONS
 from experiments.study.report import tables
 from experiments.study.report.diagrams import diagrams
-from experiments.study.report.frame import read_judgements
+from experiments.study.report.frame import read_judgments
 from experiments.study.report.scores import (
     REFERENCE,
     AgreeingCells,
@@ -231,11 +231,11 @@ def _plots(
     others: list[tuple[str, Figure, bool]] = []
     located = {cell.key: cell for cell in subject.rows.cells()}
     for part in parts:
-        judgements = read_judgements(subject.rows, located[part.main_key])
-        if judgements.judged.any():
+        judgments = read_judgments(subject.rows, located[part.main_key])
+        if judgments.judged.any():
             caption = named(f"{part.data.name}: posteriors under {part.title(part.main)}")
             figure = posteriors_figure(
-                judgements.p[judgements.judged], judgements.label[judgements.judged]
+                judgments.p[judgments.judged], judgments.label[judgments.judged]
             )
             others.append((caption, figure, False))
     drawn = subject.diagrams

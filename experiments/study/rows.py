@@ -39,7 +39,7 @@ dataset text: name of the dataset in the study
 response text: id of the response, unique in its dataset
 atom text?: id of the atom, unique in its response; null in the one row of a response without
     atoms
-variant text: view of the fact graph: given, FR1, FR2 or FR3; none: an assessor's judgement,
+variant text: view of the fact graph: given, FR1, FR2 or FR3; none: an assessor's judgment,
     without a graph
 relation_model text: what the study calls the source of relations; recorded: the data; none: no
     graph

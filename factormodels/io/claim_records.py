@@ -3,7 +3,7 @@
 A file of records is JSON Lines, one claim per line:
 
     {"response": "r1", "sentence": 2, "sentences": 6, "claim": "a4", "label": "NS",
-     "judgements": {"direct_asking": "true", "none_of_the_above": "neither"},
+     "judgments": {"direct_asking": "true", "none_of_the_above": "neither"},
      "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}}}
 
 A setting that is absent or null was not asked or not answered. The claim is then missing in that
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from factormodels.claims import ClaimLabel, ModelJudgement
+from factormodels.claims import ClaimLabel, ModelJudgment
 from factormodels.decoded_values import as_object, as_text, located, shown, text_field
 from factormodels.errors import InputError
 from factormodels.io.json import check_keys, encode
@@ -41,7 +41,8 @@ class Setting(StrEnum):
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
-_KEYS = ("response", "sentence", "sentences", "claim", "label", "judgements", "log_probabilities")
+_KEYS = ("response", "sentence", "sentences", "claim", "label", "judgments", "log_probabilities")
+_EARLIER_KEY = "judgements"  # in files of earlier versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,10 @@ class ClaimRecord:
     sentences: int
     claim: str
     label: ClaimLabel
-    direct_asking: ModelJudgement | None = None
-    question_answering: ModelJudgement | None = None
-    none_of_the_above: ModelJudgement | None = None
-    log_probabilities: Mapping[Setting, Mapping[ModelJudgement, float]] = field(
+    direct_asking: ModelJudgment | None = None
+    question_answering: ModelJudgment | None = None
+    none_of_the_above: ModelJudgment | None = None
+    log_probabilities: Mapping[Setting, Mapping[ModelJudgment, float]] = field(
         default_factory=dict, hash=False, kw_only=True
     )
 
@@ -95,10 +96,8 @@ class ClaimRecord:
         for setting in Setting:
             judged = getattr(self, setting.value)
             if judged is not None:
-                judgement = _choice(
-                    ModelJudgement, judged, f"{where}: judgement by {setting.value}"
-                )
-                object.__setattr__(self, setting.value, judgement)
+                judgment = _choice(ModelJudgment, judged, f"{where}: judgment by {setting.value}")
+                object.__setattr__(self, setting.value, judgment)
         where = f"{where}: log-probabilities"
         given_logs = {
             _choice(Setting, setting, where): _log_probabilities(logs, f"{where} by {setting}")
@@ -116,14 +115,14 @@ class ClaimRecord:
         """The relative position i/n of the claim's sentence, in (0, 1]."""
         return self.sentence / self.sentences
 
-    def judgement(self, setting: str) -> ModelJudgement | None:
+    def judgment(self, setting: str) -> ModelJudgment | None:
         """Return the judgment in a setting; None if there is none.
 
         Raises:
             InputError: if the setting does not exist.
         """
-        judgement: ModelJudgement | None = getattr(self, setting_named(setting).value)
-        return judgement
+        judgment: ModelJudgment | None = getattr(self, setting_named(setting).value)
+        return judgment
 
 
 def setting_named(setting: str) -> Setting:
@@ -196,17 +195,19 @@ def parse_record(value: object, where: str) -> ClaimRecord:
         InputError: if it is malformed.
     """
     obj = as_object(value, where)
+    if _EARLIER_KEY in obj and "judgments" not in obj:
+        obj = {"judgments" if key == _EARLIER_KEY else key: each for key, each in obj.items()}
     check_keys(obj, _KEYS, where)
-    stated = obj.get("judgements")
-    judgements = {} if stated is None else as_object(stated, f"{where}: key 'judgements'")
-    check_keys(judgements, tuple(setting.value for setting in Setting), f"{where}: judgements")
+    stated = obj.get("judgments")
+    judgments = {} if stated is None else as_object(stated, f"{where}: key 'judgments'")
+    check_keys(judgments, tuple(setting.value for setting in Setting), f"{where}: judgments")
     for key in ("sentence", "sentences"):
         if key not in obj:
             raise InputError(f"{where}: the key {key!r} is missing; add it")
     # Errors of these fields name their place; later ones name the response and the claim.
     response, claim = text_field(obj, "response", where), text_field(obj, "claim", where)
     label = _choice(ClaimLabel, text_field(obj, "label", where), f"{where}: key 'label'")
-    by_setting = _judgements(judgements, where)
+    by_setting = _judgments(judgments, where)
     logs = _log_probabilities_by_setting(obj, where)
     with located(where):
         return ClaimRecord(
@@ -222,10 +223,10 @@ def parse_record(value: object, where: str) -> ClaimRecord:
 
 def as_json_object(record: ClaimRecord) -> dict[str, Any]:
     """Return the JSON object of a record, without missing values."""
-    judgements = {
-        setting.value: str(judgement)
+    judgments = {
+        setting.value: str(judgment)
         for setting in Setting
-        if (judgement := record.judgement(setting)) is not None
+        if (judgment := record.judgment(setting)) is not None
     }
     obj = {
         "response": record.response,
@@ -233,23 +234,23 @@ def as_json_object(record: ClaimRecord) -> dict[str, Any]:
         "sentences": record.sentences,
         "claim": record.claim,
         "label": str(record.label),
-        "judgements": judgements,
+        "judgments": judgments,
     }
     if record.log_probabilities:
         obj["log_probabilities"] = {
-            str(setting): {str(judgement): value for judgement, value in logs.items()}
+            str(setting): {str(judgment): value for judgment, value in logs.items()}
             for setting, logs in record.log_probabilities.items()
         }
     return obj
 
 
-def _judgements(stated: Mapping[str, Any], where: str) -> dict[str, ModelJudgement]:
-    judgements_at = f"{where}: judgements"
+def _judgments(stated: Mapping[str, Any], where: str) -> dict[str, ModelJudgment]:
+    judgments_at = f"{where}: judgments"
     return {
         name: _choice(
-            ModelJudgement,
-            as_text(value, f"{judgements_at}: {name!r}"),
-            f"{judgements_at}: {name!r}",
+            ModelJudgment,
+            as_text(value, f"{judgments_at}: {name!r}"),
+            f"{judgments_at}: {name!r}",
         )
         for name, value in stated.items()
         if value is not None
@@ -265,13 +266,13 @@ def _log_probabilities_by_setting(obj: Mapping[str, Any], where: str) -> dict[Se
     }
 
 
-def _log_probabilities(logs: Mapping[Any, Any], where: str) -> dict[ModelJudgement, float]:
+def _log_probabilities(logs: Mapping[Any, Any], where: str) -> dict[ModelJudgment, float]:
     for value in logs.values():
         if isinstance(value, bool) or not isinstance(value, float | int) or not value <= 0.0:
             raise InputError(
                 f"{where}: {shown(value)} is not a logarithm of a probability; give 0 or less"
             )
-    return {_choice(ModelJudgement, name, where): float(value) for name, value in logs.items()}
+    return {_choice(ModelJudgment, name, where): float(value) for name, value in logs.items()}
 
 
 def _choice(kind: type[Choice], value: Any, what: str) -> Choice:

@@ -259,7 +259,7 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
             for _ in verdicts
         ),
         "claims": len(claims),
-        "judged": sum(any(map(claim.judgement, Setting)) for claim in claims),
+        "judged": sum(any(map(claim.judgment, Setting)) for claim in claims),
         "prompts": sum(isinstance(item, Prompt) for item in items),
         "pairs": sum(isinstance(item, JudgedPair) for item in items),
         "atoms with passages": len(passages),
@@ -277,9 +277,9 @@ def _missing(items: Sequence[Item]) -> Iterator[str]:
     contexts = [context for graph in graphs for context in graph.contexts]
     served = sum(len(_served(graph)) for graph in graphs)
     claims = [item for item in items if isinstance(item, ClaimRecord)]
-    unjudged = sum(not any(map(claim.judgement, Setting)) for claim in claims)
+    unjudged = sum(not any(map(claim.judgment, Setting)) for claim in claims)
     lacks = (
-        ("judgements", unjudged, len(claims), "claims"),
+        ("judgments", unjudged, len(claims), "claims"),
         ("labels", sum(atom.label is None for atom in atoms), len(atoms), "atoms"),
         ("texts", sum(not atom.text.strip() for atom in atoms), len(atoms), "atoms"),
         ("contexts", len(atoms) - served, len(atoms), "atoms"),

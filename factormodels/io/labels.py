@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from factormodels.claims import ClaimLabel, ModelJudgement, RelationKind
+from factormodels.claims import ClaimLabel, ModelJudgment, RelationKind
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.nouns import counted
@@ -30,14 +30,14 @@ _SUPPORTED = "s"
 _NOT_SUPPORTED = "ns"
 _TRUE = frozenset(
     (
-        *(word for word, truth in _KNOWN.items() if truth is ModelJudgement.TRUE),
+        *(word for word, truth in _KNOWN.items() if truth is ModelJudgment.TRUE),
         *(word for word, kind in STANCES.items() if kind is RelationKind.ENTAILMENT),
         _SUPPORTED,
     )
 )
 _FALSE = frozenset(
     (
-        *(word for word, truth in _KNOWN.items() if truth is ModelJudgement.FALSE),
+        *(word for word, truth in _KNOWN.items() if truth is ModelJudgment.FALSE),
         *(word for word, kind in STANCES.items() if kind is RelationKind.CONTRADICTION),
         *(_NOT_SUPPORTED, "not entailment", "non entailment", "not entailed"),
         # In FaStfact's protocol a claim without decisive evidence is unsupported.

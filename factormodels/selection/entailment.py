@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import (
-    Judgement,
+    Judgment,
     Missing,
     RelationModel,
     TextPair,
@@ -46,7 +46,7 @@ class CachedRelations:
     asked: int = 0
     calls: int = 0
     missing: int = 0
-    _known: dict[TextPair, Judgement | Missing] = field(default_factory=dict, repr=False)
+    _known: dict[TextPair, Judgment | Missing] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         batch = 1 if self.batch is None else self.batch
@@ -58,14 +58,14 @@ class CachedRelations:
         """The model's own name."""
         return self.model.name
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return one answer per pair, in order."""
         # One look-up a pair: hashing texts takes longer than anything else where most are known.
         known = [self._known.get(pair) for pair in pairs]
         fresh = list(
             dict.fromkeys(pair for pair, answer in zip(pairs, known, strict=True) if answer is None)
         )
-        asked: dict[TextPair, Judgement | Missing] = {}
+        asked: dict[TextPair, Judgment | Missing] = {}
         step = self.batch or max(len(fresh), 1)
         for start in range(0, len(fresh), step):
             group = fresh[start : start + step]
@@ -99,7 +99,7 @@ class Entailments:
     missing: int
 
 
-def entailment_probability(answer: Judgement | Missing) -> float:
+def entailment_probability(answer: Judgment | Missing) -> float:
     """Return the probability that the premise entails the hypothesis; NaN if missing.
 
     If a model gives only the probability of another relation, entailment gets half of the
@@ -114,9 +114,9 @@ def entailment_probability(answer: Judgement | Missing) -> float:
     return (1.0 - answer.probability) / 2.0
 
 
-def is_entailment(answer: Judgement | Missing) -> bool:
+def is_entailment(answer: Judgment | Missing) -> bool:
     """Return whether the most probable relation is entailment; False for a missing judgment."""
-    return isinstance(answer, Judgement) and answer.kind is RelationKind.ENTAILMENT
+    return isinstance(answer, Judgment) and answer.kind is RelationKind.ENTAILMENT
 
 
 def pairwise_entailments(claims: Sequence[Subclaim], relations: RelationModel) -> Entailments:
@@ -159,7 +159,7 @@ def source_entailments(
     return tuple(is_entailment(answer) for answer in answers), _missing(answers)
 
 
-def _missing(answers: Iterable[Judgement | Missing]) -> int:
+def _missing(answers: Iterable[Judgment | Missing]) -> int:
     return sum(isinstance(answer, Missing) for answer in answers)
 
 

@@ -165,7 +165,7 @@ class JudgedSubject:
         return [
             ClaimRecord(
                 *(record.response, record.sentence, record.sentences, record.claim, record.label),
-                record.judgement(self.setting),
+                record.judgment(self.setting),
             )
             for record in self.table.records(self.group, chosen)
         ]
@@ -183,7 +183,7 @@ def users_subjects(thresholds: Mapping[str, float]) -> Named:
             if isinstance(source, Path)
             else judged_graphs(datasets.load(source).graphs, source)
         )
-        only = None if table.kind == "judgement" else thresholds.get(name, 0.5)
+        only = None if table.kind == "judgment" else thresholds.get(name, 0.5)
         for group in table.groups:
             for setting, how in table.settings.items():
                 parts = (name, *group, how if len(table.settings) > 1 else "")

@@ -6,7 +6,7 @@ responses), or those of the lexical model, which takes no language model. Graphs
 and claims judged by default potentials, by a field learned in folds of responses, and by trees
 without a graph.
 
-Question: how good are the relations and the judgements of claims of a small local model?
+Question: how good are the relations and the judgments of claims of a small local model?
 Data: factcheck-bench and factscore, embedded, with recorded answers of models, as far as recorded.
 Rival: the lexical model, and the shares of relations and of true claims in other responses.
 

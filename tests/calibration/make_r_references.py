@@ -60,7 +60,7 @@ def claims() -> dict[str, Any]:
     truth = level + generator.normal(0, 1.2, response.size)
     y = generator.random(response.size) < 1 / (1 + np.exp(-truth))
 
-    def judgements(noise: float, slope: float) -> Any:
+    def judgments(noise: float, slope: float) -> Any:
         logit = slope * truth + generator.normal(0, noise, response.size)
         return np.round(np.clip(1 / (1 + np.exp(-logit)), 0.005, 0.995), 4)
 
@@ -68,8 +68,8 @@ def claims() -> dict[str, Any]:
         "response": response.tolist(),
         "x": np.round(generator.random(response.size) + 0.3 * (response % 3), 3).tolist(),
         "y": y.astype(int).tolist(),
-        "p": judgements(0.5, 1.4).tolist(),
-        "q": judgements(1.5, 1.0).tolist(),
+        "p": judgments(0.5, 1.4).tolist(),
+        "q": judgments(1.5, 1.0).tolist(),
     }
 
 

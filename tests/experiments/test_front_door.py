@@ -26,7 +26,7 @@ from factormodels.datasets import load
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, Request
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
-from factormodels.extraction.relation_models.base import Judgement
+from factormodels.extraction.relation_models.base import Judgment
 from inference import get_backend, infer
 from tests.experiments.conftest import invoke, study_file
 from tests.experiments.make_stub import STUB, stub
@@ -532,7 +532,7 @@ def test_contradiction_speaks_against() -> None:
         text="The bridge opened in 1950.",
         model=model,
         atoms="sentences",
-        method="verbalised",
+        method="verbalized",
         documents=[PASSAGES["History"]],
     )
     (claim,) = assessed["claims"].to_dict("records")
@@ -545,9 +545,9 @@ def test_an_object_of_ones_own_judges_relations() -> None:
     class Shouting:
         """Whatever a passage says in capitals, it denies."""
 
-        def judge(self, pairs: Any) -> list[Judgement]:
+        def judge(self, pairs: Any) -> list[Judgment]:
             denied = RelationKind.CONTRADICTION, RelationKind.ENTAILMENT
-            return [Judgement(denied[not each.premise.isupper()], 0.9, "nli") for each in pairs]
+            return [Judgment(denied[not each.premise.isupper()], 0.9, "nli") for each in pairs]
 
     passages = {"Calm": "The bridge opened in 1950.", "Loud": "THE BRIDGE OPENED IN 1950."}
     for title, supported in (("Calm", True), ("Loud", False)):
@@ -563,8 +563,8 @@ def test_an_object_of_ones_own_judges_relations() -> None:
     class Silent:
         name = "silent"
 
-        def judge(self, pairs: Any) -> list[Judgement]:
-            return [] if pairs else [Judgement(RelationKind.NEUTRAL, 1.0, "nli")]
+        def judge(self, pairs: Any) -> list[Judgment]:
+            return [] if pairs else [Judgment(RelationKind.NEUTRAL, 1.0, "nli")]
 
     refused(
         "the relation model silent gave 0 answers to 1 pair",
@@ -579,7 +579,7 @@ def test_an_object_of_ones_own_judges_relations() -> None:
             return [0.5 for _ in pairs]
 
     refused(
-        "the relation model Bare answered 0.5; answer with a Judgement or Missing",
+        "the relation model Bare answered 0.5; answer with a Judgment or Missing",
         assess,
         text="The bridge opened in 1950.",
         relations=Bare(),

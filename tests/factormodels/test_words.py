@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factormodels.claims import ClaimLabel, ModelJudgement
+from factormodels.claims import ClaimLabel, ModelJudgment
 from factormodels.io.labels import label_spelling
 from factormodels.words import LETTERS, REPLIES, STATEMENTS, folded, truth_of
 from tests.refusals import refused
 
-T, F, NEITHER = ModelJudgement
+T, F, NEITHER = ModelJudgment
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ T, F, NEITHER = ModelJudgement
     ],
 )
 def test_a_word_alone_is_read_in_any_case_and_markup(
-    truth: ModelJudgement | None, values: tuple[Any, ...]
+    truth: ModelJudgment | None, values: tuple[Any, ...]
 ) -> None:
     for value in values:
         assert truth_of(value) is truth, value
@@ -49,7 +49,7 @@ def test_letters_are_read_only_where_they_were_offered() -> None:
     ],
 )
 def test_an_option_is_read_by_its_words_or_else_its_letter(
-    truth: ModelJudgement | None, values: tuple[str, ...]
+    truth: ModelJudgment | None, values: tuple[str, ...]
 ) -> None:
     for value in values:
         assert truth_of(value, letters=True) is truth, value

@@ -41,7 +41,7 @@ from experiments.settings.inputs import with_evidence
 from experiments.study.design import algorithms, cells
 from experiments.study.files import read_manifest
 from experiments.study.reading import LoadedStudy, load_study
-from experiments.study.report.frame import read_judgements
+from experiments.study.report.frame import read_judgments
 from experiments.study.rows import RowsFile, read_rows
 from factormodels import Atom, Context, FactGraph
 from factormodels.errors import FactormodelsError, InputError
@@ -224,7 +224,7 @@ _FEW_LABELS = "response,p,label\n" + "".join(
 _TEXT = b"The bridge was opened in 1890. It is red, and 300 metres long.\n"
 _CLAIM = {
     **{"response": "r1", "sentence": 1, "sentences": 2, "claim": "a1", "label": "S"},
-    "judgements": {"direct_asking": "true", "none_of_the_above": "neither"},
+    "judgments": {"direct_asking": "true", "none_of_the_above": "neither"},
     "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}},
 }
 _CLAIMS = _json(_CLAIM) + b"\n" + _json(_CLAIM | {"sentence": 2, "claim": "a2"}) + b"\n"
@@ -414,7 +414,7 @@ def _user_data(path: Path) -> object:
 def _rows(path: Path) -> object:
     rows = RowsFile(path)
     for cell in rows.cells():
-        read_judgements(rows, cell)
+        read_judgments(rows, cell)
     return read_rows(path)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from factormodels.claims import Atom, Context, Relation, RelationKind, likeliest_kind
 from factormodels.encodings import ENCODINGS, MIXTURE
-from factormodels.extraction.relation_models.base import Judgement, TextPair
+from factormodels.extraction.relation_models.base import Judgment, TextPair
 from factormodels.extraction.relation_models.recorded import read_recorded
 from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
@@ -98,13 +98,13 @@ class Model:
 
     name = "naive"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment]:
         kinds = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
         answers = []
         for pair in pairs:
             shares = GRID[int(pair.target[1:])]
             best = int(np.argmax(shares))
-            answers.append(Judgement(kinds[best], shares[best], "recorded", shares))
+            answers.append(Judgment(kinds[best], shares[best], "recorded", shares))
         return answers
 
 

@@ -22,7 +22,7 @@ from factormodels.extraction.language_model import (
 )
 from factormodels.extraction.probe.questions import CONTENT_FREE
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from factormodels.io.relation_record import (
     ORDERS,
@@ -209,7 +209,7 @@ class _Counted(WrappedModel):
         return answer
 
 
-def _log_p(answer: Judgement | Missing) -> tuple[tuple[float, float, float] | None, str]:
+def _log_p(answer: Judgment | Missing) -> tuple[tuple[float, float, float] | None, str]:
     """Return the log-probabilities of an answer, and the reason if it has none."""
     if isinstance(answer, Missing):
         return None, answer.reason

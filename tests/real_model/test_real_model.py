@@ -84,7 +84,7 @@ def test_a_real_model_is_held_to_a_schema_and_its_tokens_spell_the_answer(
     schema = STATED_RELATION.schema
     request = Request(
         (Message("user", "Write a limerick about the sea."),),
-        PromptIdentity("relation_verbalised", 1, ""),
+        PromptIdentity("relation_verbalized", 1, ""),
         "relations",
         max_tokens=64,
         top_logprobs=5,

@@ -20,7 +20,7 @@ from experiments.settings.keyed import Keyed
 from experiments.settings.selection_rule import Weights
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
-from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, RelationModel, TextPair
 from factormodels.extraction.retrieval.bm25 import words_of
 
 
@@ -115,12 +115,12 @@ class ContainedWords:
         """The name with the share."""
         return f"words:{self.share:g}"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Entailment or neutral for each pair, with probability 1."""
         return [self._judge(pair) for pair in pairs]
 
-    def _judge(self, pair: TextPair) -> Judgement:
+    def _judge(self, pair: TextPair) -> Judgment:
         premise_words, asked = set(words_of(pair.premise)), set(words_of(pair.hypothesis))
         contains = bool(asked) and len(asked & premise_words) >= self.share * len(asked)
         kind = RelationKind.ENTAILMENT if contains else RelationKind.NEUTRAL
-        return Judgement(kind, 1.0, "lexical")
+        return Judgment(kind, 1.0, "lexical")

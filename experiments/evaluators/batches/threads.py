@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from factormodels.extraction.relation_models.base import (
-        Judgement,
+        Judgment,
         Missing,
         RelationModel,
         TextPair,
@@ -83,7 +83,7 @@ class LocalRelations:
         """The model's name in tables and manifests."""
         return self.model.name
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return an answer per pair, in order."""
         with self._alone:
             return self.model.judge(pairs)

@@ -10,7 +10,7 @@ from typing import Any
 from experiments.evaluators.calls.likeness import shared_words
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.pipeline import Stage, relation_stage
-from factormodels.extraction.relation_models.base import Judgement, Missing, NotAsked, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, NotAsked, TextPair
 from factormodels.fact_graph import FactGraph
 
 EarlyExit = Callable[[FactGraph], str]
@@ -110,5 +110,5 @@ class _Nobody:
     reason: str
     name: str = "nobody"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         return [NotAsked(f"not asked: {self.reason}") for _ in pairs]

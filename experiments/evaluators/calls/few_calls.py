@@ -12,7 +12,7 @@ from factormodels.claims import LEAST_PROBABILITY, RelationKind
 from factormodels.errors import LimitReachedError
 from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.relation_models.base import (
-    Judgement,
+    Judgment,
     Missing,
     NotAsked,
     RelationModel,
@@ -52,7 +52,7 @@ def asking_order(graph: FactGraph, pairs: Sequence[TextPair]) -> list[int]:
 
 def ask_until_settled(
     model: RelationModel, graph: FactGraph, pairs: Sequence[TextPair], decisive: float
-) -> tuple[dict[int, Judgement | Missing], str]:
+) -> tuple[dict[int, Judgment | Missing], str]:
     """Ask about every claim until a relation settles it.
 
     Each round asks concurrently about one pair of every unsettled claim, so that a limit leaves all
@@ -77,7 +77,7 @@ def ask_until_settled(
             waiting.setdefault(target, deque()).append(index)
         else:
             between.append(index)
-    answers: dict[int, Judgement | Missing] = {}
+    answers: dict[int, Judgment | Missing] = {}
     while waiting:
         batch = {places.popleft(): claim for claim, places in waiting.items()}
         batch_answers, limit = _within_limit(model, [pairs[index] for index in batch])
@@ -93,9 +93,9 @@ def ask_until_settled(
     return answers, limit
 
 
-def _is_decisive(answer: Judgement | Missing, decisive: float) -> bool:
+def _is_decisive(answer: Judgment | Missing, decisive: float) -> bool:
     return (
-        isinstance(answer, Judgement)
+        isinstance(answer, Judgment)
         and answer.kind is not RelationKind.NEUTRAL
         and answer.probability >= decisive
     )
@@ -103,14 +103,14 @@ def _is_decisive(answer: Judgement | Missing, decisive: float) -> bool:
 
 def _within_limit(
     model: RelationModel, pairs: Sequence[TextPair]
-) -> tuple[list[Judgement | Missing], str]:
+) -> tuple[list[Judgment | Missing], str]:
     """Answers to the pairs in order, up to a limit on calls or costs, and the limit's message."""
     try:
         return (model.judge(pairs) if pairs else []), ""
     except LimitReachedError as error:
         limit = str(error)
     # Calls that ended before the limit are in the cache: asking again one by one is free.
-    answers: list[Judgement | Missing] = []
+    answers: list[Judgment | Missing] = []
     for pair in pairs:
         try:
             answers += model.judge([pair])
@@ -132,7 +132,7 @@ class _Asked:
     def name(self) -> str:
         return self.model.name
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Answers; `NotAsked` for pairs of settled claims and for pairs beyond a limit."""
         answers, limit = ask_until_settled(self.model, self.graph, pairs, self.decisive)
         self.limit = self.limit or limit

@@ -17,7 +17,7 @@ from experiments.findings.figures.reliability import reliability_figure
 from experiments.findings.table import renaming
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from experiments.study.config import OWN_PRIORS
-from experiments.study.report.frame import read_judgements
+from experiments.study.report.frame import read_judgments
 from experiments.study.report.scores import REFERENCE
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
 
@@ -159,10 +159,10 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
     """
     curves: list[Curve] = []
     for cell in cells:
-        judgements = read_judgements(rows, cell)
-        if np.isin(judgements.status, UNANSWERED).any():
+        judgments = read_judgments(rows, cell)
+        if np.isin(judgments.status, UNANSWERED).any():
             continue
-        p, label, response = judgements.claims
+        p, label, response = judgments.claims
         key = _curve_key(cell)
         for position, curve in enumerate(curves):
             # Cells of a dataset have the same atoms in the same order, so arrays can be compared.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Judgements(CellClaims):
+class Judgments(CellClaims):
     """The rows of a cell: its claims, and the status of inference.
 
     A million responses may have several million rows, so ids become Python objects only on request.
@@ -48,7 +48,7 @@ class Judgements(CellClaims):
     counts: Booleans
     irrelevant: Booleans
 
-    def under(self, conventions: Conventions) -> Judgements:
+    def under(self, conventions: Conventions) -> Judgments:
         """The same rows with the conventions' treatment of irrelevant claims."""
         if conventions.irrelevant_claims == "left-out":
             counts = self.counts & ~self.irrelevant
@@ -57,7 +57,7 @@ class Judgements(CellClaims):
             return replace(self, label=np.where(self.irrelevant, 0.0, self.label))
         return self
 
-    def selected(self, selection: str | None) -> Judgements:
+    def selected(self, selection: str | None) -> Judgments:
         """The same rows, with NaN for posteriors of atoms that a selection leaves out.
 
         Args:
@@ -103,28 +103,26 @@ def long_frame(rows: pd.DataFrame, data: Iterable[StudyData]) -> pd.DataFrame:
     return with_texts[["response", "claim", "text", "p", "label", *CELL, "selections", "status"]]
 
 
-def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] | None:
+def cross_fitted_folds(study: Study, judgments: Judgments) -> dict[str, int] | None:
     """Fold of every response of a cell, -1 without a label; None if its priors were not learned.
 
     The folds are those of `experiments.study.prepared.learned_priors`.
     """
     from calibration.folds import response_folds
 
-    title = judgements.named["prior"]
+    title = judgments.named["prior"]
     learned = next(
         (setting.learned for setting in study.prior_settings if setting.title == title), None
     )
     if learned is None or learned.judge:
         return None
-    labeled = np.unique(judgements.index[~np.isnan(judgements.label)])
-    names = [judgements.responses[at] for at in labeled.tolist()]
+    labeled = np.unique(judgments.index[~np.isnan(judgments.label)])
+    names = [judgments.responses[at] for at in labeled.tolist()]
     folds = response_folds(names, learned.folds, study.seed) if names else np.zeros(0, np.int64)
-    return dict.fromkeys(judgements.responses, -1) | dict(zip(names, folds.tolist(), strict=True))
+    return dict.fromkeys(judgments.responses, -1) | dict(zip(names, folds.tolist(), strict=True))
 
 
-def read_judgements(
-    rows: RowsFile, cell: CellRows, conventions: Conventions = DEFAULT
-) -> Judgements:
+def read_judgments(rows: RowsFile, cell: CellRows, conventions: Conventions = DEFAULT) -> Judgments:
     """Read the judgments of a cell; those of a small file are cached.
 
     Args:
@@ -132,11 +130,11 @@ def read_judgements(
         cell: the cell.
         conventions: conventions for irrelevant claims.
     """
-    judgements: Judgements = rows.kept(("judgements", cell.key), partial(_read, rows, cell))
-    return judgements.under(conventions)
+    judgments: Judgments = rows.kept(("judgments", cell.key), partial(_read, rows, cell))
+    return judgments.under(conventions)
 
 
-def _read(rows: RowsFile, cell: CellRows) -> Judgements:
+def _read(rows: RowsFile, cell: CellRows) -> Judgments:
     def column(name: str) -> pa.ChunkedArray:
         return rows.read(cell, [name])[name]
 
@@ -160,7 +158,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
     annotation = column("annotation").fill_null("").combine_chunks().dictionary_encode()
     status = column("status").filter(first).combine_chunks().dictionary_encode()
     selections = column("selections").fill_null("").combine_chunks().dictionary_encode()
-    return Judgements(
+    return Judgments(
         named=cell.named(),
         ids=ids,
         index=index,

@@ -33,7 +33,7 @@ from experiments.evaluators.convention_measures import in_logarithms, logarithm_
 from experiments.evaluators.response import COLUMNS, measured
 from experiments.findings.table import named
 from experiments.study.config import Selector, Study
-from experiments.study.report.frame import Judgements, cross_fitted_folds, read_judgements
+from experiments.study.report.frame import Judgments, cross_fitted_folds, read_judgments
 from experiments.study.rows import ABSENT, FAILED, CellRows, RowsFile
 from factormodels.conventions import Conventions
 
@@ -115,10 +115,10 @@ def _summary(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
         cells = list(group)
         exact = next((cell for cell in cells if cell.backend == REFERENCE), None)
         # Read the reference first, whatever its position.
-        reference = None if exact is None else read_judgements(rows, exact, study.declared)
+        reference = None if exact is None else read_judgments(rows, exact, study.declared)
         for cell in cells:
             known = reference if cell is exact else None
-            judged = known or read_judgements(rows, cell, study.declared)
+            judged = known or read_judgments(rows, cell, study.declared)
             against = None if cell is exact else reference
             folds = cross_fitted_folds(study, judged) if "auroc" in study.measures else None
             for name in study.selected or (None,):
@@ -132,7 +132,7 @@ def _summary(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
 
 
 def _scored(
-    study: Study, cell: Judgements, reference: Judgements | None, folds: dict[str, int] | None
+    study: Study, cell: Judgments, reference: Judgments | None, folds: dict[str, int] | None
 ) -> dict[str, Any]:
     """Row of the summary, over the atoms with a posterior."""
     more = tuple(name for name in study.measures if name not in MEASURES)
@@ -193,12 +193,12 @@ def response_means(study: Study, rows: RowsFile) -> pd.DataFrame:
                 **_moments(study, judged),
             }
             for side in _sides(study, rows)
-            if (judged := side.judgements(rows)).judged.any()
+            if (judged := side.judgments(rows)).judged.any()
         ]
     )
 
 
-def _moments(study: Study, cell: Judgements) -> dict[str, float]:
+def _moments(study: Study, cell: Judgments) -> dict[str, float]:
     """The mean and the standard deviation of each measure of one cell."""
     every = judged_claims(*cell.claims, k=study.k)
     labeled = labeled_claims(every, study.unlabeled, study.k)
@@ -242,9 +242,9 @@ class _Side:
         selection = {} if self.selection is None else {"selection": self.selection}
         return {**self.cell.named(), **selection}
 
-    def judgements(self, rows: RowsFile) -> Judgements:
+    def judgments(self, rows: RowsFile) -> Judgments:
         """Its judgments, with NaN for atoms that the selection leaves out."""
-        return read_judgements(rows, self.cell, self.conventions).selected(self.selection)
+        return read_judgments(rows, self.cell, self.conventions).selected(self.selection)
 
     @property
     def without_graph(self) -> bool:
@@ -279,7 +279,7 @@ def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
         complete = group[whole & (group[["n_failed", "n_absent", "n_missing"]] == 0).all(axis=1)]
         if len(complete) < 2 or not complete["n_labeled"].max():
             continue
-        readers = [partial(sides[row].judgements, rows) for row in complete.index]
+        readers = [partial(sides[row].judgments, rows) for row in complete.index]
         for measure in COMPARED:
             leaders = significantly_best(
                 readers,
@@ -372,7 +372,7 @@ def _compared(
     from calibration.significance import compare_judged
 
     settings = study.significance
-    cells = [side.judgements(rows) for side, _ in (first, second)]
+    cells = [side.judgments(rows) for side, _ in (first, second)]
     shared = {
         "dataset": first[0].named()["dataset"],
         **{
@@ -479,7 +479,7 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
         parts.setdefault(part, []).append((row, cell))
     agreements = {
         (dataset, selection): agreeing(
-            read_judgements(rows, cell).selected(selection or None) for _, cell in part
+            read_judgments(rows, cell).selected(selection or None) for _, cell in part
         )
         for (dataset, selection), part in parts.items()
     }

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from factormodels.claims import ModelJudgement
+from factormodels.claims import ModelJudgment
 from factormodels.extraction.asking.stage import Fault, ModelStage
 from factormodels.extraction.language_model import Completion
 from factormodels.extraction.language_model.truth_answers import read_truth, truth_words
 from factormodels.extraction.prompts import PromptTemplate
 
-SELF_JUDGEMENT = "self-judgement"
+SELF_JUDGMENT = "self-judgment"
 """Name of the stage that counts the calls of all settings."""
 
 
@@ -35,23 +35,23 @@ class SelfSetting:
 
     name: str
     prompt: str
-    choices: Mapping[str, ModelJudgement]
+    choices: Mapping[str, ModelJudgment]
     needs_pair: bool
 
     @cached_property
-    def stage(self) -> ModelStage[SelfJudgement]:
+    def stage(self) -> ModelStage[SelfJudgment]:
         """The stage that asks in this setting."""
         return ModelStage(
-            SELF_JUDGEMENT, self.prompt, partial(_read, self), tokens=16, top_logprobs=5
+            SELF_JUDGMENT, self.prompt, partial(_read, self), tokens=16, top_logprobs=5
         )
 
 
 @dataclass(frozen=True, slots=True)
-class SelfJudgement:
+class SelfJudgment:
     """The judgment of a model on a claim in one setting.
 
     Attributes:
-        judgement: "true", "false" or "neither".
+        judgment: "true", "false" or "neither".
         log_probabilities: natural logarithms of the choices' probabilities, by judgment,
             normalized over the choices, as `label_shares` computes them; choices without a
             probability are left out. Empty if the log-probabilities of the answer are unusable or
@@ -60,14 +60,14 @@ class SelfJudgement:
             needed.
     """
 
-    judgement: str
+    judgment: str
     log_probabilities: Mapping[str, float]
     unusable: str = field(default="", compare=False)
 
 
-def read_judgement(
+def read_judgment(
     answer: Completion, setting: SelfSetting, prompt: PromptTemplate
-) -> SelfJudgement | Fault:
+) -> SelfJudgment | Fault:
     """Return the judgment in an answer to a prompt of a setting, or the reason why it has none.
 
     Plain words for true and false are accepted besides the words that the prompt asks for, as in
@@ -80,14 +80,14 @@ def read_judgement(
     if label is None:
         return Fault(f"it says none of {', '.join(asked_for)}")
     shares = zip(words.offered, label.distribution or (), strict=label.distribution is not None)
-    return SelfJudgement(
+    return SelfJudgment(
         label.name,
-        {str(judgement): math.log(share) for judgement, share in shares if share > 0.0},
+        {str(judgment): math.log(share) for judgment, share in shares if share > 0.0},
         "" if label.unusable is None else str(label.unusable),
     )
 
 
 def _read(
     setting: SelfSetting, answer: Completion, prompt: PromptTemplate, _about: Any
-) -> SelfJudgement | Fault:
-    return read_judgement(answer, setting, prompt)
+) -> SelfJudgment | Fault:
+    return read_judgment(answer, setting, prompt)

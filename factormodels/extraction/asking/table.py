@@ -12,7 +12,7 @@ from math import ceil
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.claims import JUDGED_KINDS, ModelJudgement
+from factormodels.claims import JUDGED_KINDS, ModelJudgment
 from factormodels.discourse import Sense
 from factormodels.extraction.asking.assessor import Assessor, Step, unsupported_as
 from factormodels.extraction.asking.claim_faults import (
@@ -173,7 +173,7 @@ RELATION = ModelStage(
 )
 STATED_RELATION = ModelStage(
     RELATION.name,
-    "relation_verbalised",
+    "relation_verbalized",
     stated_label(tuple(map(str, JUDGED_KINDS))),
     tokens=64,
     usual_tokens=20,
@@ -258,8 +258,8 @@ CLAIM_AS_QUESTION = ModelStage(
     schema=object_of(question=TEXT, answer=TEXT),
 )
 
-_TWO = MappingProxyType({"true": ModelJudgement.TRUE, "false": ModelJudgement.FALSE})
-_THREE = MappingProxyType({**_TWO, "none": ModelJudgement.NEITHER})
+_TWO = MappingProxyType({"true": ModelJudgment.TRUE, "false": ModelJudgment.FALSE})
+_THREE = MappingProxyType({**_TWO, "none": ModelJudgment.NEITHER})
 
 SELF_SETTINGS: Mapping[str, SelfSetting] = MappingProxyType(
     {

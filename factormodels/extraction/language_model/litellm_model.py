@@ -61,7 +61,7 @@ _CHARACTERS_PER_TOKEN = 4
 _FRAME = 16
 """Maximum overhead of a message in tokens, for its role and delimiters."""
 
-_ANSWERS_BEFORE_JUDGEMENT = 5
+_ANSWERS_BEFORE_JUDGMENT = 5
 """Number of answers without log-probabilities after which a model is assumed to give none."""
 
 
@@ -367,7 +367,7 @@ class LitellmModel:
             self._without_log_probabilities = None
             return
         self._without_log_probabilities += 1
-        if self._without_log_probabilities >= _ANSWERS_BEFORE_JUDGEMENT:
+        if self._without_log_probabilities >= _ANSWERS_BEFORE_JUDGMENT:
             self._leave_out({LOG_PROBABILITIES})
 
     def _usage(self, response: Any) -> Usage:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from factormodels.claims import ModelJudgement
+from factormodels.claims import ModelJudgment
 from factormodels.extraction.language_model import Completion
 from factormodels.extraction.language_model.answers import (
     DENIAL,
@@ -74,17 +74,17 @@ class TruthWords:
         offered: the judgments that the question offers; answers may still give others.
     """
 
-    statements: Mapping[str, ModelJudgement]
-    replies: Mapping[str, ModelJudgement]
-    offered: tuple[ModelJudgement, ...]
+    statements: Mapping[str, ModelJudgment]
+    replies: Mapping[str, ModelJudgment]
+    offered: tuple[ModelJudgment, ...]
 
     @property
-    def all(self) -> Mapping[str, ModelJudgement]:
+    def all(self) -> Mapping[str, ModelJudgment]:
         """All words with their meanings."""
         return {**self.statements, **self.replies}
 
 
-def truth_words(asked_for: Mapping[str, ModelJudgement], question: str) -> TruthWords:
+def truth_words(asked_for: Mapping[str, ModelJudgment], question: str) -> TruthWords:
     """Return the words that may answer a question.
 
     The plain words for true and false count besides the words that the question asks for, unless
@@ -134,10 +134,10 @@ def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label 
     statement = None if answer.finish == "length" else _common_meaning(text, words)
     if statement is None:
         undecided = _UNDECIDED.search(text) is not None
-        return Label(ModelJudgement.NEITHER) if undecided else None
-    judgement, word, start = statement
+        return Label(ModelJudgment.NEITHER) if undecided else None
+    judgment, word, start = statement
     if word is None:
-        return Label(judgement)
+        return Label(judgment)
     return _weighed(answer, skipped + start, word, words)
 
 
@@ -159,7 +159,7 @@ def _weighed(answer: Completion, start: int, word: str, words: TruthWords) -> La
     return weighed_label(answer, start, word, ordered)
 
 
-def _sentence_alone(text: str, words: Mapping[str, ModelJudgement]) -> tuple[str, int] | None:
+def _sentence_alone(text: str, words: Mapping[str, ModelJudgment]) -> tuple[str, int] | None:
     """Return the first word that is a sentence or line by itself, unless others disagree."""
     opening = rf"(?:^|[.?!\n])\s*{_MARKUP}{_LEAD}{_MARKUP}"
     sentences = [
@@ -169,9 +169,9 @@ def _sentence_alone(text: str, words: Mapping[str, ModelJudgement]) -> tuple[str
     return sentences[0] if len({words[word] for word, _ in sentences}) == 1 else None
 
 
-def _common_meaning(text: str, words: TruthWords) -> tuple[ModelJudgement, str | None, int] | None:
+def _common_meaning(text: str, words: TruthWords) -> tuple[ModelJudgment, str | None, int] | None:
     """Return the common meaning of all words about the claim, and the first; else None."""
-    readings: list[tuple[ModelJudgement | None, str | None, int]] = []
+    readings: list[tuple[ModelJudgment | None, str | None, int]] = []
     begin = 0
     opening = rf"{_MARKUP}{_LEAD}{_MARKUP}({any_of(list(words.replies))})(?!\w)(?={_ASIDE})"
     reply = re.match(opening, text, re.I) if words.replies else None
@@ -188,20 +188,20 @@ def _common_meaning(text: str, words: TruthWords) -> tuple[ModelJudgement, str |
         if re.match(r"\s+or\b", text[match.end() :]):
             reading = None  # "true or not" is not a judgment
         readings.append((reading, statement if reading is meaning else None, match.start()))
-    judgements = {judgement for judgement, _, _ in readings}
-    if len(judgements) != 1 or None in judgements:
+    judgments = {judgment for judgment, _, _ in readings}
+    if len(judgments) != 1 or None in judgments:
         return None
-    judgement, word, start = readings[0]
-    return None if judgement is None else (judgement, word, start)
+    judgment, word, start = readings[0]
+    return None if judgment is None else (judgment, word, start)
 
 
-def _in_clause(before: str, meaning: ModelJudgement) -> ModelJudgement | None:
+def _in_clause(before: str, meaning: ModelJudgment) -> ModelJudgment | None:
     """Return the meaning of a word in its clause, given the preceding text of the clause."""
     if _PARTLY.search(before):
         return None
     negated = _NEGATED.search(before)
     if negated is None:
         return None if DENIAL.search(before) else meaning
-    if meaning is not ModelJudgement.TRUE or DENIAL.search(before[: negated.start()]):
+    if meaning is not ModelJudgment.TRUE or DENIAL.search(before[: negated.start()]):
         return None
-    return ModelJudgement.FALSE
+    return ModelJudgment.FALSE

@@ -24,7 +24,7 @@ from factormodels.extraction.probe.questions import CONTENT_FREE
 from factormodels.extraction.probe.table import Probe, ProbeAnswer, ProbeQuestion, probe_named
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.extraction.relation_models.base import (
-    Judgement,
+    Judgment,
     Missing,
     RelationModel,
     TextPair,
@@ -177,7 +177,7 @@ def probe_relations(
     return _probed(probe, ask, empty, seen)
 
 
-def judged_answer(answer: Judgement | Missing) -> ProbeAnswer:
+def judged_answer(answer: Judgment | Missing) -> ProbeAnswer:
     """Convert an answer of a relation model to an answer of the probe."""
     if isinstance(answer, Missing):
         return ProbeAnswer("", missing=answer.reason)

@@ -15,7 +15,7 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.asking.assessor import Assessor
 from factormodels.extraction.asking.claim_faults import FAILURES, MISSING, listed_claims
 from factormodels.extraction.asking.claim_lines import ClaimLines, PreLabel
-from factormodels.extraction.asking.self_answers import SelfJudgement, SelfSetting
+from factormodels.extraction.asking.self_answers import SelfJudgment, SelfSetting
 from factormodels.extraction.asking.stage import ModelStage
 from factormodels.extraction.asking.table import (
     ASSESSORS,
@@ -305,12 +305,12 @@ def _self_probe(setting: SelfSetting) -> Probe:
         for item in probe_facts()
     )
 
-    def read(answer: SelfJudgement) -> ProbeAnswer:
+    def read(answer: SelfJudgment) -> ProbeAnswer:
         logs = answer.log_probabilities
         shares = [math.exp(logs[label]) if label in logs else 0.0 for label in labels]
         total = math.fsum(shares)
         distribution = tuple(share / total for share in shares) if total else None
-        return ProbeAnswer(str(answer.judgement), distribution, unusable=answer.unusable)
+        return ProbeAnswer(str(answer.judgment), distribution, unusable=answer.unusable)
 
     about = f"self-judgments by {setting.name}"
     return Probe(setting.name, about, labels, questions, setting.stage, read)

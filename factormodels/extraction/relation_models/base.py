@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from factormodels.claims import RelationKind
 
-Origin = Literal["logprobs", "verbalised", "samples", "recorded", "lexical", "nli"]
+Origin = Literal["logprobs", "verbalized", "samples", "recorded", "lexical", "nli"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class TextPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgment:
     """A relation model's answer for one pair.
 
     Attributes:
@@ -104,6 +104,6 @@ class RelationModel(Protocol):
         """The model's name in tables and manifests."""
         ...
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return one answer per pair, in order; failures are returned as `Missing`."""
         ...

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.claims import JUDGED_KINDS, RelationKind, likeliest_kind
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 
 INTERCEPTS: Mapping[RelationKind, float] = MappingProxyType(
@@ -66,11 +66,11 @@ class LexicalRelations:
 
     name: str = "lexical"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return the most probable relation of each pair with the distribution; none is missing."""
         distributions = relation_distributions(pair_features(pairs))
         return [
-            Judgement(*likeliest_kind(*row), "lexical", (row[0], row[1], row[2]))
+            Judgment(*likeliest_kind(*row), "lexical", (row[0], row[1], row[2]))
             for row in distributions.tolist()
         ]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from factormodels.claims import JUDGED_KINDS, RelationKind, likeliest_kind
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module, without_progress_bars
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
 _STEMS: Mapping[RelationKind, tuple[str, ...]] = MappingProxyType(
@@ -58,7 +58,7 @@ class NliRelations:
     tokenizer: Any = field(repr=False, compare=False)
     model: Any = field(repr=False, compare=False)
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return the most probable relation of each pair, with the distribution.
 
         Texts that are too long are read in overlapping windows. A pair is missing if its outputs
@@ -75,25 +75,25 @@ class NliRelations:
             for row in rows:
                 grids[-1].append(range(len(parts), len(parts) + len(row)))
                 parts += row
-        judgements = self._judged(parts)
+        judgments = self._judged(parts)
         return [
-            combined_pairs([[judgements[i] for i in row] for row in rows])
+            combined_pairs([[judgments[i] for i in row] for row in rows])
             if rows
             else self._without_room(pair, room)
             for pair, rows in zip(pairs, grids, strict=True)
         ]
 
-    def _judged(self, parts: Sequence[tuple[str, str]]) -> dict[int, Judgement | Missing]:
+    def _judged(self, parts: Sequence[tuple[str, str]]) -> dict[int, Judgment | Missing]:
         # Batch pairs of similar length to reduce padding.
         order = sorted(range(len(parts)), key=lambda i: len(parts[i][0]), reverse=True)
-        judgements: dict[int, Judgement | Missing] = {}
+        judgments: dict[int, Judgment | Missing] = {}
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
             logits = self._logits([parts[i] for i in batch])
-            judgements |= {
-                i: _judgement(row, self.columns) for i, row in zip(batch, logits, strict=True)
+            judgments |= {
+                i: _judgment(row, self.columns) for i, row in zip(batch, logits, strict=True)
             }
-        return judgements
+        return judgments
 
     def _without_room(self, pair: TextPair, room: int) -> Missing:
         length = self._tokens(pair.hypothesis)
@@ -237,7 +237,7 @@ def placed_model(model: Any, device: str) -> Any:
         raise InputError(f"the device {device!r} cannot be used ({reason}); use cpu") from None
 
 
-def _judgement(logits: NDArray[np.float64], columns: Columns) -> Judgement | Missing:
+def _judgment(logits: NDArray[np.float64], columns: Columns) -> Judgment | Missing:
     """Return the relation given by the outputs of one pair.
 
     For a model that predicts only entailment, the remaining probability is neutral.
@@ -253,11 +253,11 @@ def _judgement(logits: NDArray[np.float64], columns: Columns) -> Judgement | Mis
         return _entailed(float(shares[columns[0]]))
     entailment, contradiction, neutral = shares[list(columns)].tolist()
     kind, probability = likeliest_kind(entailment, contradiction, neutral)
-    return Judgement(kind, probability, "nli", (entailment, contradiction, neutral))
+    return Judgment(kind, probability, "nli", (entailment, contradiction, neutral))
 
 
-def _entailed(probability: float) -> Judgement:
+def _entailed(probability: float) -> Judgment:
     kind = RelationKind.ENTAILMENT if probability >= 0.5 else RelationKind.NEUTRAL
-    return Judgement(
+    return Judgment(
         kind, max(probability, 1 - probability), "nli", (probability, 0.0, 1 - probability)
     )

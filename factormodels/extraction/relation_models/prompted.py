@@ -24,12 +24,12 @@ from factormodels.extraction.language_model import (
 from factormodels.extraction.language_model.answers import Label
 from factormodels.extraction.language_model.log_probabilities import OPENNESS, Unusable
 from factormodels.extraction.prompts.replaced import prompts_of
-from factormodels.extraction.relation_models.base import Judgement, Missing, Origin, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, Origin, TextPair
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
 Read = TypeVar("Read")
 
-Method = Literal["automatic", "logprobs", "verbalised", "samples"]
+Method = Literal["automatic", "logprobs", "verbalized", "samples"]
 
 _NAMES = tuple(map(str, JUDGED_KINDS))
 
@@ -67,7 +67,7 @@ class PromptedRelationModel:
     Attributes:
         model: the language model.
         method: source of probabilities: "logprobs" (the label's tokens that distinguish labels),
-            "verbalised" (the confidence that the model states), "samples" (shares of the labels in
+            "verbalized" (the confidence that the model states), "samples" (shares of the labels in
             repeated answers, smoothed by one evenly spread answer), or "automatic":
             log-probabilities if the model gives them, otherwise the stated confidence.
         fallback: the method for pairs whose answer cannot be parsed or has no usable
@@ -87,7 +87,7 @@ class PromptedRelationModel:
 
     model: LanguageModel
     method: Method = "automatic"
-    fallback: Method | None = "verbalised"
+    fallback: Method | None = "verbalized"
     samples: int = SAMPLES
     temperature: float = 0.7
     top_logprobs: int = 5
@@ -99,10 +99,10 @@ class PromptedRelationModel:
 
     def __post_init__(self) -> None:
         known = get_args(Method)
-        if self.method not in known or self.fallback not in (None, "verbalised", "samples"):
+        if self.method not in known or self.fallback not in (None, "verbalized", "samples"):
             raise InputError(
                 f"the method {self.method!r} with fallback {self.fallback!r} is unknown; use "
-                f"{', '.join(known)}, and verbalised, samples or None as the fallback"
+                f"{', '.join(known)}, and verbalized, samples or None as the fallback"
             )
         if self.samples < 1 or self.concurrency < 1:
             raise InputError("samples and concurrency of a relation model are 1 or more")
@@ -130,11 +130,11 @@ class PromptedRelationModel:
         """Name of the language model, and of the method unless automatic."""
         return self.model.name + ("" if self.method == "automatic" else f" ({self.method})")
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return one answer per pair, in order; failures are returned as `Missing`."""
         return run_until_done(self.judge_async(pairs))
 
-    async def judge_async(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    async def judge_async(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return one answer per pair, in order, from asynchronous code.
 
         Pairs of the same passage are asked about consecutively, so that the server reads the common
@@ -158,7 +158,7 @@ class PromptedRelationModel:
             pair.premise, pair.hypothesis, self.window - around, _LEAST_ROOM, tokens_at_most
         )
 
-    async def _judge_one(self, prompt: int, pair: TextPair) -> Judgement | Missing:
+    async def _judge_one(self, prompt: int, pair: TextPair) -> Judgment | Missing:
         around, rows = self._windows(prompt, pair)
         if not rows:
             return Missing(
@@ -175,7 +175,7 @@ class PromptedRelationModel:
         )
 
     def _around_all(self) -> int:
-        return max(self._around("samples"), self._around("verbalised"), self._around(self.method))
+        return max(self._around("samples"), self._around("verbalized"), self._around(self.method))
 
     def _around(self, method: Method) -> int:
         """Return the tokens of a question without its texts, and of its answer."""
@@ -185,7 +185,7 @@ class PromptedRelationModel:
         asked = sum(tokens_at_most(message.content) for message in request.messages)
         return asked + request.max_tokens
 
-    async def _judge_part(self, pair: TextPair) -> Judgement | Missing:
+    async def _judge_part(self, pair: TextPair) -> Judgment | Missing:
         method = chosen_method(self.method, self.model)
         # The method that "automatic" prefers if the model supports it.
         wanted = "logprobs" if self.method == "automatic" else method
@@ -198,19 +198,19 @@ class PromptedRelationModel:
             return Missing(judged.reason)
         return replace(judged, fell_back=str(reason)) if reason else judged
 
-    async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing:
+    async def _ask(self, pair: TextPair, method: Method) -> Judgment | Missing:
         """Return a judgment; `_Unread` if another method may succeed."""
         if method == "samples":
             return await self._sampled(pair)
         if method == "logprobs" and not gives_log_probabilities(self.model):
             return _unusable(Unusable.ABSENT)  # avoids the cost of a useless call
-        if method == "verbalised":
+        if method == "verbalized":
             stated = await ask_one(self.model, self._question(pair, self._stated))
             return _missing(stated) if isinstance(stated, Failure) else _stated(*stated)
         label = await ask_one(self.model, self._question(pair, self._labeled(method)))
         return _missing(label) if isinstance(label, Failure) else _from_tokens(label)
 
-    async def _sampled(self, pair: TextPair) -> Judgement | Missing:
+    async def _sampled(self, pair: TextPair) -> Judgment | Missing:
         """Return the shares of the answers that give a relation; the reason if none does."""
         counts: Counter[str] = Counter()
         missing = Missing("no answer was requested")
@@ -272,7 +272,7 @@ def stage_of_method(method: str, prompt: str = RELATION.prompt) -> ModelStage[An
         method: one of `Method`.
         prompt: name of the prompt of methods that ask for a label, one of `RELATION_PROMPTS`.
     """
-    if method == "verbalised":
+    if method == "verbalized":
         return STATED_RELATION
     top_logprobs = 0 if method == "samples" else RELATION.top_logprobs
     return replace(RELATION, prompt=prompt, top_logprobs=top_logprobs)
@@ -287,25 +287,25 @@ def chosen_method(method: Method, model: LanguageModel) -> Method:
     """Return the source of relations' probabilities: as requested, or as the model allows."""
     if method != "automatic":
         return method
-    return "logprobs" if gives_log_probabilities(model) else "verbalised"
+    return "logprobs" if gives_log_probabilities(model) else "verbalized"
 
 
-def _from_tokens(label: Label) -> Judgement | Missing:
+def _from_tokens(label: Label) -> Judgment | Missing:
     if label.distribution is None:
         return _unusable(label.unusable or Unusable.ABSENT)
     # The label in the text may be an unlikely sample, or the most probable of a label's spellings.
     return _likeliest(label.distribution, "logprobs")
 
 
-def _stated(name: str, confidence: float) -> Judgement:
-    return Judgement(JUDGED_KINDS[_NAMES.index(name)], confidence, "verbalised")
+def _stated(name: str, confidence: float) -> Judgment:
+    return Judgment(JUDGED_KINDS[_NAMES.index(name)], confidence, "verbalized")
 
 
-def _likeliest(shares: Sequence[float], origin: Origin) -> Judgement:
+def _likeliest(shares: Sequence[float], origin: Origin) -> Judgment:
     entailment, contradiction, neutral = shares
     distribution = (entailment, contradiction, neutral)
     kind, probability = likeliest_kind(*distribution)
-    return Judgement(kind, probability, origin, distribution)
+    return Judgment(kind, probability, origin, distribution)
 
 
 def _missing(failure: Failure) -> Missing:

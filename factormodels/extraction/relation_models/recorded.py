@@ -10,7 +10,7 @@ from typing import Any
 from factormodels.claims import JUDGED_KINDS, Relation, RelationKind, check_stated_kind, is_evidence
 from factormodels.decoded_values import as_object, located, shown, text_field
 from factormodels.errors import InputError
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
 from factormodels.io.json import check_keys
@@ -22,7 +22,7 @@ from factormodels.variants import normalized_text
 _KEYS = ("source", "target", "premise", "hypothesis", "relation", "probability", "distribution")
 
 Key = tuple[str, str]
-_Recorded = tuple[Key, Key, Judgement, str]
+_Recorded = tuple[Key, Key, Judgment, str]
 """Ids, texts, judgment of the pair, and its place in the file."""
 
 
@@ -41,23 +41,23 @@ class RecordedRelations:
         name: the model's name in tables and manifests.
     """
 
-    by_texts: Mapping[Key, Judgement] = field(repr=False)
-    by_ids: Mapping[Key, Judgement] = field(repr=False)
+    by_texts: Mapping[Key, Judgment] = field(repr=False)
+    by_ids: Mapping[Key, Judgment] = field(repr=False)
     unrecorded: float | None = None
     name: str = "recorded"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return the record of each pair; a pair without one is missing or neutral."""
         return [self._judge(pair) for pair in pairs]
 
-    def _judge(self, pair: TextPair) -> Judgement | Missing:
+    def _judge(self, pair: TextPair) -> Judgment | Missing:
         recorded = self.by_texts.get(_texts_key(pair.premise, pair.hypothesis))
         if recorded is None:
             recorded = self.by_ids.get((pair.source, pair.target))
         if recorded is not None:
             return recorded
         if self.unrecorded is not None:
-            return Judgement(RelationKind.NEUTRAL, self.unrecorded, "recorded")
+            return Judgment(RelationKind.NEUTRAL, self.unrecorded, "recorded")
         return Missing("no judgment of this pair is recorded")
 
 
@@ -111,10 +111,10 @@ def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterat
         for stated in (relation.distribution, relation.uncorrected)
     )
     kind = RelationKind.ENTAILMENT if same else relation.kind
-    judgement = Judgement(kind, relation.probability, "recorded", shares, uncorrected=uncorrected)
-    yield ids, _texts_key(*texts), judgement, where
+    judgment = Judgment(kind, relation.probability, "recorded", shares, uncorrected=uncorrected)
+    yield ids, _texts_key(*texts), judgment, where
     if same:
-        yield ids[::-1], _texts_key(*texts[::-1]), judgement, where
+        yield ids[::-1], _texts_key(*texts[::-1]), judgment, where
 
 
 def read_recorded(
@@ -191,14 +191,14 @@ def _distribution(value: Any) -> Any:
 def _model(records: Iterable[_Recorded], unrecorded: float | None) -> RecordedRelations:
     if unrecorded is not None:
         unrecorded = validated_probability(unrecorded, "unrecorded pairs")
-    by_texts: dict[Key, Judgement] = {}
-    by_ids: dict[Key, Judgement] = {}
-    for ids, texts, judgement, where in records:
+    by_texts: dict[Key, Judgment] = {}
+    by_ids: dict[Key, Judgment] = {}
+    for ids, texts, judgment, where in records:
         table, key = (by_texts, texts) if all(texts) else (by_ids, ids)
-        known = table.setdefault(key, judgement)
-        if known != judgement:
+        known = table.setdefault(key, judgment)
+        if known != judgment:
             raise InputError(
-                f"{where}: it states {judgement.kind} with {judgement.probability}, but an "
+                f"{where}: it states {judgment.kind} with {judgment.probability}, but an "
                 f"earlier record of the same pair states {known.kind} with {known.probability}; "
                 "keep one"
             )

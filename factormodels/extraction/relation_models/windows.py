@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from factormodels.claims import RelationKind
-from factormodels.extraction.relation_models.base import Judgement, Missing
+from factormodels.extraction.relation_models.base import Judgment, Missing
 
 OVERLAP = 0.25
 """Share of a window that the next one repeats, so that text across a border is read as a whole."""
@@ -70,14 +70,14 @@ def window_pairs(
     ]
 
 
-def combined_pairs(answers: Sequence[Sequence[Judgement | Missing]]) -> Judgement | Missing:
+def combined_pairs(answers: Sequence[Sequence[Judgment | Missing]]) -> Judgment | Missing:
     """Return the judgment of a pair from the judgments of its parts, as in `window_pairs`.
 
     A passage is contradicted if any part of it is, and entailed if all parts are, with the
     probability of the least probable part.
     """
     parts = [combined(row) for row in answers]
-    kinds: dict[RelationKind, list[Judgement]] = {}
+    kinds: dict[RelationKind, list[Judgment]] = {}
     for part in parts:
         if isinstance(part, Missing):
             return part
@@ -88,11 +88,11 @@ def combined_pairs(answers: Sequence[Sequence[Judgement | Missing]]) -> Judgemen
         (RelationKind.ENTAILMENT, min),
     ):
         if kind in kinds:
-            return choose(kinds[kind], key=lambda judgement: judgement.probability)
+            return choose(kinds[kind], key=lambda judgment: judgment.probability)
     return Missing("the pair has no part")
 
 
-def combined(answers: Sequence[Judgement | Missing]) -> Judgement | Missing:
+def combined(answers: Sequence[Judgment | Missing]) -> Judgment | Missing:
     """Return the judgment of a passage: the most informative judgment of its windows.
 
     That is the window with the smallest probability of neutral, since a passage bears on a claim if
@@ -105,10 +105,10 @@ def combined(answers: Sequence[Judgement | Missing]) -> Judgement | Missing:
         number, first = missing[0]
         where = f"part {number} of {len(answers)}: " if len(answers) > 1 else ""
         return Missing(f"{where}{first.reason}")
-    return min((answer for answer in answers if isinstance(answer, Judgement)), key=_neutral)
+    return min((answer for answer in answers if isinstance(answer, Judgment)), key=_neutral)
 
 
-def _neutral(answer: Judgement) -> float:
+def _neutral(answer: Judgment) -> float:
     """Return the probability of neutral, inferred if the answer gives only the probability of its
     kind.
     """

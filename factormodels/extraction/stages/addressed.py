@@ -9,7 +9,7 @@ from typing import Any
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.extraction.addressed import addressing_sentences, without_sentences
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel
+from factormodels.extraction.relation_models.base import Judgment, Missing, RelationModel
 from factormodels.extraction.stages.assessors import assess, get_assessor
 from factormodels.extraction.stages.relations import (
     METADATA_KEY as RELATIONS_KEY,
@@ -82,7 +82,7 @@ def with_addressed(
         relations = [
             relation_of(pair, answer, least)
             for pair, answer in zip(pairs, answers, strict=True)
-            if isinstance(answer, Judgement)
+            if isinstance(answer, Judgment)
         ]
         if unite:
             relations = [*one_per_pair(relations, set(graph.context_ids))]

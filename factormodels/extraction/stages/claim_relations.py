@@ -22,7 +22,7 @@ from factormodels.extraction.asking import table
 from factormodels.extraction.asking.loop import ask_all
 from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, RelationModel, TextPair
 from factormodels.extraction.stages.relations import ask, relation_of
 from factormodels.fact_graph import FactGraph
 from factormodels.validation import validated_probability
@@ -117,7 +117,7 @@ def with_judged_claims(
         judged = [
             relation_of(pair, answer, least)
             for pair, answer in zip(asked[at : at + 2], answers[at : at + 2], strict=True)
-            if isinstance(answer, Judgement)
+            if isinstance(answer, Judgment)
         ]
         if judged:
             relations.append(judged[0] if len(judged) == 1 else united(judged[0], judged[1]))

@@ -11,7 +11,7 @@ from factormodels.extraction.asking.loop import ask_each
 from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.answers import plain_claim
-from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
+from factormodels.extraction.relation_models.base import Judgment, RelationModel, TextPair
 from factormodels.extraction.stages.relations import ask, relation_of
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import normalized_text
@@ -112,5 +112,5 @@ def relations_to(
     return [
         relation_of(pair, answer, least)
         for pair, answer in zip(pairs, ask(model, pairs), strict=True)
-        if isinstance(answer, Judgement)
+        if isinstance(answer, Judgment)
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from factormodels.aligned_claims import likeness
 from factormodels.claims import RelationKind
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, RelationModel, TextPair
 from factormodels.extraction.stages.atomizer import atomize, sentence_atoms
 from factormodels.extraction.stages.relations import ask
 from factormodels.fact_graph import FactGraph
@@ -96,7 +96,7 @@ def compared_facts(
     return compared, sum(isinstance(answer, Missing) for answer in answers)
 
 
-def _compared(fact: Fact, answer: Judgement | Missing) -> Fact:
+def _compared(fact: Fact, answer: Judgment | Missing) -> Fact:
     if isinstance(answer, Missing):
         return fact
     if answer.distribution is not None:

@@ -19,7 +19,7 @@ from factormodels.claims import (
 from factormodels.errors import InputError
 from factormodels.extraction.asking.stage import Extent
 from factormodels.extraction.relation_models.base import (
-    Judgement,
+    Judgment,
     Missing,
     NotAsked,
     RelationModel,
@@ -120,7 +120,7 @@ def only_asked(graph: FactGraph, variant: str) -> FactGraph:
     return replace(graph, relations=relations, metadata=metadata)
 
 
-def ask(model: RelationModel, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+def ask(model: RelationModel, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
     """Return the answer to each pair; pairs with the same texts and ids are asked once.
 
     A pair with an empty text is missing and not asked.
@@ -174,7 +174,7 @@ def with_relations(
     judged = [
         (pair, answer)
         for pair, answer in zip(pairs, answers, strict=True)
-        if isinstance(answer, Judgement)
+        if isinstance(answer, Judgment)
     ]
     weak = sum(_is_weak(answer, least) for _, answer in judged)
     relations = [relation_of(pair, answer, least) for pair, answer in judged]
@@ -275,7 +275,7 @@ def with_corrected_relations(
 
 def _in_needed_orders(
     model: RelationModel, pairs: Sequence[TextPair]
-) -> tuple[list[TextPair], list[Judgement | Missing]]:
+) -> tuple[list[TextPair], list[Judgment | Missing]]:
     """Return the pairs that were asked, and the answers; the second order is asked only if needed.
 
     It is needed if the first order is an entailment, since two entailments are an equivalence, or
@@ -293,7 +293,7 @@ def _in_needed_orders(
     decided = {
         (pair.target, pair.source)
         for pair, answer in zip(first.values(), answers, strict=True)
-        if isinstance(answer, Judgement) and answer.kind is not RelationKind.ENTAILMENT
+        if isinstance(answer, Judgment) and answer.kind is not RelationKind.ENTAILMENT
     }
     again = [pair for pair in second if (pair.source, pair.target) not in decided]
     return [*first.values(), *again], [*answers, *ask(model, again)]
@@ -330,7 +330,7 @@ def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 
 
-def relation_of(pair: TextPair, answer: Judgement, least: float) -> Relation:
+def relation_of(pair: TextPair, answer: Judgment, least: float) -> Relation:
     """Return the relation that an answer makes, neutral if it is less probable than `least`."""
     shares, uncorrected = _of_kinds(answer.distribution), _of_kinds(answer.uncorrected)
     stated = Relation(
@@ -344,7 +344,7 @@ def _of_kinds(shares: tuple[float, float, float] | None) -> tuple[float, ...] | 
     return None if shares is None else (shares[0], shares[1], 0.0, shares[2])
 
 
-def _is_weak(answer: Judgement, least: float) -> bool:
+def _is_weak(answer: Judgment, least: float) -> bool:
     return answer.kind is not RelationKind.NEUTRAL and answer.probability < least
 
 

@@ -67,7 +67,7 @@ def summarize_contexts(
             passages[context.id] = context.content
             prior = context.prior * answer.confidence
             kept.append(replace(context, text=answer.text, snippet="", key=None, prior=prior))
-    stated = [("verbalised", answer.fell_back) for answer in answers.values() if answer.fell_back]
+    stated = [("verbalized", answer.fell_back) for answer in answers.values() if answer.fell_back]
     facts = {
         "calls": len(read),
         "confidence": confidence,

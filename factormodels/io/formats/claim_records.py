@@ -35,6 +35,6 @@ FORMAT = Format(
     keys=_KEYS,
     recognize=recognize,
     read=read,
-    fields=("sentences", "judgements"),
+    fields=("sentences", "judgments|judgements"),
     closed=True,
 )

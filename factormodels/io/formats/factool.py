@@ -33,7 +33,7 @@ from factormodels.io.tables.records import Source
 LEVELS = "claim_level_factuality"
 """Key of the verdicts of an output, which datasets lack."""
 
-_JUDGEMENTS = ("label", "factuality", "reasoning", "error", "correction")
+_JUDGMENTS = ("label", "factuality", "reasoning", "error", "correction")
 """Keys of a claim that are not part of its content."""
 
 _SUBJECTS = frozenset(("claim", "paper_title"))
@@ -128,7 +128,7 @@ def _claim_text(fields: Mapping[str, Any], where: str) -> str:
         as_text(value, f"{where}.{key}")
         for key, value in inner.items()
         # The search results for a paper are evidence and not part of the claim.
-        if key not in _JUDGEMENTS and not key.startswith("actual") and value is not None
+        if key not in _JUDGMENTS and not key.startswith("actual") and value is not None
     ]
     if not any(part.strip() for part in parts):
         raise InputError(f"{where}: the claim has no text; give it under 'claim'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from factormodels.claims import Atom, ModelJudgement, RelationKind
+from factormodels.claims import Atom, ModelJudgment, RelationKind
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -69,10 +69,10 @@ def truth_word(value: object, where: str) -> tuple[bool | None, str | None]:
     word = folded(value)
     if word in NO_LABEL:
         return None, None
-    judgement = truth_of(value) if isinstance(value, bool | int | str) else None
-    if judgement is None:
+    judgment = truth_of(value) if isinstance(value, bool | int | str) else None
+    if judgment is None:
         raise InputError(f"{where}: {shown(value)} is not a label; give true, false or null")
-    label = None if judgement is ModelJudgement.NEITHER else judgement is ModelJudgement.TRUE
+    label = None if judgment is ModelJudgment.NEITHER else judgment is ModelJudgment.TRUE
     return label, word
 
 

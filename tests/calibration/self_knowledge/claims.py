@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement
+from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgment
 
 LABELS = list(ClaimLabel)
-JUDGEMENTS = [*ModelJudgement, None]
+JUDGMENTS = [*ModelJudgment, None]
 
 
 def claim(
@@ -15,27 +15,27 @@ def claim(
     sentence: int,
     sentences: int,
     label: str,
-    *judgements: str | None,
+    *judgments: str | None,
     number: int = 0,
 ) -> ClaimRecord:
     """Return a record; its id is unique as long as `number` is, within a sentence."""
-    padded = [*judgements, None, None, None][:3]
+    padded = [*judgments, None, None, None][:3]
     return ClaimRecord(
         response,
         sentence,
         sentences,
         f"a{sentence}.{number}",
         ClaimLabel(label),
-        *(None if each is None else ModelJudgement(each) for each in padded),
+        *(None if each is None else ModelJudgment(each) for each in padded),
     )
 
 
 def in_sentence(
-    response: str, sentence: int, sentences: int, labels: str, judgement: str | None = None
+    response: str, sentence: int, sentences: int, labels: str, judgment: str | None = None
 ) -> list[ClaimRecord]:
     """Return the claims of one sentence, from labels such as "S NS IR"."""
     return [
-        claim(response, sentence, sentences, label, None, None, judgement, number=number)
+        claim(response, sentence, sentences, label, None, None, judgment, number=number)
         for number, label in enumerate(labels.split())
     ]
 
@@ -53,7 +53,7 @@ def random_records(
                 label = LABELS[generator.choice(3, p=[0.5, 0.35, 0.15])]
                 chances = [0.6, 0.25, 0.15] if label is ClaimLabel.SUPPORTED else [0.35, 0.5, 0.15]
                 chances = [*(chance * (1 - missing) for chance in chances), missing]
-                judgements = [JUDGEMENTS[generator.choice(4, p=chances)] for _ in range(3)]
+                judgments = [JUDGMENTS[generator.choice(4, p=chances)] for _ in range(3)]
                 records.append(
                     ClaimRecord(
                         f"{prefix}{response}",
@@ -61,7 +61,7 @@ def random_records(
                         sentences,
                         f"a{sentence}.{number}",
                         label,
-                        *judgements,
+                        *judgments,
                     )
                 )
     return records

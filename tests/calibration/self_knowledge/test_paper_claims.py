@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibration.intervals import IntervalSettings
-from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgment, Setting
 from calibration.self_knowledge.paper_claims import (
     MARGIN,
     ClaimVerdict,
@@ -38,9 +38,9 @@ def by_statement(claims: Sequence[PaperClaim]) -> dict[str, PaperClaim]:
 def judged(setting: Setting, label: str) -> list[tuple[ClaimRecord, bool]]:
     """Return the claims of a label that were judged in a setting, and whether as correct."""
     return [
-        (record, judgement is ModelJudgement.TRUE)
+        (record, judgment is ModelJudgment.TRUE)
         for record in RECORDS
-        if record.label == label and (judgement := record.judgement(setting)) is not None
+        if record.label == label and (judgment := record.judgment(setting)) is not None
     ]
 
 
@@ -78,20 +78,20 @@ def test_shares_and_differences_are_counted() -> None:
         assert results()[f"{name} differs between settings (b) and (c)"].estimate == pytest.approx(
             c - b
         )
-    rows = [r for r in RECORDS if r.judgement(third) is not None]
+    rows = [r for r in RECORDS if r.judgment(third) is not None]
     errors = [
-        (r.label == "NS") * (r.judgement(third) is ModelJudgement.TRUE)
-        - (r.label == "S") * (r.judgement(third) is not ModelJudgement.TRUE)
+        (r.label == "NS") * (r.judgment(third) is ModelJudgment.TRUE)
+        - (r.label == "S") * (r.judgment(third) is not ModelJudgment.TRUE)
         for r in rows
     ]
     premise = results()["the share judged correct is the factuality, P(d=1|y) = σ"]
     assert premise.estimate == pytest.approx(np.mean(errors))
     rates, asked = {}, (question, third)
     for label in ("S", "NS"):
-        both = [r for r in RECORDS if r.label == label and None not in map(r.judgement, asked)]
+        both = [r for r in RECORDS if r.label == label and None not in map(r.judgment, asked)]
         flips = [
-            r.judgement(question) is ModelJudgement.TRUE
-            and r.judgement(third) is not ModelJudgement.TRUE
+            r.judgment(question) is ModelJudgment.TRUE
+            and r.judgment(third) is not ModelJudgment.TRUE
             for r in both
         ]
         rates[label] = np.mean(flips)
@@ -139,8 +139,8 @@ def drawn(n_responses: int, seed: int) -> list[ClaimRecord]:
                 b = bool(rng.random() < (0.8 if true else 0.3))
                 a = b != (rng.random() < 0.02)
                 flips = b and true and rng.random() < 0.1 + 0.08 * sentence
-                direct, question = (ModelJudgement("true" if yes else "false") for yes in (a, b))
-                third = ModelJudgement.NEITHER if flips else question
+                direct, question = (ModelJudgment("true" if yes else "false") for yes in (a, b))
+                third = ModelJudgment.NEITHER if flips else question
                 label = ClaimLabel.SUPPORTED if true else ClaimLabel.UNSUPPORTED
                 name = f"a{sentence}.{number}"
                 records.append(

@@ -12,7 +12,7 @@ import pytest
 from calibration.self_knowledge import (
     ClaimRecord,
     IntervalSettings,
-    ModelJudgement,
+    ModelJudgment,
     Setting,
     SigmaStatus,
     as_claims,
@@ -20,7 +20,7 @@ from calibration.self_knowledge import (
     label_positions,
     self_knowledge,
 )
-from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
+from calibration.self_knowledge.quantities import judgment_estimands, label_estimands
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import claim, in_sentence, random_records
 from tests.refusals import refused
@@ -93,7 +93,7 @@ def plain_count(
         position = math.ceil(Fraction(5 * index, total)) - 1
         for name, label, correct in (("self_known", "S", True), ("self_unknown", "NS", False)):
             judged = [
-                record.none_of_the_above is ModelJudgement.TRUE
+                record.none_of_the_above is ModelJudgment.TRUE
                 for record in members
                 if record.label == label and record.none_of_the_above is not None
             ]
@@ -137,7 +137,7 @@ def test_the_order_of_records_and_the_names_of_responses_do_not_matter() -> None
 def test_overall_rogan_gladen_repeats_the_factuality() -> None:
     claims = as_claims(random_records(6))
     setting = Setting.NONE_OF_THE_ABOVE
-    estimands = judgement_estimands(claims, setting, 5, "claim", "incorrect")
+    estimands = judgment_estimands(claims, setting, 5, "claim", "incorrect")
     factuality, *_, rogan_gladen = estimands
     assert rogan_gladen.name == "rogan_gladen"
     assert rogan_gladen.estimate()[-1] == pytest.approx(factuality.estimate()[-1], abs=1e-12)
@@ -153,7 +153,7 @@ def test_influences_are_derivatives_in_the_weight_of_a_response(average: str) ->
     step = 1e-5 * np.eye(30)
     for estimand in (
         *label_estimands(claims, 5, average),
-        *judgement_estimands(claims, setting, 5, average, "incorrect"),
+        *judgment_estimands(claims, setting, 5, average, "incorrect"),
     ):
         rise = estimand.replicates(1 + step) - estimand.replicates(1 - step)
         # Central differences err by the square of the step, and by 1e-16 over it.

@@ -57,7 +57,7 @@ def given(folder: Path) -> Path:
     (folder / "claims.csv").write_text("\n".join(["p,label,response", *rows]))
     record = {"response": "r", "sentence": 1, "sentences": 2, "label": "S"}
     claims = [
-        {**record, "claim": f"a{position}", "judgements": {"direct_asking": word}}
+        {**record, "claim": f"a{position}", "judgments": {"direct_asking": word}}
         for position, word in enumerate(("true", "false"))
     ]
     (folder / "judged.jsonl").write_text("\n".join(map(json.dumps, claims)))

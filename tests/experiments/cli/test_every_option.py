@@ -67,7 +67,7 @@ def given(folder: Path) -> Path:
         (folder / f"{name}.csv").write_text("\n".join(["p,label,response,claim", *lines]))
     record = {"response": "r", "sentence": 1, "sentences": 2, "label": "S"}
     claims = [
-        {**record, "claim": f"a{at}", "judgements": {"direct_asking": word}}
+        {**record, "claim": f"a{at}", "judgments": {"direct_asking": word}}
         for at, word in enumerate(("true", "false"))
     ]
     (folder / "judged.jsonl").write_text("\n".join(map(json.dumps, claims)))

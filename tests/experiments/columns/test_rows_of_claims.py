@@ -164,7 +164,7 @@ def test_a_text_identifies_a_claim_where_no_id_does(tmp_path: Path) -> None:
 
 
 def test_self_knowledge_has_the_same_rule(tmp_path: Path) -> None:
-    head = "response,claim,judgement,label"
+    head = "response,claim,judgment,label"
     rows = ["u,u1,yes,1", "u,u2,no,0", "u,u1,yes,1"]
     measured = self_knowledge(written(tmp_path / "t.csv", *rows, head=head), n_bootstrap=20)
     assert any(
@@ -174,7 +174,7 @@ def test_self_knowledge_has_the_same_rule(tmp_path: Path) -> None:
     assert measured["test"]["n_claims"].tolist() == [2]
     for row, message in (
         ("u,u1,yes,0", "line 4: claim 'u1' of response 'u' has the label 'false', and 'true' in"),
-        ("u,u1,no,1", "line 4: claim 'u1' of response 'u' has the judgement 'no', and 'yes' in"),
+        ("u,u1,no,1", "line 4: claim 'u1' of response 'u' has the judgment 'no', and 'yes' in"),
     ):
         refused(message, self_knowledge, written(tmp_path / "t.csv", *rows[:2], row, head=head))
     # Several answers of one claim, which may be alike, are its votes.

@@ -117,10 +117,10 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
         result = invoke(*options)
     sentence = "anthropic/claude-sonnet-4-5 takes no log-probabilities or seed: not sent"
     assert result.stderr.count(sentence) == 1
-    assert "probabilities of relations: 4 verbalised" in result.stdout
+    assert "probabilities of relations: 4 verbalized" in result.stdout
     graph = read_many(notes / "o/graphs.jsonl")[0]
     relations = graph.metadata["relations"]
-    assert (relations["method"], relations["origins"]) == ("automatic", {"verbalised": 2})
+    assert (relations["method"], relations["origins"]) == ("automatic", {"verbalized": 2})
     prompts = (RELATION.prompt, STATED_RELATION.prompt)
     assert relations["prompts"] == [OURS.identity_of(name) for name in prompts]
     assert graph.metadata["consumption"]["relations"]["not_sent"] == [
@@ -145,14 +145,14 @@ def test_true_origin_of_probabilities_is_reported(notes: Path) -> None:
     with ScriptedServer(forgetful) as server:
         result = invoke(*arguments(server.url, "o", "--method", "logprobs"))
     # What cannot be read is asked for in words, too.
-    sentence = "- openai/scripted: probabilities of relations: 2 logprobs, 2 verbalised."
+    sentence = "- openai/scripted: probabilities of relations: 2 logprobs, 2 verbalized."
     assert sentence in result.stdout.splitlines()
     # Each that fell back has its own reason.
     rows = list(csv.reader((notes / "o" / "origins.csv").read_text("utf-8").splitlines()))
     assert rows[-3:] == [
         ["relations", "logprobs", "2", ""],
-        ["relations", "verbalised", "1", "no log-probabilities were given"],
-        ["relations", "verbalised", "1", "the answer could not be read"],
+        ["relations", "verbalized", "1", "no log-probabilities were given"],
+        ["relations", "verbalized", "1", "the answer could not be read"],
     ]
 
 

@@ -274,7 +274,7 @@ def test_summaries_take_the_place_of_passages() -> None:
         documents=["The bridge, says a traveler, is red all over.", "A bridge has ends."],
         model=AnsweringModel(answer),
         atoms="sentences",
-        method="verbalised",
+        method="verbalized",
         summarize=True,
     )
     (graph,) = assessed.graphs

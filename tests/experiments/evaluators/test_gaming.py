@@ -33,7 +33,7 @@ from experiments.evaluators.gaming import (
 from experiments.evaluators.padding import Padded, paddings_of, repetitive, written_by
 from factormodels import FactGraph, datasets
 from factormodels.extraction.language_model import Failure
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.refusals import refused
@@ -162,7 +162,7 @@ def test_versions_and_paddings_of_a_response_ask_about_each_pair_once() -> None:
     asked: list[TextPair] = []
 
     class Counting(LexicalRelations):
-        def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
             asked.extend(pairs)
             return LexicalRelations().judge(pairs)
 

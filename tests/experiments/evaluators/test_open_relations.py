@@ -25,7 +25,7 @@ from experiments.evaluators.response import (
 )
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from factormodels.claims import JUDGED_KINDS
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.stages.relations import with_relations
 from inference import get_backend
 from tests.experiments.conftest import invoke, write_batch
@@ -46,14 +46,14 @@ class Answers:
     lost: frozenset[tuple[str, str]] = frozenset()
     name: str = "answers"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         return [self._of(pair) for pair in pairs]
 
-    def _of(self, pair: TextPair) -> Judgement | Missing:
+    def _of(self, pair: TextPair) -> Judgment | Missing:
         if (pair.source, pair.target) in self.lost:
             return Missing("filtered")
         random = Random(f"{self.seed} {pair.source} {pair.target}")
-        return Judgement(random.choice(JUDGED_KINDS), random.uniform(0.3, 1.0), "recorded")
+        return Judgment(random.choice(JUDGED_KINDS), random.uniform(0.3, 1.0), "recorded")
 
 
 def small_graph() -> FactGraph:
@@ -129,11 +129,11 @@ def test_one_missing_answer_leaves_a_firm_claim_as_it_is() -> None:
     class Firm:
         name = "firm"
 
-        def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
             return [
                 Missing("filtered")
                 if pair.source == "c3"
-                else Judgement(RelationKind.ENTAILMENT, 0.95, "recorded")
+                else Judgment(RelationKind.ENTAILMENT, 0.95, "recorded")
                 for pair in pairs
             ]
 

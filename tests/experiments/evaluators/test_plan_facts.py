@@ -42,7 +42,7 @@ RECORDED: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "language": (LOCAL, "de"),
     "least": (LOCAL, 0.7),
     "like": (LOCAL, "paper"),
-    "method": (MODEL, "verbalised"),
+    "method": (MODEL, "verbalized"),
     "model": (LOCAL, MODEL["model"]),
     "openness": (MODEL, 0.3),
     "orders": (LOCAL, "needed"),

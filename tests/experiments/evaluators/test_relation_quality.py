@@ -23,7 +23,7 @@ from experiments.evaluators.relation_quality import (
 )
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
 from factormodels.claims import JUDGED_KINDS
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import (
     COEFFICIENTS,
     INTERCEPTS,
@@ -46,10 +46,10 @@ class Scripted:
 
     name = "scripted"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        answers: dict[str, Judgement | Missing] = {
-            "One.": Judgement(E, 0.8, "verbalised"),
-            "Two.": Judgement(C, 0.6, "nli", (0.1, 0.6, 0.3)),
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
+        answers: dict[str, Judgment | Missing] = {
+            "One.": Judgment(E, 0.8, "verbalized"),
+            "Two.": Judgment(C, 0.6, "nli", (0.1, 0.6, 0.3)),
             "Three.": Missing("lost"),
         }
         return [answers[pair.premise] for pair in pairs]
@@ -208,17 +208,17 @@ class Graded:
 
     name = "scripted"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         return [self.answer(pair.hypothesis.split()[-1]) for pair in pairs]
 
-    def answer(self, word: str) -> Judgement | Missing:
+    def answer(self, word: str) -> Judgment | Missing:
         if word == "lost":
             return Missing("lost")
         shares = [float(part) for part in word.split("/")]
         if len(shares) == 1:
-            return Judgement(E, shares[0], "nli")
+            return Judgment(E, shares[0], "nli")
         first, second, third = shares
-        return Judgement(E, first, "nli", (first, second, third))
+        return Judgment(E, first, "nli", (first, second, third))
 
 
 def judged(number: int, hypothesis: str, probability: float, premise: str = "A man.") -> JudgedPair:

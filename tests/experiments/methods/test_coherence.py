@@ -206,7 +206,7 @@ def test_a_dry_run_counts_what_coherence_would_ask(window: int | None) -> None:
         return json.dumps({"relation": "neutral", "confidence": 0.9})
 
     asked: dict[str, Any] = {
-        "coherence": True, "claim_window": window, "method": "verbalised", "variant": "FR2",
+        "coherence": True, "claim_window": window, "method": "verbalized", "variant": "FR2",
     }  # fmt: skip
     model = AnsweringModel(answer)
     planned: Any = assess([graph()], model=model, dry_run=True, **asked)["calls"]

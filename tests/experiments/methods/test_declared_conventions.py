@@ -13,7 +13,7 @@ import pytest
 
 from experiments import assess, score
 from factormodels.claims import RelationKind
-from factormodels.extraction.relation_models.base import Judgement, TextPair
+from factormodels.extraction.relation_models.base import Judgment, TextPair
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from tests.experiments.study.test_study_conventions import by_hand, p_true, responses
@@ -47,12 +47,12 @@ class Stated:
             for each in graph.relations
         }
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment]:
         relations = [self.known.get((pair.premise, pair.hypothesis)) for pair in pairs]
         return [
-            Judgement(NEUTRAL, 1.0, "recorded")
+            Judgment(NEUTRAL, 1.0, "recorded")
             if each is None
-            else Judgement(ENTAILMENT, each.probability, "recorded")
+            else Judgment(ENTAILMENT, each.probability, "recorded")
             for each in relations
         ]
 
@@ -110,7 +110,7 @@ def test_conventions_of_the_release_keep_weak_relations() -> None:
     class Weak(Stated):
         name = "weak"
 
-        def judge(self, pairs: Sequence[TextPair]) -> list[Judgement]:
+        def judge(self, pairs: Sequence[TextPair]) -> list[Judgment]:
             return [
                 replace(each, probability=0.4) if each.kind is ENTAILMENT else each
                 for each in super().judge(pairs)

@@ -47,7 +47,7 @@ def test_a_model_that_knows_the_answers_is_evidence() -> None:
     assert findings.sentences == ("Probe: answering finds 36 of 36 relations; log loss 0.09.",)
 
 
-@pytest.mark.parametrize("method", ["logprobs", "verbalised", "samples"])
+@pytest.mark.parametrize("method", ["logprobs", "verbalized", "samples"])
 def test_a_dry_run_counts_every_call(method: Any) -> None:
     def answer(request: Request) -> Completion:
         if "confidence" in request.messages[-1].content:

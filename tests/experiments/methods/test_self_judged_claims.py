@@ -33,8 +33,8 @@ def stage_of(question: str) -> str:
         ("List the claims", "atomizer"),
         ("Does this response decline?", "refusals"),
         ("<passages>", "factscore"),
-        ("<answer>", "self-judgement"),
-        ("in one word (true or false):", "self-judgement"),
+        ("<answer>", "self-judgment"),
+        ("in one word (true or false):", "self-judgment"),
     ):
         if mark in question:
             return stage
@@ -123,7 +123,7 @@ def test_one_command_goes_from_labeled_claims_to_sigma() -> None:
         again = invoke(*arguments(server.url, "claims.jsonl"))
         assert len(server.requests) == asked.total()
     # Eight claims in three settings, two of which need a question.
-    assert asked == {"question-answer pairs": 8, "self-judgement": 24}
+    assert asked == {"question-answer pairs": 8, "self-judgment": 24}
     tables = json.loads(result.stdout)["tables"]
     assert calls(tables) == {stage: (count, 0) for stage, count in asked.items()}
     assert calls(json.loads(again.stdout)["tables"]) == {s: (0, n) for s, n in asked.items()}
@@ -151,7 +151,7 @@ SPELLINGS = [
 def test_a_model_that_is_always_right_knows_all_in_whatever_words(right: str, wrong: str) -> None:
     def answers(request: dict[str, Any], _: int) -> Reply:
         question = str(request["messages"][-1]["content"])
-        if stage_of(question) != "self-judgement":
+        if stage_of(question) != "self-judgment":
             return Reply(answer_to(question))
         return Reply(wrong if any(name in question for name in UNSUPPORTED) else right)
 
@@ -171,7 +171,7 @@ def test_a_model_that_is_always_right_knows_all_in_whatever_words(right: str, wr
 def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
     def answers(request: dict[str, Any], _: int) -> Reply:
         question = str(request["messages"][-1]["content"])
-        asked = stage_of(question) == "self-judgement"
+        asked = stage_of(question) == "self-judgment"
         return Reply("D" if asked and "Alder" in question else answer_to(question))
 
     command = ("--setting", "direct_asking")
@@ -207,7 +207,7 @@ def test_responses_are_taken_apart_and_labeled_first() -> None:
         asked = Counter(
             stage_of(str(request["messages"][-1]["content"])) for request in server.requests
         )
-    assert asked == {"refusals": 4, "atomizer": 8, "factscore": 8, "self-judgement": 8}
+    assert asked == {"refusals": 4, "atomizer": 8, "factscore": 8, "self-judgment": 8}
     document = json.loads(result.stdout)
     assert {stage: n for stage, (n, _) in calls(document["tables"]).items()} == dict(asked)
     assert any("model's verdicts, not people's" in each for each in document["findings"])
@@ -228,7 +228,7 @@ def test_responses_that_decline_are_left_out_as_the_model_says(responses: Path) 
             stage_of(str(request["messages"][-1]["content"])) for request in server.requests
         )
     # What has claims does not decline, and is not asked about.
-    assert asked == {"refusals": 1, "self-judgement": 8}
+    assert asked == {"refusals": 1, "self-judgment": 8}
     sentences = json.loads(result.stdout)["findings"]
     assert any(
         "1 response of 5, without claims, that declined to answer, as openai" in sentence
@@ -286,7 +286,7 @@ def test_a_run_out_of_calls_goes_on_where_it_stopped() -> None:
     # In the dry run nothing is sent.
     dry = invoke(*arguments("http://127.0.0.1:1/v1", "claims.jsonl", "--dry-run"))
     planned = json.loads(dry.stdout)["tables"]["calls"]
-    assert {"stage": "self-judgement", "calls": 24} in planned
+    assert {"stage": "self-judgment", "calls": 24} in planned
 
 
 @pytest.mark.service
@@ -321,7 +321,7 @@ def test_the_function_asks_too(tmp_path: Path) -> None:
     )
     assert dict(zip(measured["cost"]["stage"], measured["cost"]["calls"], strict=True)) == {
         "question-answer pairs": 8,
-        "self-judgement": 24,
+        "self-judgment": 24,
         "all": 32,
     }
 

@@ -33,7 +33,7 @@ CLAIMS = [
 
 
 def frame(**columns: Any) -> Any:
-    table = pd.DataFrame(CLAIMS, columns=["response", "sentence", "label", "judgement"])
+    table = pd.DataFrame(CLAIMS, columns=["response", "sentence", "label", "judgment"])
     return table.assign(**columns)
 
 
@@ -69,7 +69,7 @@ def test_numbers_are_those_counted_whatever_the_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "judgement"),
+    ("label", "judgment"),
     [
         ({"S": "true", "NS": "FALSE", "IR": None}, {"correct": "yes", "incorrect": "No"}),
         ({"S": 1, "NS": 0, "IR": None}, {"correct": "A", "incorrect": "(B)"}),
@@ -80,10 +80,10 @@ def test_numbers_are_those_counted_whatever_the_form(tmp_path: Path) -> None:
         ({}, {"correct": "**Sí**", "incorrect": "not correct"}),
     ],
 )
-def test_labels_and_judgments_of_any_spelling(label: Any, judgement: Any) -> None:
+def test_labels_and_judgments_of_any_spelling(label: Any, judgment: Any) -> None:
     table = frame()
     table["label"] = [label.get(each, each) for each in table["label"]]
-    table["judgement"] = [judgement.get(each, each) for each in table["judgement"]]
+    table["judgment"] = [judgment.get(each, each) for each in table["judgment"]]
     check_counted(self_knowledge(table, **QUICK))
 
 
@@ -102,7 +102,7 @@ def test_a_word_of_two_meanings_is_reported_and_not_guessed() -> None:
 
 def test_confidence_is_cut_at_the_threshold_and_at_those_of_a_sweep() -> None:
     table = frame(p=[0.9 if word == "correct" else 0.6 for *_, word in CLAIMS])
-    table = table.drop(columns="judgement")
+    table = table.drop(columns="judgment")
     measured = self_knowledge(table, confidence="p", threshold=0.9, sweep=[0.5, 0.9, 1], **QUICK)
     check_counted(measured)
     sweep: Any = measured["sweep"].set_index("threshold")
@@ -115,14 +115,14 @@ def test_confidence_is_cut_at_the_threshold_and_at_those_of_a_sweep() -> None:
 def test_votes_are_lists_texts_columns_or_rows() -> None:
     most: dict[Any, Any] = {"correct": ["yes", "no", "yes"], "incorrect": ["no", "no", None]}
     votes = [most[word] for *_, word in CLAIMS]
-    plain = frame().drop(columns="judgement")
+    plain = frame().drop(columns="judgment")
     check_counted(self_knowledge(plain.assign(votes=votes), **QUICK))
     texts = ["|".join(str(vote or "") for vote in each) for each in votes]
     check_counted(self_knowledge(plain.assign(votes=texts), **QUICK))
     columns = {f"v{n}": [each[n] for each in votes] for n in range(3)}
     check_counted(self_knowledge(plain.assign(**columns), votes=["v0", "v1", "v2"], **QUICK))
     rows = plain.assign(claim=range(len(plain)), answer=votes).explode("answer")
-    check_counted(self_knowledge(rows, claim="claim", judgement=["answer"], **QUICK))
+    check_counted(self_knowledge(rows, claim="claim", judgment=["answer"], **QUICK))
     # A third of the votes is not yes often enough, and two thirds are at 0.6.
     assert "majority of votes" in self_knowledge(plain.assign(votes=votes), **QUICK).sentences[0]
     check_counted(self_knowledge(plain.assign(votes=votes), threshold=0.6, **QUICK))
@@ -135,7 +135,7 @@ def test_responses_may_hold_their_claims_or_lists_by_sentence(tmp_path: Path) ->
     path = tmp_path / "nested.json"
     nested = {"data": [{"prompt": name, "claims": many} for name, many in by_response.items()]}
     path.write_text(json.dumps(nested, indent=1), encoding="utf-8")
-    measured = self_knowledge(path, judgement=["said"], in_order=True, **QUICK)
+    measured = self_knowledge(path, judgment=["said"], in_order=True, **QUICK)
     check_counted(measured)
     lists = [
         {
@@ -174,7 +174,7 @@ def test_positions_are_of_sentences_of_places_or_reported() -> None:
 
 
 def test_settings_are_columns_or_rows_and_flips_are_reported() -> None:
-    both = frame().rename(columns={"judgement": "question_answering"})
+    both = frame().rename(columns={"judgment": "question_answering"})
     both["none_of_the_above"] = ["none" if word == "correct" and label == "NS" else word
                                  for *_, label, word in CLAIMS]  # fmt: skip
     wide = self_knowledge(both, **QUICK)
@@ -184,7 +184,7 @@ def test_settings_are_columns_or_rows_and_flips_are_reported() -> None:
     assert third["supported_flip_rate"] == 0.0
     assert third["unsupported_flip_rate"] == 2 / 4
     long = both.assign(claim=range(len(both))).melt(
-        ["response", "sentence", "label", "claim"], var_name="setting", value_name="judgement"
+        ["response", "sentence", "label", "claim"], var_name="setting", value_name="judgment"
     )
     pd.testing.assert_frame_equal(wide["overall"], self_knowledge(long, **QUICK)["overall"])
     named = self_knowledge(frame(), setting="direct asking", **QUICK)
@@ -202,7 +202,7 @@ def test_settings_are_columns_or_rows_and_flips_are_reported() -> None:
 def test_models_and_conditions_are_compared_over_the_same_responses() -> None:
     without = frame(model="x", condition="alone")
     better = without.assign(condition="with retrieval", label="S")
-    other = without.assign(model="y", judgement="incorrect")
+    other = without.assign(model="y", judgment="incorrect")
     apart = without.assign(model="z", response="elsewhere")
     measured = self_knowledge(pd.concat([without, better, other, apart]), **QUICK)
     check_counted(measured, "x, alone")
@@ -232,7 +232,7 @@ def test_models_and_conditions_are_compared_over_the_same_responses() -> None:
 
 def test_the_verdict_says_what_was_tested() -> None:
     rows = [(f"r{n}", "S", "incorrect") for n in range(12)] + [("r0", "NS", "incorrect")]
-    many = pd.DataFrame(rows, columns=["response", "label", "judgement"])
+    many = pd.DataFrame(rows, columns=["response", "label", "judgment"])
     sentence = self_knowledge(many, **QUICK).sentences[0]
     assert "σ = F is rejected (exact test over responses" in sentence
     assert "whether the two kinds of error balance, not whether σ predicts" in sentence
@@ -251,7 +251,7 @@ def test_a_rogan_gladen_out_of_its_range_is_reported() -> None:
         for position, many in ((1, first), (2, last))
         for label, word in many
     ]
-    table = pd.DataFrame(rows, columns=["response", "sentence", "label", "judgement"])
+    table = pd.DataFrame(rows, columns=["response", "sentence", "label", "judgment"])
     measured = self_knowledge(table, bins=2, **QUICK)
     sentences = [each for each in measured.sentences if "out of its range" in each]
     assert len(sentences) == 1
@@ -263,8 +263,8 @@ def test_a_rogan_gladen_out_of_its_range_is_reported() -> None:
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"judgement": "perhaps"}, {}, "row 1, column 'judgement': 'perhaps' is not a judgment"),
-        ({"judgement": None}, {}, "no labeled claim has an answer"),
+        ({"judgment": "perhaps"}, {}, "row 1, column 'judgment': 'perhaps' is not a judgment"),
+        ({"judgment": None}, {}, "no labeled claim has an answer"),
         ({"label": None}, {}, "there is no label"),
         ({"sentence": 0}, {}, "0 is not a sentence's position"),
         ({"sentence": "one"}, {}, "'one' is not a number"),
@@ -368,9 +368,9 @@ def test_the_layout_of_an_owner_needs_no_option_and_options_go_before(tmp_path: 
 
 def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"
-    frame().rename(columns={"judgement": "belief"}).to_csv(path, index=False)
+    frame().rename(columns={"judgment": "belief"}).to_csv(path, index=False)
     result = invoke("self-knowledge", str(path), code=2)
-    assert "--judgement 'belief'; it has response, sentence, label, belief" in result.stderr
+    assert "--judgment 'belief'; it has response, sentence, label, belief" in result.stderr
     path.write_text(path.read_text().replace("belief", "model_score"))
     assert "'correct' is not a confidence" in invoke("self-knowledge", str(path), code=2).stderr
 
@@ -465,6 +465,10 @@ def test_records_with_judgments_give_self_knowledge_too(folder: Path) -> None:
     result = invoke("self-knowledge", "records.jsonl", "--interval", "delta", "--bins", "3")
     for name in ("direct asking", "none of the above", "Self-Known", "33.3-66.7%"):
         assert name in result.stdout
+    earlier = Path("records.jsonl").read_text().replace('"judgments"', '"judgements"')
+    Path("records.jsonl").write_text(earlier)
+    again = invoke("self-knowledge", "records.jsonl", "--interval", "delta", "--bins", "3")
+    assert again.stdout == result.stdout
     write_records(in_sentence("x", 1, 2, "S NS IR"), folder / "labels.jsonl")
     assert "Self-Known" not in invoke("self-knowledge", "labels.jsonl").stdout
 

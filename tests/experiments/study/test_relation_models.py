@@ -25,7 +25,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.asking.table import RELATION, RELATION_PROMPTS
 from factormodels.extraction.prompts import load_prompt
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from factormodels.extraction.stages.relations import with_relations
@@ -126,7 +126,7 @@ class Counting:
     asked: list[TextPair] = field(default_factory=list)
     name: str = "counting"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         if len(self.asked) > self.fails_at:
             raise KeyboardInterrupt
         self.asked += pairs
@@ -175,13 +175,13 @@ def test_only_what_is_needed_is_asked(folder: Path, monkeypatch: pytest.MonkeyPa
 class Losing(Counting):
     """The lexical model, which has no answer about some claims, and not every one about others."""
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         judged_pairs = super().judge(pairs)
         return [
             Missing("down")
             if pair.target == "a1" or (pair.target == "a2" and pair.source == "c1")
-            else judgement
-            for pair, judgement in zip(pairs, judged_pairs, strict=True)
+            else judgment
+            for pair, judgment in zip(pairs, judged_pairs, strict=True)
         ]
 
 
@@ -349,7 +349,7 @@ def test_the_openness_of_log_probabilities_is_part_of_what_answers_depend_on() -
     assert relation_model_facts("prompted", openness=0.1)["openness"] == 0.1
     assert relation_model_facts("prompted") != relation_model_facts("prompted", openness=0.1)
     # Whoever states a confidence has none.
-    assert "openness" not in relation_model_facts("prompted", method="verbalised")
+    assert "openness" not in relation_model_facts("prompted", method="verbalized")
 
 
 def test_the_prompt_for_relations_is_chosen_by_name() -> None:
@@ -358,11 +358,11 @@ def test_the_prompt_for_relations_is_chosen_by_name() -> None:
     assert facts == {"relation_prompt": "relation_question"}
     assert relation_model("model", model)[1] == {}
     (answer,) = judge.judge([TextPair("It rained.", "It was cold.")])
-    assert isinstance(answer, Judgement)
+    assert isinstance(answer, Judgment)
     assert answer.kind is RelationKind.NEUTRAL
     assert {request.prompt.name for request in model.asked} == {"relation_question"}
     asked = relation_model_facts("prompted", prompt="relation_support")["prompts"]
-    assert [prompt["name"] for prompt in asked] == ["relation_support", "relation_verbalised"]
+    assert [prompt["name"] for prompt in asked] == ["relation_support", "relation_verbalized"]
     refused(
         "'relation_suport' .*did you mean 'relation_support'",
         PromptedRelationModel,

@@ -119,7 +119,7 @@ def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
     asked = manifest["models"]["relation_models"]["asked"]
     assert [prompt["name"] for prompt in asked["prompts"]] == [
         RELATION.prompt,
-        "relation_verbalised",
+        "relation_verbalized",
     ]
     written = [path.read_bytes() for path in keyed.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in content for content in written)

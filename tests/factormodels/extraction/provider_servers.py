@@ -255,26 +255,26 @@ def _provider(
 
 
 _BEDROCK = "bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0"
-_VERBALISED = ("verbalised", "logprobs")
+_VERBALIZED = ("verbalized", "logprobs")
 
 PROVIDERS = (
-    _provider("anthropic/claude-sonnet-4-5", anthropic, *_VERBALISED, "seed"),
-    _provider("gemini/gemini-2.5-flash", gemini, *_VERBALISED, "seed"),
-    _provider(_BEDROCK, bedrock, *_VERBALISED, "seed"),
-    _provider("bedrock/converse/amazon.nova-lite-v1:0", bedrock, *_VERBALISED, "seed"),
+    _provider("anthropic/claude-sonnet-4-5", anthropic, *_VERBALIZED, "seed"),
+    _provider("gemini/gemini-2.5-flash", gemini, *_VERBALIZED, "seed"),
+    _provider(_BEDROCK, bedrock, *_VERBALIZED, "seed"),
+    _provider("bedrock/converse/amazon.nova-lite-v1:0", bedrock, *_VERBALIZED, "seed"),
     _provider("openai/gpt-4o-mini", ChatCompletions(), "logprobs"),
-    _provider("openai/gpt-5", _OPENAI_REASONING, *_VERBALISED, "temperature"),
-    _provider("openai/gpt-5-mini", _OPENAI_REASONING, *_VERBALISED, "temperature"),
-    _provider("openai/o3-mini", _OPENAI_REASONING, *_VERBALISED, "temperature"),
-    _provider("mistral/mistral-small-latest", _MISTRAL, *_VERBALISED),
+    _provider("openai/gpt-5", _OPENAI_REASONING, *_VERBALIZED, "temperature"),
+    _provider("openai/gpt-5-mini", _OPENAI_REASONING, *_VERBALIZED, "temperature"),
+    _provider("openai/o3-mini", _OPENAI_REASONING, *_VERBALIZED, "temperature"),
+    _provider("mistral/mistral-small-latest", _MISTRAL, *_VERBALIZED),
     _provider("deepseek/deepseek-chat", ChatCompletions(), "logprobs"),
-    _provider("deepseek/deepseek-reasoner", _DEEPSEEK_REASONING, *_VERBALISED),
-    _provider("groq/llama-3.3-70b-versatile", _GROQ, *_VERBALISED),
-    _provider("together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo", _TOGETHER, *_VERBALISED),
-    _provider("openrouter/meta-llama/llama-3.1-8b-instruct", _OPENROUTER, *_VERBALISED),
+    _provider("deepseek/deepseek-reasoner", _DEEPSEEK_REASONING, *_VERBALIZED),
+    _provider("groq/llama-3.3-70b-versatile", _GROQ, *_VERBALIZED),
+    _provider("together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo", _TOGETHER, *_VERBALIZED),
+    _provider("openrouter/meta-llama/llama-3.1-8b-instruct", _OPENROUTER, *_VERBALIZED),
     _provider("hosted_vllm/llama", ChatCompletions(), "logprobs"),
     # Models that litellm does not know to reason: one thinks in the answer, one out of sight.
-    _provider("openai/of-tomorrow", _OPENAI_REASONING, *_VERBALISED, "temperature"),
+    _provider("openai/of-tomorrow", _OPENAI_REASONING, *_VERBALIZED, "temperature"),
     _provider("hosted_vllm/r1-distilled", _THINKING_ALOUD, "logprobs"),
-    _provider("ollama_chat/llama3.1", ollama, *_VERBALISED),
+    _provider("ollama_chat/llama3.1", ollama, *_VERBALIZED),
 )

@@ -18,7 +18,7 @@ from factormodels.extraction.prompts.replaced import (
     read_prompts,
 )
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
-from factormodels.extraction.self_judgement import judge_own_claims
+from factormodels.extraction.self_judgment import judge_own_claims
 from factormodels.extraction.stages.assessors import assess
 from factormodels.extraction.stages.atomizer import atomize
 from factormodels.extraction.stages.relations import ask, relation_pairs

@@ -43,7 +43,7 @@ prompted = partial(PromptedRelationModel, AnsweringModel(lambda _: ""))
         (Pace, {"tokens": -5}, "tokens per minute is -5"),
         (priced, {"price_out": None}, "one price of tokens is missing"),
         (priced, {"price_out": -2.0}, "price_out is -2.0"),
-        (prompted, {"method": "guess"}, "the method 'guess' with fallback 'verbalised' is unknown"),
+        (prompted, {"method": "guess"}, "the method 'guess' with fallback 'verbalized' is unknown"),
         (prompted, {"fallback": "logprobs"}, "'automatic' with fallback 'logprobs' is unknown"),
         (prompted, {"samples": 0}, "samples and concurrency of a relation model are 1 or more"),
         (prompted, {"top_logprobs": 50}, "top_logprobs is 50; give 1 to 20"),

@@ -11,7 +11,7 @@ import pytest
 from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
-    ModelJudgement,
+    ModelJudgment,
     Setting,
     read_records,
     write_records,
@@ -26,7 +26,7 @@ LINE: dict[str, Any] = {
     "sentences": 6,
     "claim": "a4",
     "label": "NS",
-    "judgements": {"direct_asking": "true", "none_of_the_above": None},
+    "judgments": {"direct_asking": "true", "none_of_the_above": None},
 }
 
 
@@ -39,11 +39,13 @@ def test_records_survive_a_file(tmp_path: Path) -> None:
 def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
     (record,) = read_records(lines_at(tmp_path / "records.jsonl", LINE))
     assert record == ClaimRecord(
-        "r1", 2, 6, "a4", ClaimLabel.UNSUPPORTED, direct_asking=ModelJudgement.TRUE
+        "r1", 2, 6, "a4", ClaimLabel.UNSUPPORTED, direct_asking=ModelJudgment.TRUE
     )
     assert record.position == pytest.approx(1 / 3, abs=1e-15)
-    assert record.judgement("direct_asking") is ModelJudgement.TRUE
-    assert record.judgement(Setting.NONE_OF_THE_ABOVE) is None
+    assert record.judgment("direct_asking") is ModelJudgment.TRUE
+    earlier = {"judgements" if key == "judgments" else key: value for key, value in LINE.items()}
+    assert read_records(lines_at(tmp_path / "earlier.jsonl", earlier)) == [record]
+    assert record.judgment(Setting.NONE_OF_THE_ABOVE) is None
 
 
 def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
     path = lines_at(tmp_path / "records.jsonl", {**LINE, "log_probabilities": logs})
     records = read_records(path)
     assert records[0].log_probabilities == {
-        Setting.DIRECT_ASKING: {ModelJudgement.TRUE: -0.25, ModelJudgement.FALSE: -3.0}
+        Setting.DIRECT_ASKING: {ModelJudgment.TRUE: -0.25, ModelJudgment.FALSE: -3.0}
     }
     write_records(records, path)
     assert read_records(path) == records
@@ -70,4 +72,4 @@ def test_lines_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_setting_lists_the_known_ones() -> None:
     record = ClaimRecord("r", 1, 1, "a", ClaimLabel.SUPPORTED)
-    refused("direct_asking, question_answering, none_of_the_above", record.judgement, "asking")
+    refused("direct_asking, question_answering, none_of_the_above", record.judgment, "asking")

@@ -43,7 +43,7 @@ def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
             copied[key] = f"{copied[key]}-{number}"
     if "id" in copied.get("meta", {}):
         copied["meta"]["id"] = f"{copied['meta']['id']}x{number}"
-    if "judgements" in copied:
+    if "judgments" in copied:
         copied["claim"] = f"{copied['claim']}-{number}"
     return copied
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from factormodels.claims import RelationKind
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.selection import Program
 
 
@@ -21,17 +21,17 @@ class TableRelations:
     asked: list[TextPair] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         self.asked += pairs
         self.batches.append(len(pairs))
         return [self._judge((pair.premise, pair.hypothesis)) for pair in pairs]
 
-    def _judge(self, key: tuple[str, str]) -> Judgement | Missing:
+    def _judge(self, key: tuple[str, str]) -> Judgment | Missing:
         if key in self.missing:
             return Missing("nobody answered")
         p = self.table.get(key, 0.0)
         kind = RelationKind.ENTAILMENT if p > 0.5 else RelationKind.NEUTRAL
-        return Judgement(kind, max(p, 1 - p), "recorded", (p, 0.0, 1 - p))
+        return Judgment(kind, max(p, 1 - p), "recorded", (p, 0.0, 1 - p))
 
 
 def enumerated(program: Program) -> tuple[int, ...] | None:

@@ -84,7 +84,7 @@ def test_files_of_confidences_and_of_asked_models_are_subjects(folder: Path) -> 
     asked: list[dict[str, Any]] = [
         {"response": f"r{at % 5}", "sentence": 1 + at % 2, "sentences": 2, "claim": f"c{at}"}
         | {"label": "S" if at % 3 else "NS"}
-        | {"judgements": {"direct_asking": ["true", "false"][at % 4 == 0],
+        | {"judgments": {"direct_asking": ["true", "false"][at % 4 == 0],
                           "none_of_the_above": ["true", "neither"][at % 5 == 0]}}
         for at in range(40)
     ]  # fmt: skip
@@ -101,13 +101,13 @@ def test_files_of_confidences_and_of_asked_models_are_subjects(folder: Path) -> 
         "NQ": shares(judged),
         "ours, direct asking": shares(
             [
-                (record["label"] == "S", record["judgements"]["direct_asking"] == "true")
+                (record["label"] == "S", record["judgments"]["direct_asking"] == "true")
                 for record in asked
             ]
         ),
         "ours, none of the above": shares(
             [
-                (record["label"] == "S", record["judgements"]["none_of_the_above"] == "true")
+                (record["label"] == "S", record["judgments"]["none_of_the_above"] == "true")
                 for record in asked
             ]
         ),

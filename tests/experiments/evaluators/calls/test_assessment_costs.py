@@ -168,7 +168,7 @@ def test_selection_asks_every_ordered_pair_and_each_claim_with_templates_and_sou
         # Without log-probabilities and without a fallback every pair is missing.
         select(claims, Core(relations, Informativeness(relations, ("{topic} is.",))))
     verbal = AnsweringModel(lambda _: '{"relation": "neutral", "confidence": 0.9}')
-    relations = CachedRelations(PromptedRelationModel(verbal, method="verbalised"))
+    relations = CachedRelations(PromptedRelationModel(verbal, method="verbalized"))
     core = Core(relations, Informativeness(relations, ("{topic} is.", "{topic} was.")), share=0.0)
     select(claims, core)
     assert relations.asked == 5 * 4 + 5 * 2 + 5 == len(verbal.asked)

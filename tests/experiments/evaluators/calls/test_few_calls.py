@@ -23,7 +23,7 @@ from experiments.evaluators.calls.few_calls import (
 from factormodels import Atom, Context, FactGraph, RelationKind, datasets, read_many
 from factormodels.errors import LimitReachedError
 from factormodels.extraction.pipeline import relation_stage
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.stages.relations import (
     METADATA_KEY,
     relation_pairs,
@@ -54,8 +54,8 @@ class Scripted:
     asked: list[tuple[str, str]] = field(default_factory=list)
     name: str = "scripted"
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        answers: list[Judgement | Missing] = []
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
+        answers: list[Judgment | Missing] = []
         for pair in pairs:
             key = (pair.source, pair.target)
             # What was answered is kept, as in a cache.
@@ -64,7 +64,7 @@ class Scripted:
                     raise LimitReachedError(f"the limit of {self.most} calls is reached; go on")
                 self.asked.append(key)
             answer = self.script.get(key, (RelationKind.NEUTRAL, 0.9))
-            answers.append(Missing("lost") if answer is None else Judgement(*answer, "recorded"))
+            answers.append(Missing("lost") if answer is None else Judgment(*answer, "recorded"))
         return answers
 
 

@@ -16,7 +16,7 @@ from calibration.curves.reliability_bins import reliability_bins
 from calibration.scoring import DEFAULT_INTERVALS
 from experiments.evaluators.response import measured
 from experiments.study import rows as tidy_rows
-from experiments.study.report.frame import read_judgements
+from experiments.study.report.frame import read_judgments
 from experiments.study.rows import SCHEMA, RowsFile, read_rows, write_rows
 from tests.memory import held_by_arrow
 
@@ -85,17 +85,17 @@ def test_judgments_are_those_of_the_rows(
     rows = rows_file(path, monkeypatch, 1500, unlabeled=unlabeled, apart=apart)
     frame = read_rows(path)
     frame = frame[frame.backend == "lbp"].reset_index(drop=True)
-    judgements = read_judgements(rows, rows.cells()[1])
-    assert judgements.responses == tuple(dict.fromkeys(frame.response))
-    np.testing.assert_array_equal(np.array(judgements.responses)[judgements.index], frame.response)
-    assert judgements.atoms.to_pylist() == [None if pd.isna(atom) else atom for atom in frame.atom]
+    judgments = read_judgments(rows, rows.cells()[1])
+    assert judgments.responses == tuple(dict.fromkeys(frame.response))
+    np.testing.assert_array_equal(np.array(judgments.responses)[judgments.index], frame.response)
+    assert judgments.atoms.to_pylist() == [None if pd.isna(atom) else atom for atom in frame.atom]
     for name in ("p", "label"):
         expected = frame[name].astype("Float64").to_numpy(float, na_value=np.nan)
-        np.testing.assert_array_equal(getattr(judgements, name), expected)
+        np.testing.assert_array_equal(getattr(judgments, name), expected)
     first = frame.drop_duplicates("response")
-    np.testing.assert_array_equal(judgements.status, first.status)
-    np.testing.assert_array_equal(judgements.seconds, first.seconds)
-    names = np.array(judgements.kept_by)[judgements.kept]
+    np.testing.assert_array_equal(judgments.status, first.status)
+    np.testing.assert_array_equal(judgments.seconds, first.seconds)
+    names = np.array(judgments.kept_by)[judgments.kept]
     np.testing.assert_array_equal(names, frame.selections.fillna(""))
 
 
@@ -119,9 +119,9 @@ def test_memory_of_a_response_is_bounded(
     for rows in files:
         tracemalloc.start()
         before = held_by_arrow()
-        judgements = read_judgements(rows, rows.cells()[0])
+        judgments = read_judgments(rows, rows.cells()[0])
         arrow = held_by_arrow() - before
-        claims = judgements.claims
+        claims = judgments.claims
         taken = [tracemalloc.get_traced_memory()[1]]
         for compute in computed:
             tracemalloc.reset_peak()

@@ -16,7 +16,7 @@ from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
 from experiments.study.config import Study
 from experiments.study.reading import load_study
-from experiments.study.report.frame import cross_fitted_folds, read_judgements
+from experiments.study.report.frame import cross_fitted_folds, read_judgments
 from experiments.study.report.scores import REPLICATES, study_scores, study_tests
 from experiments.study.report.tables import cells_table, chosen, significance_table
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
@@ -125,7 +125,7 @@ def test_auroc_of_learned_priors_is_within_their_folds(made: Made) -> None:
     study, rows = made(text, {"exact": exact, "lbp": lbp}, y, prior="taught")
     fold = response_folds([f"r{number}" for number in range(N_RESPONSES)], 4, 3)
     cell = next(iter(rows.cells()))
-    folds = cross_fitted_folds(study, read_judgements(rows, cell))
+    folds = cross_fitted_folds(study, read_judgments(rows, cell))
     assert folds is not None
     assert list(folds.values()) == fold.tolist()
     of_claims = fold[responses]

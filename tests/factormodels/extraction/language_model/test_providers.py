@@ -10,7 +10,7 @@ import pytest
 
 from factormodels import Atom, Context, FactGraph
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
-from factormodels.extraction.relation_models.base import Judgement, TextPair
+from factormodels.extraction.relation_models.base import Judgment, TextPair
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from factormodels.extraction.stages.assessors import assess
 from factormodels.extraction.stages.atomizer import atomize
@@ -59,7 +59,7 @@ def test_claims_relations_and_verdicts(
     judged = PromptedRelationModel(model).judge(PAIRS)
     expected = 0.75 if provider.origin == "logprobs" else 0.8
     for claim in judged:
-        assert isinstance(claim, Judgement), claim
+        assert isinstance(claim, Judgment), claim
         assert (claim.kind, claim.origin) == ("entailment", provider.origin)
         assert claim.probability == pytest.approx(expected)
     verdicts = assess(GRAPH, "factverify", model)

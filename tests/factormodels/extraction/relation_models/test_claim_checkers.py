@@ -16,7 +16,7 @@ import torch
 from experiments.asking.relation_models import relation_model
 from factormodels import RelationKind
 from factormodels.extraction.relation_models.alignscore import checkpoint_weights, load_alignscore
-from factormodels.extraction.relation_models.base import Judgement, TextPair
+from factormodels.extraction.relation_models.base import Judgment, TextPair
 from factormodels.extraction.relation_models.minicheck import load_minicheck
 from tests.factormodels.extraction.relation_models import tiny_models
 from tests.factormodels.extraction.relation_models.tiny_models import (
@@ -88,7 +88,7 @@ def aligned(tmp_path: Path) -> Path:
 def probabilities(answers: list[Any]) -> list[float]:
     shares = []
     for answer in answers:
-        assert isinstance(answer, Judgement)
+        assert isinstance(answer, Judgment)
         assert answer.kind in (RelationKind.ENTAILMENT, RelationKind.NEUTRAL)
         entails = answer.kind is RelationKind.ENTAILMENT
         shares.append(answer.probability if entails else 1.0 - answer.probability)
@@ -145,7 +145,7 @@ def test_the_layer_of_three_outputs_says_the_relation(aligned: Path) -> None:
             pooled = base(**inputs).pooler_output
             logits = pooled @ state["tri_layer.weight"].T + state["tri_layer.bias"]
         aligned, neutral, contradicting = logits.softmax(-1)[0].tolist()
-        assert isinstance(answer, Judgement)
+        assert isinstance(answer, Judgment)
         assert answer.distribution == pytest.approx((aligned, contradicting, neutral), abs=1e-5)
         kinds.add(answer.kind)
     assert model.name == "alignscore:AlignScore-tiny"
@@ -156,7 +156,7 @@ def test_a_long_document_is_read_in_parts(classifier: Path, aligned: Path) -> No
     long = ". ".join(["the bridge is green and it was built in 1891"] * 20)
     for model in (load_minicheck(classifier), load_alignscore(aligned)):
         (answer,) = model.judge([TextPair(long, "it is green")])
-        assert isinstance(answer, Judgement)
+        assert isinstance(answer, Judgment)
 
 
 def test_they_have_names_among_relation_models(

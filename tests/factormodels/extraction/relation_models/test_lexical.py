@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factormodels import RelationKind
-from factormodels.extraction.relation_models.base import Judgement, TextPair
+from factormodels.extraction.relation_models.base import Judgment, TextPair
 from factormodels.extraction.relation_models.lexical import (
     COEFFICIENTS,
     INTERCEPTS,
@@ -25,9 +25,9 @@ def features(premise: str, hypothesis: str) -> dict[str, float]:
     return dict(zip(FEATURES, row.tolist(), strict=True))
 
 
-def judgement(premise: str, hypothesis: str) -> Judgement:
+def judgment(premise: str, hypothesis: str) -> Judgment:
     (answer,) = LexicalRelations().judge([TextPair(premise, hypothesis)])
-    assert isinstance(answer, Judgement)
+    assert isinstance(answer, Judgment)
     return answer
 
 
@@ -81,7 +81,7 @@ def test_spellings_that_do_not_matter(first: str, other: str) -> None:
 
 def test_the_distribution_by_hand() -> None:
     # sentence = passage = numbers = 1, no names, no conflict.
-    answer = judgement(PREMISE, "The bridge opened in 1890.")
+    answer = judgment(PREMISE, "The bridge opened in 1890.")
     logits = [
         INTERCEPTS[kind] + sum(COEFFICIENTS[kind][f] for f in ("sentence", "passage", "numbers"))
         for kind in (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
@@ -93,9 +93,9 @@ def test_the_distribution_by_hand() -> None:
 
 
 def test_baseline_gets_these_pairs_right() -> None:
-    judged = judgement(PREMISE, "The bridge opened in 1890.")
-    other_year = judgement(PREMISE, "The bridge opened in 1895.")
-    unrelated = judgement(PREMISE, "Bananas ripen in the sun.")
+    judged = judgment(PREMISE, "The bridge opened in 1890.")
+    other_year = judgment(PREMISE, "The bridge opened in 1895.")
+    unrelated = judgment(PREMISE, "Bananas ripen in the sun.")
     assert judged.distribution is not None
     assert other_year.distribution is not None
     assert judged.distribution[0] > other_year.distribution[0]
@@ -105,7 +105,7 @@ def test_baseline_gets_these_pairs_right() -> None:
 
 def test_baseline_gets_the_documented_pairs_wrong() -> None:
     # The words are the same and the roles are not.
-    assert judgement("The dog bit the man.", "The man bit the dog.").kind is RelationKind.ENTAILMENT
+    assert judgment("The dog bit the man.", "The man bit the dog.").kind is RelationKind.ENTAILMENT
 
 
 TEXTS = st.text(
@@ -122,7 +122,7 @@ def test_a_judgment_is_a_distribution_and_depends_on_its_pair_alone(
     together = LexicalRelations().judge(pairs)
     assert len(together) == len(pairs)
     for pair, answer in zip(pairs, together, strict=True):
-        assert isinstance(answer, Judgement)
+        assert isinstance(answer, Judgment)
         assert answer.distribution is not None
         assert sum(answer.distribution) == pytest.approx(1, abs=1e-12)
         assert answer.probability == max(answer.distribution)

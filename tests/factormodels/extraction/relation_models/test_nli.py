@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from factormodels import MissingDependencyError, RelationKind
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
-from factormodels.extraction.relation_models.nli import _judgement, label_columns, load_nli
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
+from factormodels.extraction.relation_models.nli import _judgment, label_columns, load_nli
 from factormodels.selection.entailment import entailment_probability
 from tests.factormodels.extraction.relation_models.tiny_models import classifier, transformers
 from tests.refusals import refused
@@ -43,7 +43,7 @@ def test_answers_are_the_models_softmaxes_in_the_order_of_the_pairs(folder: Path
         inputs = model.tokenizer(pair.premise, pair.hypothesis, return_tensors="pt")
         with torch.no_grad():
             against, neither, speaks = model.model(**inputs).logits.softmax(-1)[0].tolist()
-        assert isinstance(answer, Judgement)
+        assert isinstance(answer, Judgment)
         # Batches are padded, which changes the order of sums in single precision.
         assert answer.distribution == pytest.approx((speaks, against, neither), abs=1e-4)
         assert answer.probability == max(answer.distribution or ())
@@ -61,7 +61,7 @@ def test_values_too_long_or_not_finite_are_missing(folder: Path) -> None:
     long, good = model.judge([TextPair("it is", "red " * 11), TextPair("it is", "red " * 9)])
     assert isinstance(long, Missing)
     assert "11 tokens" in long.reason
-    assert isinstance(good, Judgement)
+    assert isinstance(good, Judgment)
     unbound = replace(model, model=lambda **_: SimpleNamespace(logits=torch.full((1, 3), math.inf)))
     assert isinstance(unbound.judge([TextPair("it is red", "it")])[0], Missing)
 
@@ -78,11 +78,11 @@ def test_a_long_premise_is_read_to_its_end_in_windows(folder: Path) -> None:
 
     # Eleven tokens in all, three of them the hypothesis's: windows of eight words.
     premise = "it is " * 20 + "it opened in 1891"
-    (judgement,) = replace(plain, model=model).judge([TextPair(premise, "it is red")])
-    assert isinstance(judgement, Judgement)
-    assert judgement.kind is C
-    assert judgement.distribution is not None
-    assert judgement.distribution[1] == pytest.approx(math.exp(3) / (math.exp(3) + math.exp(2) + 1))
+    (judgment,) = replace(plain, model=model).judge([TextPair(premise, "it is red")])
+    assert isinstance(judgment, Judgment)
+    assert judgment.kind is C
+    assert judgment.distribution is not None
+    assert judgment.distribution[1] == pytest.approx(math.exp(3) / (math.exp(3) + math.exp(2) + 1))
     # Of more than one window's length, nothing is truncated by the tokenizer.
     assert len(read) > 5
     assert max(map(len, read)) <= 14
@@ -138,13 +138,13 @@ def test_labels_that_do_not_tell_are_refused(names: dict[int, str]) -> None:
 def test_a_graded_or_two_way_answer_is_the_probability_of_entailment(
     logits: list[float], columns: Any, probability: float, kind: RelationKind
 ) -> None:
-    answer = _judgement(np.array(logits), columns)
-    assert isinstance(answer, Judgement)
+    answer = _judgment(np.array(logits), columns)
+    assert isinstance(answer, Judgment)
     assert answer.kind is kind
     assert entailment_probability(answer) == pytest.approx(probability, abs=1e-15)
     assert answer.distribution is not None
     assert answer.distribution[1] == 0.0
-    assert isinstance(_judgement(np.array([math.nan]), (0, None, None)), Missing)
+    assert isinstance(_judgment(np.array([math.nan]), (0, None, None)), Missing)
 
 
 def test_bad_models_and_settings_are_named(folder: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.relation_models.recorded import (
     RecordedRelations,
     read_recorded,
@@ -28,7 +28,7 @@ def model_of(folder: Path, *records: dict[str, Any]) -> RecordedRelations:
 
 def test_a_pair_is_found_by_its_texts_whatever_its_ids(tmp_path: Path) -> None:
     model = model_of(tmp_path, {**ENTAILED, "probability": 0.8, "source": "c1", "target": "a1"})
-    expected = Judgement(RelationKind.ENTAILMENT, 0.8, "recorded")
+    expected = Judgment(RelationKind.ENTAILMENT, 0.8, "recorded")
     assert model.judge([TextPair("IT  is red.", "It has\na color.", "c9", "a9")]) == [expected]
 
 
@@ -45,7 +45,7 @@ def test_a_record_without_texts_is_found_by_ids(tmp_path: Path) -> None:
     model = model_of(tmp_path, {**record, "distribution": distribution})
     pairs = [TextPair("A.", "B.", "c1", "a1"), TextPair("B.", "A.", "a1", "c1")]
     first, other = model.judge(pairs)
-    assert first == Judgement(RelationKind.CONTRADICTION, 0.7, "recorded", (0.1, 0.7, 0.2))
+    assert first == Judgment(RelationKind.CONTRADICTION, 0.7, "recorded", (0.1, 0.7, 0.2))
     assert isinstance(other, Missing)
 
 
@@ -57,7 +57,7 @@ def test_an_equivalence_of_a_graph_entails_both_ways() -> None:
         (Relation("c1", "a1", RelationKind.EQUIVALENCE, 0.9),),
     )
     model = recorded_in_graphs([graph])
-    expected = Judgement(RelationKind.ENTAILMENT, 0.9, "recorded")
+    expected = Judgment(RelationKind.ENTAILMENT, 0.9, "recorded")
     assert model.judge([TextPair("One.", "Two."), TextPair("Two.", "One.")]) == [expected] * 2
 
 
@@ -66,7 +66,7 @@ def test_unrecorded_pairs_are_missing_or_neutral_as_asked() -> None:
     pair = TextPair("Never written.", "Nor this.")
     assert isinstance(recorded_in_graphs(graphs).judge([pair])[0], Missing)
     neutral = recorded_in_graphs(graphs, unrecorded=0.75).judge([pair])
-    assert neutral == [Judgement(RelationKind.NEUTRAL, 0.75, "recorded")]
+    assert neutral == [Judgment(RelationKind.NEUTRAL, 0.75, "recorded")]
     refused("unrecorded", recorded_in_graphs, graphs, unrecorded=1.5)
 
 
@@ -78,7 +78,7 @@ def test_the_relations_of_the_demonstration_corpus_come_back() -> None:
         texts |= {context.id: context.text for context in graph.contexts}
         pairs = [TextPair(texts[r.source], texts[r.target]) for r in graph.relations]
         answers = model.judge(pairs)
-        assert [(a.kind, a.probability) for a in answers if isinstance(a, Judgement)] == [
+        assert [(a.kind, a.probability) for a in answers if isinstance(a, Judgment)] == [
             (r.kind, r.probability) for r in graph.relations
         ]
 
@@ -115,7 +115,7 @@ def test_a_bad_record_is_refused(tmp_path: Path, record: dict[str, Any], message
 def test_every_way_to_write_a_distribution_is_read(tmp_path: Path, distribution: Any) -> None:
     record = {**ENTAILED, "probability": 0.7, "distribution": distribution}
     (answer,) = model_of(tmp_path, record).judge([TextPair("It is red.", "It has a color.")])
-    assert isinstance(answer, Judgement)
+    assert isinstance(answer, Judgment)
     assert answer.distribution == pytest.approx((0.7, 0.1, 0.2), abs=1e-12)
 
 
@@ -139,8 +139,8 @@ def test_our_files_are_read_as_recorded_relations(tmp_path: Path) -> None:
     ]
     expected = recorded_in_graphs([graph]).judge(pairs)
     first, second, third = expected
-    assert first == Judgement(RelationKind.ENTAILMENT, 0.7, "recorded", (0.7, 0.1, 0.2))
-    assert second == third == Judgement(RelationKind.ENTAILMENT, 0.6, "recorded")
+    assert first == Judgment(RelationKind.ENTAILMENT, 0.7, "recorded", (0.7, 0.1, 0.2))
+    assert second == third == Judgment(RelationKind.ENTAILMENT, 0.6, "recorded")
     for name in ("graph.json", "graphs.jsonl", "edges.jsonl"):
         assert read_recorded(tmp_path / name).judge(pairs) == expected
 

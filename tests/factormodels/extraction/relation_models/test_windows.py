@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from factormodels import RelationKind
 from factormodels.extraction.language_model import Completion, Failure, Request
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel, tokens_at_most
 from factormodels.extraction.relation_models.windows import (
     combined,
@@ -48,14 +48,14 @@ def test_neighbors_share_words() -> None:
 
 
 def test_the_most_telling_window_speaks_for_the_passage() -> None:
-    open_ = Judgement(N, 0.9, "nli", (0.06, 0.04, 0.9))
-    entails = Judgement(E, 0.7, "nli", (0.7, 0.1, 0.2))
-    denies = Judgement(C, 0.6, "verbalised")
+    open_ = Judgment(N, 0.9, "nli", (0.06, 0.04, 0.9))
+    entails = Judgment(E, 0.7, "nli", (0.7, 0.1, 0.2))
+    denies = Judgment(C, 0.6, "verbalized")
     assert combined([open_, entails, denies, open_]) == entails
     assert combined([open_, denies]) == denies
-    assert combined([open_, Judgement(N, 0.5, "samples")]) == Judgement(N, 0.5, "samples")
-    judgement = combined([entails, Missing("no answer")])
-    assert judgement == Missing("part 2 of 2: no answer")
+    assert combined([open_, Judgment(N, 0.5, "samples")]) == Judgment(N, 0.5, "samples")
+    judgment = combined([entails, Missing("no answer")])
+    assert judgment == Missing("part 2 of 2: no answer")
     assert combined([Missing("no answer")]) == Missing("no answer")
 
 
@@ -66,12 +66,12 @@ def test_a_language_model_reads_a_long_passage_to_its_end() -> None:
         return f'{{"relation": "{label}", "confidence": 0.9}}'
 
     asked = AnsweringModel(answer)
-    model = PromptedRelationModel(asked, "verbalised", window=1500)
+    model = PromptedRelationModel(asked, "verbalized", window=1500)
     filler = "It rains on the bridge. " * 400
     pair = TextPair(f"{filler}It opened in 1891.", "The bridge opened in 1890.", title="Bridge")
-    (judgement,) = model.judge([pair])
-    assert isinstance(judgement, Judgement)
-    assert (judgement.kind, judgement.probability) == (C, 0.9)
+    (judgment,) = model.judge([pair])
+    assert isinstance(judgment, Judgment)
+    assert (judgment.kind, judgment.probability) == (C, 0.9)
     assert len(asked.asked) > 3
     for request in asked.asked:
         # What is asked fits, with room for the answer; every part is read below its title.
@@ -99,8 +99,8 @@ def test_a_passage_that_is_judged_is_read_in_parts_too() -> None:
 
 
 def test_a_passage_is_entailed_whole_and_contradicted_in_part() -> None:
-    sure, less = Judgement(E, 0.9, "nli"), Judgement(E, 0.7, "nli")
-    denies, open_ = Judgement(C, 0.6, "nli"), Judgement(N, 0.8, "nli")
+    sure, less = Judgment(E, 0.9, "nli"), Judgment(E, 0.7, "nli")
+    denies, open_ = Judgment(C, 0.6, "nli"), Judgment(N, 0.8, "nli")
     assert combined_pairs([[sure], [less]]) == less
     assert combined_pairs([[sure], [open_]]) == open_
     assert combined_pairs([[sure], [denies], [open_]]) == denies

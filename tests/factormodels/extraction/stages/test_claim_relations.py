@@ -9,7 +9,7 @@ import pytest
 
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.extraction.language_model import Failure, Request
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.stages.claim_relations import (
     METADATA_KEY,
     claim_pairs,
@@ -61,16 +61,16 @@ def test_pairs_that_share_words_are_asked_first() -> None:
 
 
 def test_both_orders_make_one_relation() -> None:
-    answers: dict[tuple[str, str], Judgement | Missing] = {
+    answers: dict[tuple[str, str], Judgment | Missing] = {
         ("a1", "a2"): ENTAILS,
-        ("a2", "a1"): Judgement(RelationKind.ENTAILMENT, 0.7, "samples"),
+        ("a2", "a1"): Judgment(RelationKind.ENTAILMENT, 0.7, "samples"),
         ("a1", "a3"): NEUTRAL,
         ("a3", "a1"): DENIES,
         ("a2", "a3"): Missing("lost"),
         ("a3", "a2"): ENTAILS,
     }
 
-    def answer(pair: TextPair) -> Judgement | Missing:
+    def answer(pair: TextPair) -> Judgment | Missing:
         return answers.get((pair.source, pair.target), Missing("the provider was down"))
 
     model = Scripted(answer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, variant
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgment, Missing, TextPair
 from factormodels.extraction.stages.relations import (
     ask,
     only_asked,
@@ -17,9 +17,9 @@ from factormodels.extraction.stages.relations import (
 )
 from tests.refusals import refused
 
-ENTAILS = Judgement(RelationKind.ENTAILMENT, 0.9, "samples")
-DENIES = Judgement(RelationKind.CONTRADICTION, 0.8, "samples")
-NEUTRAL = Judgement(RelationKind.NEUTRAL, 0.7, "samples")
+ENTAILS = Judgment(RelationKind.ENTAILMENT, 0.9, "samples")
+DENIES = Judgment(RelationKind.CONTRADICTION, 0.8, "samples")
+NEUTRAL = Judgment(RelationKind.NEUTRAL, 0.7, "samples")
 LOST = Missing("the answer was cut off")
 
 
@@ -27,11 +27,11 @@ LOST = Missing("the answer was cut off")
 class Scripted:
     """A relation model that answers by a function and remembers what it was asked."""
 
-    answer: Callable[[TextPair], Judgement | Missing]
+    answer: Callable[[TextPair], Judgment | Missing]
     name: str = "scripted"
     asked: list[TextPair] = field(default_factory=list)
 
-    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         self.asked += pairs
         return [self.answer(pair) for pair in pairs]
 
@@ -87,7 +87,7 @@ def test_a_pair_is_asked_once_and_an_empty_one_never() -> None:
 
 
 def test_answers_become_relations_and_the_missing_are_counted() -> None:
-    answers: dict[str, Judgement | Missing] = {"a1": ENTAILS, "a2": LOST, "a3": NEUTRAL}
+    answers: dict[str, Judgment | Missing] = {"a1": ENTAILS, "a2": LOST, "a3": NEUTRAL}
     related = with_relations(graph(), Scripted(lambda pair: answers[pair.target]), "FR2")
     assert set(related.relations) == {
         Relation(context, atom, RelationKind(kind), probability)
@@ -114,7 +114,7 @@ def test_answers_become_relations_and_the_missing_are_counted() -> None:
 @pytest.mark.parametrize(
     ("forward", "backward", "expected"),
     [
-        (ENTAILS, Judgement(RelationKind.ENTAILMENT, 0.6, "nli"), ("equivalence", "c1", 0.6)),
+        (ENTAILS, Judgment(RelationKind.ENTAILMENT, 0.6, "nli"), ("equivalence", "c1", 0.6)),
         (ENTAILS, NEUTRAL, ("entailment", "c1", 0.9)),
         (NEUTRAL, ENTAILS, ("entailment", "c2", 0.9)),
         (DENIES, ENTAILS, ("entailment", "c2", 0.9)),
@@ -125,8 +125,8 @@ def test_answers_become_relations_and_the_missing_are_counted() -> None:
     ],
 )
 def test_two_contexts_have_one_relation(
-    forward: Judgement | Missing,
-    backward: Judgement | Missing,
+    forward: Judgment | Missing,
+    backward: Judgment | Missing,
     expected: tuple[str, str, float] | None,
 ) -> None:
     answers = {"c1": forward, "c2": backward}
@@ -146,8 +146,8 @@ def test_two_contexts_have_one_relation(
     ],
 )
 def test_the_second_order_is_asked_only_where_it_is_needed(
-    forward: Judgement | Missing,
-    backward: Judgement | Missing,
+    forward: Judgment | Missing,
+    backward: Judgment | Missing,
     expected: tuple[str, str],
     orders: int,
 ) -> None:
@@ -164,9 +164,9 @@ def test_the_second_order_is_asked_only_where_it_is_needed(
 
 
 def test_an_improbable_relation_is_neutral_and_counted() -> None:
-    spread = Judgement(RelationKind.ENTAILMENT, 0.4, "lexical", (0.4, 0.25, 0.35))
-    alone = Judgement(RelationKind.CONTRADICTION, 0.45, "verbalised")
-    answers = {"a1": spread, "a2": alone, "a3": Judgement(RelationKind.ENTAILMENT, 0.5, "nli")}
+    spread = Judgment(RelationKind.ENTAILMENT, 0.4, "lexical", (0.4, 0.25, 0.35))
+    alone = Judgment(RelationKind.CONTRADICTION, 0.45, "verbalized")
+    answers = {"a1": spread, "a2": alone, "a3": Judgment(RelationKind.ENTAILMENT, 0.5, "nli")}
     model = Scripted(lambda pair: answers[pair.target])
     related = with_relations(graph(3, [()]), model, "FR2")
     assert related.relations == (
@@ -181,7 +181,7 @@ def test_an_improbable_relation_is_neutral_and_counted() -> None:
 
 
 def test_the_widest_variant_holds_what_the_others_ask() -> None:
-    def answer(pair: TextPair) -> Judgement:
+    def answer(pair: TextPair) -> Judgment:
         return [ENTAILS, DENIES, NEUTRAL][(len(pair.source) + int(pair.target[1])) % 3]
 
     widest = with_relations(graph(), Scripted(answer), "FR3")

@@ -95,5 +95,5 @@ def test_log_probabilities_of_another_text_are_not_believed() -> None:
     summarized = summarize_contexts(GRAPH, AnsweringModel(lambda _: Completion(text, tokens)))
     assert summarized.contexts[0].prior == pytest.approx(0.99 * 0.5)
     assert summarized.metadata["summaries"]["fallbacks"] == [
-        ["verbalised", "the tokens do not spell the answer", 5]
+        ["verbalized", "the tokens do not spell the answer", 5]
     ]

@@ -84,7 +84,7 @@ CLAIM: dict[str, Any] = {
     "sentences": 4,
     "claim": "a1",
     "label": "S",
-    "judgements": {"direct_asking": "true"},
+    "judgments": {"direct_asking": "true"},
 }
 LONGFACT: dict[str, Any] = {"prompt": "What is a ledger?", "canary": "A canary."}
 QUESTION: dict[str, Any] = {"question": "Why is it blue?", "prompt_source": "eli5"}

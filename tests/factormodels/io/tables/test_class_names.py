@@ -228,11 +228,11 @@ def test_classes_within_lists_and_objects_have_their_names() -> None:
 
 def test_self_knowledge_reads_the_names_of_labels_and_of_judgments(tmp_path: Path) -> None:
     rows = [
-        {"response": "m", "judgement": judgement, "label": label}
-        for label, judgement in ((0, 1), (0, 1), (1, 0), (1, 1))
+        {"response": "m", "judgment": judgment, "label": label}
+        for label, judgment in ((0, 1), (0, 1), (1, 0), (1, 1))
     ]
     answers = {"names": ["no", "yes"], "_type": "ClassLabel"}
-    features = {"response": VALUE, "judgement": answers, "label": CLASSES}
+    features = {"response": VALUE, "judgment": answers, "label": CLASSES}
     pq.write_table(with_features(features, rows), tmp_path / "t.parquet")
     measured = self_knowledge(tmp_path / "t.parquet", n_bootstrap=20)["overall"]
     rates = dict(zip(measured["quantity"], measured["estimate"], strict=True))

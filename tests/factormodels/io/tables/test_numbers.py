@@ -72,10 +72,10 @@ def test_labels_and_judgments_with_a_decimal_comma_are_reported(
     quickly: dict[str, Any] = {"n_bootstrap": 20, "resamples": 19}
     assert any(f"'label' {SAID}" in sentence for sentence in score(table, **quickly).sentences)
     judged = tmp_path / "judged.csv"
-    judged.write_text("response;claim;judgement;label\nr;a;1,0;1,0\nr;b;0,0;0,0\nr;c;1,0;1,0\n")
+    judged.write_text("response;claim;judgment;label\nr;a;1,0;1,0\nr;b;0,0;0,0\nr;c;1,0;1,0\n")
     sentences = " ".join(self_knowledge(judged).sentences)
     assert f"'label' {SAID}" in sentences
-    assert f"'judgement' {SAID}" in sentences
+    assert f"'judgment' {SAID}" in sentences
     table.write_text("response,claim,p\nr1,a,.9\nr1,b,.3\nr2,a,.8\nr2,b,.1\n")
     sheet.write_text(TABLE.replace(";p;", ";probability;").replace("0.", "0,"))
     sentences = " ".join(estimate(table, labels=[str(sheet)]).sentences)

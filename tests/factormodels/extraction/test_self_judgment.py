@@ -1,4 +1,4 @@
-"""Self-judgements: three ways of asking, read into records that calibration reads."""
+"""Self-judgments: three ways of asking, read into records that calibration reads."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from calibration.self_knowledge import ModelJudgement, Setting, read_records
+from calibration.self_knowledge import ModelJudgment, Setting, read_records
 from factormodels import Atom, FactGraph
-from factormodels.extraction.asking.self_answers import SelfJudgement, read_judgement
+from factormodels.extraction.asking.self_answers import SelfJudgment, read_judgment
 from factormodels.extraction.asking.stage import Fault
 from factormodels.extraction.asking.table import SELF_SETTINGS
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.prompts import PromptTemplate, load_prompt
-from factormodels.extraction.self_judgement import claim_records, judge_own_claims
+from factormodels.extraction.self_judgment import claim_records, judge_own_claims
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.io.formats.release_records import lines_at
 from tests.refusals import refused
@@ -59,13 +59,13 @@ def test_a_claim_is_asked_in_three_ways() -> None:
     assert [answer.claim for answer in judged] == ["a1", "a2", "a3", "a4"]
     first = judged[0]
     assert first.pair == ("Who, 1?", "this one")
-    judgements = {name: answer.judgement for name, answer in first.judgements.items()}
-    assert judgements == dict(zip(SELF_SETTINGS, ("true", "true", "neither"), strict=True))
+    judgments = {name: answer.judgment for name, answer in first.judgments.items()}
+    assert judgments == dict(zip(SELF_SETTINGS, ("true", "true", "neither"), strict=True))
     assert first.missing == {}
-    direct = first.judgements["direct_asking"].log_probabilities
+    direct = first.judgments["direct_asking"].log_probabilities
     # "maybe" is no choice: 0.8 and 0.15 of 0.95.
     assert direct == pytest.approx({"true": math.log(0.8 / 0.95), "false": math.log(0.15 / 0.95)})
-    third = first.judgements["none_of_the_above"].log_probabilities
+    third = first.judgments["none_of_the_above"].log_probabilities
     assert third == pytest.approx({name: math.log(p) for name, p in
                                    (("true", 0.3), ("false", 0.2), ("neither", 0.5))})  # fmt: skip
     # One pair and three judgments for each of four claims.
@@ -96,7 +96,7 @@ def test_a_pair_that_is_not_made_is_missing_where_it_is_needed(pair: str | Failu
 
     for judged in judge_own_claims(GRAPH, AnsweringModel(answer)):
         assert judged.pair is None
-        assert set(judged.judgements) == {"direct_asking"}
+        assert set(judged.judgments) == {"direct_asking"}
         assert set(judged.missing) == {"question_answering", "none_of_the_above"}
         assert all(judged.missing.values())
 
@@ -106,8 +106,8 @@ def read(
 ) -> str | None:
     """Return what an answer is read as; None for missing."""
     prompt = prompt or load_prompt(SELF_SETTINGS[setting].prompt)
-    read_back = read_judgement(Completion(text, **more), SELF_SETTINGS[setting], prompt)
-    return read_back.judgement if isinstance(read_back, SelfJudgement) else None
+    read_back = read_judgment(Completion(text, **more), SELF_SETTINGS[setting], prompt)
+    return read_back.judgment if isinstance(read_back, SelfJudgment) else None
 
 
 TRUE = [
@@ -165,14 +165,14 @@ MISSING = [
 
 @pytest.mark.parametrize("setting", SELF_SETTINGS)
 @pytest.mark.parametrize(
-    ("judgement", "texts"),
+    ("judgment", "texts"),
     [("true", TRUE), ("false", FALSE), ("neither", NEITHER), (None, MISSING)],
     ids=["true", "false", "neither", "missing"],
 )
 def test_plain_words_are_understood_and_the_rest_is_missing(
-    setting: str, judgement: str | None, texts: list[str]
+    setting: str, judgment: str | None, texts: list[str]
 ) -> None:
-    assert {text: read(text, setting) for text in texts} == dict.fromkeys(texts, judgement)
+    assert {text: read(text, setting) for text in texts} == dict.fromkeys(texts, judgment)
 
 
 @pytest.mark.parametrize("setting", SELF_SETTINGS)
@@ -182,12 +182,12 @@ def test_no_plain_answer_is_counted_as_wrong(setting: str) -> None:
         "true": ("Yes.", "Correct", "**Yes**", "1", "A", "vrai", "Sí"),
         "false": ("No.", "Incorrect", "0", "B"),
     }
-    for judgement, answers in texts.items():
-        assert [read(answer, setting) for answer in answers] == [judgement] * len(answers)
+    for judgment, answers in texts.items():
+        assert [read(answer, setting) for answer in answers] == [judgment] * len(answers)
     third = "neither" if setting == "none_of_the_above" else None
     for form in ("{}.", "({})", "**{}**", "Option {}", "Answer: {}", "The correct option is {}."):
-        judgements = [read(form.format(letter), setting) for letter in "ABC"]
-        assert judgements == ["true", "false", third], form
+        judgments = [read(form.format(letter), setting) for letter in "ABC"]
+        assert judgments == ["true", "false", third], form
 
 
 @pytest.mark.parametrize("setting", SELF_SETTINGS)
@@ -195,7 +195,7 @@ def test_a_letter_that_was_not_offered_is_missing_and_said_to_be(setting: str) -
     prompt = load_prompt(SELF_SETTINGS[setting].prompt)
     bare = replace(prompt, question="{{claim}}{{answer}}: in one word?")
     for text, asked in (("A", bare), ("D", prompt)):
-        letter = read_judgement(Completion(text), SELF_SETTINGS[setting], asked)
+        letter = read_judgment(Completion(text), SELF_SETTINGS[setting], asked)
         assert isinstance(letter, Fault)
         assert "says none of true, false" in letter.words
 
@@ -219,10 +219,10 @@ def test_letters_count_where_the_prompt_offers_them_and_in_its_order() -> None:
         "{{question}} {{answer}} A for true, B for false.", true="A", false="B", none="C"
     )
     for prompt, texts in ((offers, "ABC"), (turned, "213"), (letters, "ABC")):
-        for text, judgement in zip(texts, ("true", "false", "neither"), strict=True):
+        for text, judgment in zip(texts, ("true", "false", "neither"), strict=True):
             for form in ("{}", "({})", "**{}.**", "Answer: {}"):
                 read_back = read(form.format(text), "none_of_the_above", prompt)
-                assert read_back == judgement, (prompt.question, form.format(text))
+                assert read_back == judgment, (prompt.question, form.format(text))
     # A word is understood beside the letters that stand for it.
     assert read("true", "none_of_the_above", letters) == "true"
 
@@ -242,13 +242,13 @@ def test_probabilities_are_those_of_all_words_of_a_judgment() -> None:
         ("none_of_the_above", {"true": 0.6 / 0.8, "false": 0.15 / 0.8, "neither": 0.05 / 0.8}),
     ):
         prompt = load_prompt(SELF_SETTINGS[setting].prompt)
-        chosen_judgement = read_judgement(
+        chosen_judgment = read_judgment(
             chosen("Yes", 0.5, **offered), SELF_SETTINGS[setting], prompt
         )
-        assert isinstance(chosen_judgement, SelfJudgement)
-        assert chosen_judgement.judgement == "true"
+        assert isinstance(chosen_judgment, SelfJudgment)
+        assert chosen_judgment.judgment == "true"
         logs = {name: math.log(share) for name, share in shares.items()}
-        assert chosen_judgement.log_probabilities == pytest.approx(logs)
+        assert chosen_judgment.log_probabilities == pytest.approx(logs)
 
 
 def test_records_are_read_by_calibration(tmp_path: Path) -> None:
@@ -260,17 +260,17 @@ def test_records_are_read_by_calibration(tmp_path: Path) -> None:
         *(("a1", "S", 1), ("a2", "NS", 2), ("a3", "IR", 2))
     ]
     assert {record.sentences for record in records} == {4}
-    assert records[0].direct_asking is ModelJudgement.TRUE
-    assert records[1].direct_asking is ModelJudgement.FALSE
-    assert records[0].none_of_the_above is ModelJudgement.NEITHER
+    assert records[0].direct_asking is ModelJudgment.TRUE
+    assert records[1].direct_asking is ModelJudgment.FALSE
+    assert records[0].none_of_the_above is ModelJudgment.NEITHER
     logs = records[0].log_probabilities[Setting.NONE_OF_THE_ABOVE]
-    assert logs[ModelJudgement.NEITHER] == pytest.approx(math.log(0.5))
+    assert logs[ModelJudgment.NEITHER] == pytest.approx(math.log(0.5))
 
 
 def test_a_missing_judgment_is_missing_in_the_record() -> None:
     model = AnsweringModel(lambda _: Failure("busy"))
     (record, *_) = claim_records(GRAPH, judge_own_claims(GRAPH, model))
-    assert record["judgements"] == {}
+    assert record["judgments"] == {}
     assert record["log_probabilities"] == {}
 
 

@@ -10,7 +10,7 @@ from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.extraction.asking import table
 from factormodels.extraction.asking.loop import ask_all, ask_one
-from factormodels.extraction.asking.self_answers import SelfJudgement, SelfSetting
+from factormodels.extraction.asking.self_answers import SelfJudgment, SelfSetting
 from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.asking.table import SELF_SETTINGS
 from factormodels.extraction.concurrency import each, run_until_done
@@ -24,13 +24,13 @@ class SelfJudgedClaim:
 
     Attributes:
         claim: id of the atom.
-        judgements: judgments by name of setting; missing ones are absent.
+        judgments: judgments by name of setting; missing ones are absent.
         missing: reasons for missing judgments, by name of setting.
         pair: the question and the answer made from the claim; None if not needed or not made.
     """
 
     claim: str
-    judgements: Mapping[str, SelfJudgement]
+    judgments: Mapping[str, SelfJudgment]
     missing: Mapping[str, str]
     pair: tuple[str, str] | None = None
 
@@ -77,7 +77,7 @@ def judge_own_claims(
 
     async def ask(
         case: tuple[SelfSetting, Atom, tuple[str, str] | Failure | None],
-    ) -> SelfJudgement | Failure:
+    ) -> SelfJudgment | Failure:
         setting, atom, pair = case
         fields = {"topic": topic, "claim": atom.text}
         if setting.needs_pair:
@@ -87,13 +87,13 @@ def judge_own_claims(
         return await ask_one(model, Question(setting.stage, fields))
 
     answers = run_until_done(each(ask, cases))
-    by_claim: list[list[tuple[str, SelfJudgement | Failure]]] = [[] for _ in graph.atoms]
+    by_claim: list[list[tuple[str, SelfJudgment | Failure]]] = [[] for _ in graph.atoms]
     for number, ((setting, _, _), answer) in enumerate(zip(cases, answers, strict=True)):
         by_claim[number // len(wanted)].append((setting.name, answer))
     return tuple(
         SelfJudgedClaim(
             atom.id,
-            {name: answer for name, answer in claim_answers if isinstance(answer, SelfJudgement)},
+            {name: answer for name, answer in claim_answers if isinstance(answer, SelfJudgment)},
             {name: answer.reason for name, answer in claim_answers if isinstance(answer, Failure)},
             pair if isinstance(pair, tuple) else None,
         )
@@ -131,13 +131,13 @@ def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[d
                 "sentences": _sentences(graph),
                 "claim": atom.id,
                 "label": label,
-                "judgements": {
-                    name: judgement.judgement for name, judgement in claim.judgements.items()
+                "judgments": {
+                    name: judgment.judgment for name, judgment in claim.judgments.items()
                 },
                 "log_probabilities": {
-                    name: dict(judgement.log_probabilities)
-                    for name, judgement in claim.judgements.items()
-                    if judgement.log_probabilities
+                    name: dict(judgment.log_probabilities)
+                    for name, judgment in claim.judgments.items()
+                    if judgment.log_probabilities
                 },
             }
         )
