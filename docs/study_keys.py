@@ -96,8 +96,8 @@ def tables(
     inner = {key.model: key for key in keys if key.model is not None and key.model not in shown_at}
     rows = []
     for key in (*more, *keys):
-        as_told = f", as {shown_at[key.model]}" if key.model in shown_at else ""
-        rows.append(f"| `{key.path}` | {key.takes}{as_told} | {key.default} | {key.meaning} |")
+        described = f", as {shown_at[key.model]}" if key.model in shown_at else ""
+        rows.append(f"| `{key.path}` | {key.takes}{described} | {key.default} | {key.meaning} |")
     parts = ["\n".join(["| key | type | default | meaning |", "|" + " --- |" * 4, *rows]) + "\n"]
     shown_at.update({kind: f"`{key.inside}`" for kind, key in inner.items()})
     for kind, key in inner.items():

@@ -263,7 +263,7 @@ with paper_style():
     left.set(xlim=(-0.03, 1.03), ylim=(len(claims) - 0.5, -0.5), xlabel="Posterior of being true")
     left.set_yticks(rows, claims.claim)
     left.legend(loc="upper left")
-    left.set_title("(a) Posteriors; false claims in grey")
+    left.set_title("(a) Posteriors; false claims in gray")
 
     matrix = contributions.log_odds.to_numpy().reshape(shape)
     largest = np.abs(matrix).max()

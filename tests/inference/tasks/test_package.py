@@ -42,7 +42,7 @@ def test_importing_the_package_compiles_nothing(module: str) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_task_that_newcomers_are_shown_is_right(seed: int) -> None:
-    text = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text()
+    text = (Path(__file__).parents[3] / "docs/development/recipes.md").read_text()
     (block,) = re.findall(r"```python\n(.*?def clique_entropies.*?)```", text, re.DOTALL)
     example: dict[str, Any] = {}
     exec(block, example)
