@@ -65,7 +65,7 @@ def label_array(y: Any, name: str = "y") -> Floats:
         array = np.asarray(y)
         _check_shape(array, name, "labels")
         if array.dtype.kind in "biuf":
-            labels = _own(array)
+            labels = _as_float64(array)
             allowed = (labels == 0) | (labels == 1) | np.isnan(labels)
             if not allowed.all():
                 position = int(np.argmin(allowed))
@@ -212,10 +212,10 @@ def _numbers(values: ArrayLike, name: str, what: str) -> Floats:
         raise InputError(
             f"{name}[0] is {array[0].item()!r}, not a real number; give {what} as numbers"
         )
-    return _own(array)
+    return _as_float64(array)
 
 
-def _own(array: NDArray[Any]) -> Floats:
+def _as_float64(array: NDArray[Any]) -> Floats:
     """The numbers as float64, copied if the array is writable and could change later."""
     return array.astype(np.float64, copy=array.flags.writeable)
 

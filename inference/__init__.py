@@ -88,11 +88,12 @@ def infer_anytime(
 ) -> Iterator[Posterior]:
     """Yield posteriors of a factor graph with bounds on log Z that tighten until a time limit.
 
-    A posterior is yielded whenever a bound is tighter than before, or other marginals are more
-    credible; if exact elimination fits time and memory, it is the only one. `stats` hold `lower`,
-    `upper` and `gap`, and the names of the algorithms that gave them in `lower_by`, `upper_by` and
-    `marginals_by`. An interrupt (Ctrl-C) ends the search, not the program: the best posterior is
-    yielded once more, with status interrupted. The caller's time between two posteriors counts.
+    A posterior is yielded whenever a bound tightens, or marginals with a smaller estimated error
+    are available; if exact elimination fits time and memory, it is the only one. `stats` hold
+    `lower`, `upper` and `gap`, and the names of the algorithms that gave them in `lower_by`,
+    `upper_by` and `marginals_by`. An interrupt (Ctrl-C) ends the search, not the program: the best
+    posterior is yielded once more, with status interrupted. The caller's time between two
+    posteriors counts.
 
     Args:
         graph: the factor graph, with or without evidence.

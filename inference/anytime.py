@@ -628,10 +628,10 @@ def improve(
     record: Recorder | None = None,
     exactly: Exactly | None = None,
 ) -> Iterator[Posterior]:
-    """Yield a posterior whenever a bound is tightened or an estimate is new.
+    """Yield a posterior whenever a bound tightens or there is a new estimate.
 
-    The generator ends when the time or the algorithms are used up. An interrupt of the main thread
-    stops the running algorithms, and the best posterior so far is yielded last.
+    The generator ends when the time is over or every algorithm has run. An interrupt of the main
+    thread stops the running algorithms, and the best posterior so far is yielded last.
 
     Args:
         graph: a graph without evidence.
@@ -757,7 +757,7 @@ class _Work:
 
 @dataclass(frozen=True, eq=False)
 class Exactly:
-    """Exact inference that bounds run beside.
+    """Exact inference, beside which bounds run.
 
     Attributes:
         run: returns the posterior, or raises `UnfinishedError` when the time is over.
@@ -899,10 +899,10 @@ class Clamping:
     """Lower bound by clamping, in the form of an algorithm.
 
     Attributes:
-        table_limit: most entries of a table.
+        table_limit: maximum number of entries of a table.
         seed: seed of the ascents and of the search.
         start: an assignment of positive potential to begin with; None: there is none.
-        assignments: most assignments to sum over.
+        assignments: maximum number of assignments to sum over.
     """
 
     table_limit: int

@@ -302,9 +302,9 @@ class Auto(Backend):
         )
 
     def exact(self) -> Exact:
-        """Return the settings of `exact` that refuse graphs to be answered by bounds.
+        """Return settings of `exact` that refuse the graphs that bounds must answer.
 
-        Its limit of time is counted, so that it chooses the same way on every machine.
+        Its time limit is counted in operations, so that the choice is the same on every machine.
         """
         return self._exact
 

@@ -104,7 +104,7 @@ class Backend(ABC):
 
     A subclass implements `solve` for graphs without evidence. `infer` does the steps that are the
     same for every algorithm: it absorbs evidence first, and restores the certain marginals of
-    observed variables afterwards. `is_ready`, `solve_batch`, `solve_settings`, `prepare_beliefs`,
+    observed variables afterward. `is_ready`, `solve_batch`, `solve_settings`, `prepare_beliefs`,
     `predict` and `solve_traced` are optional optimizations; `inference.conformance` checks each of
     them. A subclass of another backend that overrides `solve` inherits none of these.
 

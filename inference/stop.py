@@ -78,7 +78,7 @@ class Stop:
 
     @contextmanager
     def within(self, seconds: float = np.inf) -> Iterator[NDArray[np.int64]]:
-        """Yield the flag, raised when the time of the block or of the run is up; lowered after."""
+        """Yield the flag, which is raised when the time of the block or of the run is over."""
         limit = min(seconds, self.remaining)
         self.flag[0] = limit <= 0.0
         done, watch = Event(), None

@@ -724,14 +724,18 @@ def twice(paths: Sequence[Path]) -> list[list[str]]:
             alone = [(each, each) for each in body if hasattr(each, "body")]
             for first, last in (*alone, *pairwise(body)):
                 end = last.end_lineno or 0
-                if end - first.lineno >= 4 and not is_said(first) and not is_said(last):
+                if (
+                    end - first.lineno >= 4
+                    and not is_docstring_or_import(first)
+                    and not is_docstring_or_import(last)
+                ):
                     part = tuple(line.strip() for line in lines[first.lineno - 1 : end])
                     where = f"{path.relative_to(ROOT)}:{first.lineno}"
                     places.setdefault(part, []).append(where)
     return [places_of_text for places_of_text in places.values() if len(places_of_text) > 1]
 
 
-def is_said(node: ast.stmt) -> bool:
+def is_docstring_or_import(node: ast.stmt) -> bool:
     """True for a docstring or an import."""
     return isinstance(node, ast.Import | ast.ImportFrom) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

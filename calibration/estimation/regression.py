@@ -243,7 +243,7 @@ class Coefficient(Linearized):
     Attributes:
         title: name of the quantity.
         grouping: the response of every claim.
-        weights: float64 (n,), as those of `Linearized`.
+        weights: float64 (n,), as in `Linearized`.
         regression: the regression.
         index: index of the coefficient.
     """

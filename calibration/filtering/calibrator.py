@@ -93,8 +93,8 @@ class ScoredClaims:
         """Scores of some names, (n, number of names).
 
         Raises:
-            InputError: if there is no score of a name or, for scores without names, their number
-                is another.
+            InputError: if there is no score of a name, or scores have no names and their number
+                differs.
         """
         n_scores = self.values.shape[1]
         # A single score may have any name.

@@ -55,8 +55,8 @@ def position_trends(
 
     A trend is the slope of a logistic regression on the relative position i/n of the sentence of a
     claim, a generalized estimating equation of statsmodels with independent claims as its working
-    model (Liang and Zeger 1986). Its standard error holds whatever the dependence of claims in a
-    response is, and is corrected for few responses (Mancl and DeRouen 2001). Intervals and p-values
+    model (Liang and Zeger 1986). Its standard error is valid for any dependence between claims of a
+    response, and is corrected for few responses (Mancl and DeRouen 2001). Intervals and p-values
     are Student's with two degrees of freedom fewer than responses.
 
     Columns: quantity, ``factuality`` (claims labeled S among S and NS), ``judged_correct``,

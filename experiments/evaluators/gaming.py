@@ -110,7 +110,7 @@ class CanonicalRelations:
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgment | Missing]:
         """Return an answer per pair, in order."""
-        stated = [self._said(pair) for pair in pairs]
+        stated = [self._canonical(pair) for pair in pairs]
         # Many pairs consist of few texts: each text is normalized once.
         texts = dict.fromkeys(text for pair in stated for text in (pair.premise, pair.hypothesis))
         plain = {text: normalized_text(text) for text in texts}
@@ -121,7 +121,7 @@ class CanonicalRelations:
         entailed = Judgment(RelationKind.ENTAILMENT, 1.0, "recorded", (1.0, 0.0, 0.0))
         return [entailed if alike else next(answers) for alike in same]
 
-    def _said(self, pair: TextPair) -> TextPair:
+    def _canonical(self, pair: TextPair) -> TextPair:
         """Pair with the canonical content in place of its texts."""
         premise = self.canonical.get(pair.premise, pair.premise)
         hypothesis = self.canonical.get(pair.hypothesis, pair.hypothesis)

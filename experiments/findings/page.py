@@ -90,7 +90,7 @@ def environment(more: Traversable | None = None) -> Environment:
     """The templates, in which every text is escaped.
 
     Args:
-        more: a folder with templates that extend those of this room.
+        more: a folder with templates that extend those of this package.
     """
     from jinja2 import Environment as Templates
     from jinja2 import FunctionLoader, StrictUndefined

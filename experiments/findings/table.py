@@ -105,11 +105,10 @@ def columns_as(header: str, **shows: Callable[[Any], str]) -> tuple[Column, ...]
     """The columns of a header, written as in "response | claims:0 | brier:4± Brier score".
 
     A column is written as its name in the frame, its format, and its title if that differs; ""
-    means no title, and |Δp| in a title is a formula. Without a format the column holds texts. The
-    formats
-    are: a colon and digits for numbers with that many decimals; ± after the digits for intervals
-    too, with ends in NAME_lower and NAME_upper; [] for intervals with ends in lower and upper; >
-    for texts aligned to the right, like numbers.
+    means no title, and |Δp| in a title is a formula. Without a format the column contains texts.
+    The formats are: a colon and digits for numbers with that many decimals; ± after the digits for
+    intervals too, with ends in NAME_lower and NAME_upper; [] for intervals with ends in lower and
+    upper; > for texts aligned to the right, like numbers.
 
     Args:
         header: the columns, separated by bars.

@@ -523,7 +523,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
             tables["recalibrated"] = _recalibrated(blocks, recalibrations, settings, remarks)
     sentences = [
         *(*_verdicts(blocks), *_agreement(blocks)),
-        *(*_undefined(blocks), *_said(blocks), *remarks),
+        *(*_undefined(blocks), *_remarks_by_block(blocks), *remarks),
     ]
     if others is not None:
         from experiments.methods.explained_tools import explained_tools
@@ -987,7 +987,7 @@ def _undefined(blocks: Sequence[_Block]) -> list[str]:
     ]
 
 
-def _said(blocks: Sequence[_Block]) -> list[str]:
+def _remarks_by_block(blocks: Sequence[_Block]) -> list[str]:
     """Sentences of the reports, without repeating a sentence that all data share.
 
     Remarks that concern only intervals are in the note of their table.

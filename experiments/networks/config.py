@@ -197,7 +197,7 @@ class LoadedNetworks:
 
     Attributes:
         study: the study.
-        raw: the written data.
+        raw: the data as written.
     """
 
     study: NetworkStudy

@@ -17,7 +17,7 @@ _FILE = "bleached_claims.json"
 
 def domains() -> tuple[str, ...]:
     """Return the names of the domains with templates."""
-    return tuple(_own())
+    return tuple(_packaged_templates())
 
 
 def bleached_claims(domain: str, topic: str) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def bleached_claims(domain: str, topic: str) -> tuple[str, ...]:
 
     Source: Core, section 3 and appendix B.4; the templates are this project's own.
     """
-    templates = _own()
+    templates = _packaged_templates()
     if domain not in templates:
         raise InputError(
             f"there are no bleached claims of the domain {domain!r}; use one of "
@@ -94,6 +94,6 @@ def fill_templates(templates: Sequence[str], topic: str) -> tuple[str, ...]:
     return tuple(text[:1].upper() + text[1:] for text in filled)
 
 
-def _own() -> dict[str, tuple[str, ...]]:
+def _packaged_templates() -> dict[str, tuple[str, ...]]:
     text = resources.files(__package__).joinpath("data", _FILE).read_text(encoding="utf-8")
     return parse_templates(decode(text, _FILE), _FILE)

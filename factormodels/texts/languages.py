@@ -231,8 +231,8 @@ def _by_words(text: str) -> str | None:
     if not ranked or votes[ranked[0]] < _LEAST_VOTES:
         return None
     best, second = ranked[0], votes[ranked[1]] if len(ranked) > 1 else 0
-    is_told = len(set(seen[best])) > 1 and len(seen[best]) >= _LEAST_SHARE * len(words)
-    return best if is_told and votes[best] >= _LEAST_MARGIN * second else None
+    is_clear = len(set(seen[best])) > 1 and len(seen[best]) >= _LEAST_SHARE * len(words)
+    return best if is_clear and votes[best] >= _LEAST_MARGIN * second else None
 
 
 @cache

@@ -116,7 +116,7 @@ def run_in_chunks(
     Args:
         program, tree: program and cluster tree of a structure.
         cardinalities, table_starts, log_values: arrays of the factor graph.
-        work: workspace, written to; its tables are the clusters' beliefs afterwards.
+        work: workspace, written to; its tables are the clusters' beliefs afterward.
         marginals: float64, written to.
         threads: number of threads; the result does not depend on it.
 

@@ -185,12 +185,12 @@ class _Announcement(Listener):  # type: ignore[misc] # a class of Numba's, or `o
         self.timer = Timer(PATIENCE, _announce)
         self.timer.daemon = True
 
-    def _is_told(self, event: Any) -> bool:
+    def _is_watched(self, event: Any) -> bool:
         return event.data.get("dispatcher") is self._kernel and current_thread() is self._thread
 
     def on_start(self, event: Any) -> None:
         """Start the timer of the announcement."""
-        if not self._is_told(event):
+        if not self._is_watched(event):
             return
         self._depth += 1
         if self._depth == 1:
@@ -208,7 +208,7 @@ class _Announcement(Listener):  # type: ignore[misc] # a class of Numba's, or `o
 
     def on_end(self, event: Any) -> None:
         """Log the duration of the compilation."""
-        if not self._is_told(event):
+        if not self._is_watched(event):
             return
         self._depth -= 1
         if self._depth == 0:

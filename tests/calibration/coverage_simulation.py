@@ -224,7 +224,7 @@ Part = tuple[Intervals, Sequence[str], Mapping[str, float]]
 """What makes intervals, of which scores, and what these are in the population."""
 
 
-def _own(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
+def _intervals_of_registry(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
     """Intervals of the registry."""
     names = (*SCORES, *BY_RESPONSE) if scores is None else scores
 
@@ -283,7 +283,7 @@ def _difference(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
     return intervals, names, truth
 
 
-_PARTS = {OWN: _own, PERCENTILE: _percentile, DIFFERENCE: _difference}
+_PARTS = {OWN: _intervals_of_registry, PERCENTILE: _percentile, DIFFERENCE: _difference}
 
 
 def draw_two(

@@ -198,13 +198,13 @@ def test_numba_calls_no_python_function_within_a_result() -> None:
     assert not isinstance(unwrapped, FunctionType)
 
 
-def _told(call: str) -> Any:
+def _result_of_fresh_process(call: str) -> Any:
     code = f"import json\nfrom tests.inference.test_interrupts import *\nprint(json.dumps({call}))"
     return json.loads(run_python(code)[0])
 
 
 def test_small_results_are_interrupted_as_python_code_is() -> None:
-    for name, endings in _told("ends_of_small_results()").items():
+    for name, endings in _result_of_fresh_process("ends_of_small_results()").items():
         assert set(endings) == {"KeyboardInterrupt"}, name
 
 
@@ -218,7 +218,7 @@ def test_small_results_are_interrupted_as_python_code_is() -> None:
     ],
 )
 def test_whatever_runs_is_interrupted_as_python_code_is(names: str, rounds: int) -> None:
-    for name, endings in _told(f"ends_of({names}, {rounds})").items():
+    for name, endings in _result_of_fresh_process(f"ends_of({names}, {rounds})").items():
         if name in ("auto", "infer_anytime"):
             endings["KeyboardInterrupt"] = endings.get("KeyboardInterrupt", 0) + endings.pop(
                 "told", 0

@@ -342,23 +342,23 @@ def _matches(side: _Side, selector: Selector) -> bool:
     )
 
 
-def _told_apart(selector: Selector) -> set[str]:
+def _columns_that_may_differ(selector: Selector) -> set[str]:
     """Columns in which the two sides of a pair may differ."""
     return {_COLUMN.get(name, name) for name in selector.values()}
 
 
 def _counterpart(side: _Side, other: _Side, selector: Selector) -> bool:
     """Return True if two sides differ only in the keys of the pair."""
-    told_apart = _told_apart(selector)
-    if "backend_label" in told_apart:
+    may_differ = _columns_that_may_differ(selector)
+    if "backend_label" in may_differ:
         # A backend without seeds has a single cell, which is compared with every seed's.
-        told_apart.add("seed")
+        may_differ.add("seed")
         if side.without_graph != other.without_graph:
             # Without a graph there is no variant, encoding or prior to compare.
-            told_apart |= set(CELL) - {"dataset"}
+            may_differ |= set(CELL) - {"dataset"}
     own_names, its = side.named(), other.named()
     return _matches(other, selector) and all(
-        own_names[name] == its[name] for name in own_names if name not in told_apart
+        own_names[name] == its[name] for name in own_names if name not in may_differ
     )
 
 
@@ -428,8 +428,8 @@ def _compared(
 
 def _elsewhere(side: _Side, selector: Selector) -> str:
     values = side.named()
-    told_apart = _told_apart(selector)
-    return cell_words(values, [name for name in values if name not in {"dataset", *told_apart}])
+    may_differ = _columns_that_may_differ(selector)
+    return cell_words(values, [name for name in values if name not in {"dataset", *may_differ}])
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def unfinished_folder(target: Path, *, inside: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder beside `target`, on the same file system; it is removed afterwards.
+    """Yield a temporary folder beside `target`, on the same file system; it is removed afterward.
 
     Remains of processes that were killed while writing the same target are removed first. A folder
     in use is locked by its process, and the lock ends with the process.

@@ -57,7 +57,7 @@ class ResultStore:
     def __init__(self, store: Store) -> None:
         self.path = store.path
         self._store = store
-        self._told = False
+        self._warned = False
 
     def append(self, kind: str, record: bytes) -> None:
         """Store a record, which survives the death of any process from then on.
@@ -135,9 +135,9 @@ class ResultStore:
 
     def _whole(self, row: tuple[Any, ...]) -> bool:
         whole = _is_whole(row)
-        if not whole and not self._told:
+        if not whole and not self._warned:
             _warn_of_damage(self.path)
-            self._told = True
+            self._warned = True
         return whole
 
 

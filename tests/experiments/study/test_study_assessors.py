@@ -210,7 +210,7 @@ def test_missing_values_are_one_sentence(
     folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    # One call at a time: of calls that are cancelled litellm leaves coroutines behind.
+    # One call at a time: of calls that are canceled litellm leaves coroutines behind.
     # The provider's own server, to which nothing is sent without a key.
     path = study(folder, "", STUDY.replace("api_base: URL, concurrency: 8", "concurrency: 1"))
     result = invoke("run", path, *change.split(), "--out", "out", code=2)

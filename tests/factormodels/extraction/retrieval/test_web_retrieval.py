@@ -239,7 +239,7 @@ def test_without_a_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None
     assert "kéy" not in refused([], GoogleRetriever().retrieve, ["x"])
 
 
-def test_a_refused_key_is_not_told() -> None:
+def test_a_refused_key_is_not_shown() -> None:
     with web_server(lambda *_: Answer(f"bad key {KEY}", status=403)) as server:
         (retrieved,) = searching(server).retrieve(["x"])
     assert "status 403" in retrieved.failures[0]
