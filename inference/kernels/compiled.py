@@ -1,4 +1,4 @@
-"""Kernels: functions of arrays that run as machine code or, for what is small, as Python."""
+"""Kernels: functions of arrays that run as machine code or, for small inputs, as Python."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _MAKING = Lock()
 def interpreted() -> Iterator[None]:
     """Run the kernels that this thread calls in the block as Python, and load no compiler.
 
-    The answers are those of the machine code to the last bit, but for kernels that may contract or
-    reassociate. A step takes some hundred times as long: for graphs so small that loading the
-    compiler would take longer than all of it.
+    The answers equal those of the machine code to the last bit, except for kernels that may
+    contract or reassociate. A step takes some hundred times as long. Use it for graphs so small
+    that loading the compiler would take longer than the whole computation.
     """
     before, _MODE.interprets = _MODE.interprets, True
     _BLOCKS.append(None)
@@ -175,7 +175,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that is called by kernels only, and not from Python.
+    """Compile a function that only kernels call, and not Python.
 
     The conversion of Python objects to arguments would take a tenth of its compilation.
     """
@@ -185,8 +185,9 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 def inlined_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does, and write the function out wherever another kernel calls it.
 
-    For steps of an inner loop, where a call takes longer than the step. It is compiled wherever
-    it is called; a function that is called rarely is a `kernel`, which is compiled once.
+    Use it for steps of an inner loop, in which a call takes longer than the step. The function is
+    compiled wherever it is called; a function that is called rarely should be a `kernel`, which is
+    compiled once.
     """
     return Kernel(function, inline="always")
 
@@ -194,8 +195,8 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
 def reassociating_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does, with sums in the order that suits vector instructions.
 
-    These and those of `contracting_kernel` know numbers that are written out in a call, such as the
-    stride 1: for each they are compiled anew.
+    Like kernels of `contracting_kernel`, it is compiled separately for each number that is written
+    in a call, such as the stride 1.
     """
     return Kernel(function, fastmath={"reassoc", "nsz", "contract"})
 

@@ -22,11 +22,11 @@ _LEAST = -708.0
 def exponential(x):
     """exp(x) for x up to 709, to one unit in the last place; 0 below -708.
 
-    The function of C is called for one number at a time; a loop over this one handles as many as a
-    vector register holds, which is some eight times as fast. With k the whole number next to
-    x / ln 2, exp(x) is 2**k exp(r), and of the series of exp(r), |r| <= ln 2 / 2, terms after the
-    thirteenth are below rounding (Cody & Waite 1980, "Software manual for the elementary
-    functions"). A kernel that may reassociate sums would undo the rounding: not for these.
+    The function of C is called for one number at a time. A loop over this function handles as many
+    numbers as a vector register holds, and is about eight times as fast. With k the whole number
+    next to x / ln 2, exp(x) is 2**k exp(r), and of the series of exp(r), |r| <= ln 2 / 2, terms
+    after the thirteenth are below rounding (Cody & Waite 1980, "Software manual for the elementary
+    functions"). Do not use it in a kernel that may reassociate sums, which would undo the rounding.
     """
     shifted = x * _LOG2_E + _SHIFT
     k = shifted - _SHIFT
@@ -56,8 +56,7 @@ def exponentials(logs, shift, out):
 
     Args:
         logs: float64 (n,), natural logarithms, -inf for 0.
-        shift: natural logarithm of what all are divided by; entries of `logs` are at most 709 above
-            it.
+        shift: natural logarithm of the common divisor; entries of `logs` are at most 709 above it.
         out: float64 (n,), written; it may be `logs`.
     """
     # An unsigned index needs no check for negative ones, which would prevent vectors.

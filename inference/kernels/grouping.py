@@ -45,7 +45,7 @@ def append_unmarked(items, marked, members, count):
 
     Args:
         items: whole numbers.
-        marked: bool, one entry per item that there can be.
+        marked: bool, one entry per possible item.
         members: int64, the first `count` are in use.
     """
     for item in items:
@@ -60,7 +60,8 @@ def append_unmarked(items, marked, members, count):
 def sort_descending(values):
     """Sort whole numbers, largest first.
 
-    By insertion, in steps for many (Shell 1959): NumPy's own sort takes long to compile.
+    It sorts by insertion, and many numbers in steps (Shell 1959), because NumPy's sort takes long
+    to compile.
 
     Args:
         values: int64 (n,), sorted in place.

@@ -46,7 +46,7 @@ def factors_by_variable(n_variables, scope_starts, scope_variables):
 def interaction_graph(cardinalities, scope_starts, scope_variables):
     """Return starts and neighbors: each variable's neighbors, without repetition.
 
-    `starts` is int64 (n_variables + 1,), `neighbors` int32, in the order in which they are met.
+    `starts` is int64 (n_variables + 1,), `neighbors` int32, in the order of their first occurrence.
 
     Variables with a single state carry no information and have no neighbors.
 

@@ -1,4 +1,4 @@
-"""Two places where an interrupt would break Numba itself, mended when the first kernel is used.
+"""Two places where an interrupt would break Numba itself, patched when the first kernel is used.
 
 Both are private parts of Numba. Where a release has renamed one, it is not mended: every answer is
 the same, and only an interrupt within the few microseconds concerned ends as in Numba.
@@ -18,7 +18,7 @@ from typing import Any
 
 @cache
 def guard_interrupts() -> None:
-    """Mend both, once a process."""
+    """Patch both places, once per process."""
     for mend in (_unpickle_without_python_code, _write_nothing_at_null):
         with suppress(ImportError, AttributeError):
             mend()

@@ -16,7 +16,7 @@ class _OfThread(local):
 
 
 class Preparation:
-    """Time in which kernels are compiled or read from disk, which is no time of an algorithm's."""
+    """Time of compiling kernels or reading them from disk, which no algorithm is charged."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -15,7 +15,7 @@ _TO_UNIT = 1.0 / 9007199254740992.0
 
 @inner_kernel
 def next_word(state):
-    """Random word; `state`, uint64 (1,), moves on."""
+    """Return a random word, and advance `state`, uint64 (1,)."""
     # A Weyl sequence, by the odd number nearest to 2^64 over the golden ratio, and a mixing of its
     # bits.
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -27,13 +27,13 @@ def next_word(state):
 
 @inner_kernel
 def uniform(state):
-    """Random number in [0, 1); `state`, uint64 (1,), moves on."""
+    """Return a random number in [0, 1), and advance `state`, uint64 (1,)."""
     return np.float64(next_word(state) >> np.uint64(11)) * _TO_UNIT
 
 
 @inner_kernel
 def below(state, count):
-    """Random whole number from 0 to count - 1; `state`, uint64 (1,), moves on."""
+    """Return a random whole number from 0 to count - 1, and advance `state`, uint64 (1,)."""
     return np.int64(uniform(state) * count)
 
 
@@ -42,7 +42,7 @@ def shuffle(state, items):
     """Put `items` in a random order (Fisher and Yates).
 
     Args:
-        state: uint64 (1,), state of the random numbers; it moves on.
+        state: uint64 (1,), state of the random numbers, advanced.
         items: (n,), of any type, reordered in place.
     """
     # Each place, from the last, takes one of the items that are left.

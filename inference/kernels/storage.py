@@ -25,7 +25,7 @@ def keep_on_disk(dispatcher: Any, sources: str) -> bool:
         sources: digest of every file whose code is part of the kernel's.
 
     Returns:
-        whether that could be done. If not, `dispatcher` is as it was, and not to be used.
+        True if that was possible. If not, `dispatcher` is unchanged and must not be used.
     """
     try:
         from numba.core.runtime.nrt import rtsys

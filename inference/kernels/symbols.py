@@ -38,7 +38,7 @@ class _Callee(NamedTuple):
 
 
 def link_by_symbol(dispatcher: Any, *, called: bool) -> None:
-    """Have a kernel that is kept on disk read what it calls by symbol first.
+    """Make a kernel that is kept on disk load the kernels that it calls by symbol first.
 
     Args:
         called: whether kernels that call `dispatcher` do so by symbol.

@@ -1,4 +1,4 @@
-"""Tables of factors, gone through entry by entry (compiled).
+"""Iteration over the entries of factors' tables (compiled).
 
 The states of a scope are the digits of a number in mixed radix, which the entry counts (Knuth
 2011, "The art of computer programming", volume 4A, section 7.2.1.1, algorithm M).
@@ -12,7 +12,7 @@ from inference.kernels.views import lent
 
 @inner_kernel
 def next_entry(digits, cardinalities, scope):
-    """Move the states of a scope's variables on to the next entry of its table.
+    """Advance the states of a scope's variables to the next entry of its table.
 
     Args:
         digits: int64 (variables of the scope,) or longer, the states of the scope's variables, the

@@ -1,4 +1,4 @@
-"""Arrays as kernels hand them on to one another; `inference.kernels.rules` compiles these."""
+"""Arrays in the form that kernels pass to one another, compiled by `inference.kernels.rules`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Lent = TypeVar("Lent")
 
 
 def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
-    """An array as one that cannot be written to.
+    """Return a read-only view of an array.
 
     A graph's arrays are read-only already, so one compiled form of a kernel serves both.
     """

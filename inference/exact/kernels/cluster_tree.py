@@ -30,12 +30,13 @@ class ClusterTree(NamedTuple):
     """A bucket tree in flat arrays, children before parents.
 
     Within a cluster, variables are in reverse order of elimination: first those shared with the
-    parent (the separator), then those eliminated here. So a message is a sum over the last axes.
+    parent (the separator), then those eliminated here. A message is therefore a sum over the last
+    axes.
 
     Attributes:
         starts, variables: int64 (n_clusters + 1,) and one for each axis, the variables of every
             cluster; the last one is the fastest axis of its table.
-        separator_sizes: int64 (n_clusters,), how many of them form the separator.
+        separator_sizes: int64 (n_clusters,), the number of them that form the separator.
         parents: int64 (n_clusters,), -1 at a root.
         child_starts, children: int64, the children of every cluster.
         factor_starts, factors: int64, the factors multiplied into every cluster.

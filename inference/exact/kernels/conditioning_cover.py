@@ -56,7 +56,7 @@ def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors)
 def pairwise_cover(cardinalities, scope_starts, starts, neighbors):
     """Find a small greedy cover of the pairs of a binary, pairwise graph.
 
-    The variable with the most pairs that are not covered is taken first, of equal ones the first.
+    The variable with the most uncovered pairs is taken first; ties go to the first variable.
 
     Args:
         cardinalities, scope_starts: arrays as in `GraphArrays`.

@@ -34,8 +34,8 @@ class Split(NamedTuple):
         middle_potentials: (n_rest, 2, 2**middle), as `model.potentials` returns them.
         inner_potentials: (n_rest, 2, 2**inner), likewise.
         inner_couplings: (2**inner,), log potentials of pairs within the inner part.
-        batches: where batches of other variables begin whose product stays within doubles, and
-            the number of variables last.
+        batches: starts of batches of other variables whose product stays within doubles; then the
+            number of variables.
     """
 
     outer: int
@@ -73,7 +73,7 @@ def batches(ranges, safe_range):
 
     Args:
         ranges: float64 (n_rest,), log ranges of the other variables, in nats.
-        safe_range: largest sum, in nats, to which each variable adds log 2 besides.
+        safe_range: largest sum, in nats, to which each variable also adds log 2.
 
     Returns:
         int64 (n_batches + 1,), indices of other variables.
@@ -149,8 +149,9 @@ def sum_states(model, split, outer_state):
     Returns:
         log_largest: natural logarithm of the largest weight, the unit of what follows.
         total: sum of the weights.
-        cover_sums: float64 (n_cover, 2), of those in which a variable of the cover has each state.
-        rest_sums: float64 (n_rest, 2), of those in which another variable has it.
+        cover_sums: float64 (n_cover, 2), sum of the weights of the states in which a variable of
+            the cover has each state.
+        rest_sums: float64 (n_rest, 2), the same for the other variables.
     """
     model, split = lent((model, split))
     n, m = len(model.cover), len(model.rest)

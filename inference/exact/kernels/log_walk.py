@@ -51,8 +51,8 @@ class LogWalk(NamedTuple):
     Attributes:
         values: float64, the log tables, then the messages to the parents.
         tables: float64, the products of the clusters' inputs: all, or as much as the longest block.
-        choices: int32, for MAXIMUM: of each entry of a message, which entry of its group is the
-            largest, the first of equal ones. Its length is 0 where all clusters sum.
+        choices: int32, for MAXIMUM: of each entry of a message, the position of the largest entry
+            of its group, the first of equal ones. Its length is 0 if all clusters sum.
         stop: int64 (1,), nonzero when the walk must end before its next block; only read.
     """
 
@@ -72,7 +72,7 @@ def ascend_log(program, table_starts, constant_factors, log_values, operations, 
         constant_factors: int64, factors over single-state variables only.
         log_values: float64 (n_entries,), natural logarithms of the potentials.
         operations: int64 (n_clusters,), SUM or MAXIMUM.
-        keep: whether the products of the clusters' inputs stay in the tables, each in its place.
+        keep: whether the products of the clusters' inputs are kept in the tables.
         walk: the `LogWalk`, written.
 
     Returns:

@@ -232,8 +232,8 @@ def order_components(cardinalities, starts, neighbors, seed, restarts, effort):
 
     Returns:
         order: int64 (n,), in which the variables of such a component are adjacent.
-        large: int64 (n_large, 2), where each begins and ends.
-        effort: the rest of it.
+        large: int64 (n_large, 2), start and end of each such component.
+        effort: the remaining effort.
     """
     n = len(cardinalities)
     order = np.empty(n, dtype=np.int64)

@@ -82,8 +82,8 @@ class Workspace(NamedTuple):
         tables: float64, the clusters' tables: products after the way up, beliefs after the way
             down.
         spans: float64 (n_factors + 2 n_clusters,), the range of each factor, then of each message
-            (the largest entry over the smallest that is not zero), then what each message was
-            divided by.
+            (the largest entry over the smallest that is not zero), then the divisor of each
+            message.
         stop: int64 (1,), nonzero when the pass must end before its next cluster; only read.
     """
 
@@ -243,8 +243,8 @@ def ascend(program, work, message, c, begin, end):
     """Multiply the inputs of entries `begin` to `end` of cluster `c`, and sum them to its message.
 
     table(s, r) = prod_k f_k(s, r) and message(s) = sum_r table(s, r), block by block. This is the
-    innermost loop of `exact`, written out where it is used, and each branch is one loop over
-    consecutive entries that a compiler has in vectors.
+    innermost loop of `exact`. It is inlined, and each branch is one loop over consecutive entries
+    that a compiler can vectorize.
 
     Args:
         work: the `Workspace`, of which values and tables are written.
@@ -411,7 +411,7 @@ def ascend_all(program, table_starts, work, first, last):
 def take_answer(steps, values, answers, spans, n_factors, first_message, c):
     """Turn the parent's answer into factors that scale the groups of cluster `c`'s table.
 
-    factor(s) = answer(s) / message(s), and 0 where the answer is. Arguments are those of
+    factor(s) = answer(s) / message(s), and 0 if the answer is 0. Arguments are those of
     `finish_message`, and `answers`, float64, of the `Workspace`.
     """
     begin, end = np.uintp(steps[c, MESSAGE]), np.uintp(steps[c + 1, MESSAGE])
@@ -476,7 +476,7 @@ def descend(program, work, targets, marginals, c, begin, end, scale):
         targets: float64, where the sums for the children go: the answers, or a thread's own.
         marginals: float64, to which the marginal of a variable that is eliminated alone is added.
         begin, end: a range of whole blocks.
-        scale: whether to scale and to sum the marginal; not where that has been done before.
+        scale: whether to scale and to sum the marginal; false if that has been done before.
     """
     steps, inputs, residues = program.steps, program.inputs, program.residues
     offsets, tables, answers = program.offsets, work.tables, work.answers
@@ -568,12 +568,12 @@ def _add_states(tables, base, inner, count, marginals, out):
 def finish_marginals(steps, residues, tables, marginals, c, summed):
     """Sum the marginals of the variables eliminated in cluster `c`, unless one alone is `summed`.
 
-    They are divided by their sums, which rounding keeps from one.
+    They are divided by their sums, which differ from one by rounding.
 
     Args:
         steps, residues: int64, of a `TreeProgram`.
         tables: float64, beliefs of the clusters.
-        marginals: float64 (n_states,), probabilities afterwards.
+        marginals: float64 (n_states,), probabilities afterward.
         summed: whether the marginal of a variable that is eliminated alone was summed before.
     """
     first, stop = steps[c, RESIDUES], steps[c + 1, RESIDUES]
@@ -600,7 +600,7 @@ def descend_all(program, table_starts, work, marginals, first, last):
         program, table_starts: as of `ascend_all`.
         work: the `Workspace` after `ascend_all`, with answers of zero; answers and tables are
             written.
-        marginals: float64 (n_states,), zero before; probabilities afterwards.
+        marginals: float64 (n_states,), zero before; probabilities afterward.
 
     Returns:
         DONE or STOPPED.

@@ -159,9 +159,9 @@ class Planning(NamedTuple):
 
     Attributes:
         seed, restarts, effort: of the search for an order, as `order_components` takes them.
-        most_entries: entries of all tables and messages; a graph that needs more is left.
-        largest_table: log2 of the entries of a table, from which on a graph is left.
-        fewest_factors: from which on a graph may be left for conditioning.
+        most_entries: maximum number of entries of all tables and messages; larger graphs are left.
+        largest_table: log2 of the number of entries of a table from which on a graph is left.
+        fewest_factors: number of factors from which on a graph may be left for conditioning.
         most_work: operations after which the kernel returns, so that Python can look for an
             interrupt.
     """
@@ -229,11 +229,10 @@ def _run_range(graphs, k, end, tree, program, cost, runs):
 
 @kernel
 def plan_and_run_each(graphs, planning, first, runs):
-    """Plan and run graphs, one after another; return where it stopped.
+    """Plan and run graphs, one after another; return the number of the graph at which it stopped.
 
-    A plan serves the graphs that follow each other and have the same structure; none is kept.
-    Nothing passes between compiled code and Python from graph to graph, so that threads do not
-    wait for each other.
+    Consecutive graphs with the same structure share a plan, and no plan is kept. Compiled code does
+    not return to Python between graphs, so that threads do not wait for each other.
 
     Args:
         graphs: the `StackedArrays`.

@@ -46,8 +46,8 @@ def _longer(array, used, length):
 def minimum_degree_order(vertices, starts, neighbors, local, effort):
     """Return `vertices` in minimum-degree order, and the effort spent.
 
-    The effort counts the entries that are read, rather than time, so that every run ends alike.
-    Once it is spent, or the remaining vertices are a clique, these follow in order.
+    The effort counts the entries that are read rather than time, so that every run ends in the same
+    way. Once it is spent, or the remaining vertices are a clique, these follow in order.
 
     Args:
         vertices: int64 (n,), the variables of the component.

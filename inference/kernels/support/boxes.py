@@ -1,4 +1,4 @@
-"""Boxes of states without a zero, and the graph that is left on some of the states (compiled).
+"""Boxes of states without a zero, and the graph restricted to some of the states (compiled).
 
 A product distribution has a finite bound on log Z only if its support, a box, meets no zero: the
 expected log potential of section 5.3 of Wainwright & Jordan 2008, "Graphical models, exponential

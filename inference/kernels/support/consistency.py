@@ -22,7 +22,7 @@ from inference.kernels.views import lent
 
 
 class Domains(NamedTuple):
-    """The states that are left to every variable, and what is needed to drop more of them.
+    """The remaining states of every variable, and the data needed to drop more of them.
 
     Attributes:
         state_starts: int64 (n_variables + 1,), where the states of every variable begin.
@@ -31,12 +31,12 @@ class Domains(NamedTuple):
         hard: bool (n_factors,), whether a factor has a zero.
         factor_starts, factors: the factors at every variable.
         trail: int64, states in the order in which they were dropped.
-        dropped: int64 (1,), how many entries of `trail` are in use.
-        queue: int64 (n_factors,), ring of factors to be looked at.
+        dropped: int64 (1,), number of entries of `trail` in use.
+        queue: int64 (n_factors,), ring of factors to be examined.
         queued: bool (n_factors,), whether a factor is in the ring.
         supported: bool, scratch, one entry per state of the variables of a scope.
         digits: int64, scratch, one per variable of a scope.
-        work: int64 (1,), table entries looked at so far.
+        work: int64 (1,), number of table entries examined so far.
     """
 
     state_starts: NDArray[np.int64]
@@ -137,7 +137,7 @@ def drop(domains, variable, state):
 
 @inner_kernel
 def restore(domains, mark):
-    """Take back every drop after the first `mark` of them."""
+    """Undo every drop after the first `mark` drops."""
     domains = lent(domains)
     # The trail says what was dropped since; the order of taking it back does not matter.
     for i in range(mark, domains.dropped[0]):

@@ -91,9 +91,9 @@ def find_assignment(graph, domains, random, max_work):
 
     Args:
         graph: its `GraphArrays`.
-        domains: what `settle` left; the answer is in its `alive`.
+        domains: the result of `settle`; the answer is in its `alive`.
         random: uint64 (1,), state of the random numbers.
-        max_work: table entries that may be looked at.
+        max_work: maximum number of table entries to examine.
 
     Returns:
         FOUND, CONTRADICTION (there is no such assignment) or GAVE_UP.
@@ -130,7 +130,7 @@ def find_assignment(graph, domains, random, max_work):
 
 @inner_kernel
 def keep_one(domains, variable, rank):
-    """Drop every state of a variable but the one that has the rank `rank` among those left."""
+    """Drop every remaining state of a variable except the state of rank `rank`."""
     start, stop = domains.state_starts[variable], domains.state_starts[variable + 1]
     seen = 0
     kept = -1

@@ -62,7 +62,7 @@ def read_marginals(graph, messages):
 def read_out(cardinalities, graph, messages):
     """Return the marginals and the Bethe log Z, which is -inf if a variable has no state left.
 
-    The equation above has no entropy, so that none has to be taken of a zero.
+    The equation above has no entropy, so that no logarithm of zero is needed.
 
     Args:
         cardinalities: int64 (n_variables,), numbers of states.

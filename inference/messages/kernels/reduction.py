@@ -52,7 +52,7 @@ class Reduced(NamedTuple):
         fixed: int64 (n_variables,), the only possible state, -1 for a variable with several.
         scope_starts, scope_variables, table_starts, log_values: the factors, as in `FactorGraph`;
             their scopes hold two or more variables, none of them fixed, and no other scope.
-        homes: int64, per given factor the one that it went into, `UNARY` or `CONSTANT`.
+        homes: int64, for each given factor the factor that contains it, `UNARY` or `CONSTANT`.
     """
 
     possible: bool

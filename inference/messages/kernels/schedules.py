@@ -1,4 +1,4 @@
-"""Schedules: in which order the messages of belief propagation are renewed (compiled).
+"""Schedules: the order in which the messages of belief propagation are updated (compiled).
 
 `state.py` defines the messages. SWEEP sends them in breadth-first order and back, FLOODING all from
 the previous iteration's messages, RANDOM in a new order in every iteration, and RESIDUAL by
@@ -62,7 +62,7 @@ class Passing(NamedTuple):
         damping: in [0, 1), the share of the old message, as a logarithm, that stays; or ADAPTIVE
             (`adapted` says how).
         tolerance: the largest residual at which it ends.
-        max_iterations: iterations after which it ends in any case.
+        max_iterations: maximum number of iterations.
         seed: of the orders of RANDOM.
     """
 
@@ -134,10 +134,10 @@ def continue_run(cardinalities, graph, messages, passing, stop):
     Args:
         cardinalities: int64 (n_variables,), numbers of states.
         graph: a `Reduced` graph.
-        messages: where to begin; their weights are the powers of the factors, whose tables are
-            raised to 1 / weight.
+        messages: the initial messages; their weights are the powers of the factors, whose tables
+            are raised to 1 / weight.
         passing: the `Passing` settings.
-        stop: int64 (1,); once it is not 0, the iteration under way is the last.
+        stop: int64 (1,); once it is not 0, the current iteration is the last.
 
     Returns:
         code: CONVERGED, NOT_CONVERGED or ZERO (no assignment has positive potential).

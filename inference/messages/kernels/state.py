@@ -62,7 +62,7 @@ class MessageWorkspace(NamedTuple):
         owners: int64 (n_slots,), the factor of every slot.
         potentials, log_potentials: float64, tables to the power 1 / weight, divided by their
             largest entry, and the logarithms.
-        fresh: float64, messages that are about to replace others, laid out as these.
+        fresh: float64, messages that will replace others, laid out like `log_messages`.
         log_in, linear_in, digits: scratch for one factor.
     """
 
@@ -149,7 +149,7 @@ def incoming(slot, start, count, messages, out):
 
     Args:
         slot: the slot of the variable in the factor.
-        start, count: where the states of the variable begin, and how many they are.
+        start, count: start and number of the states of the variable.
         messages: the `Messages`, only read.
         out: float64 (count,), written.
 
@@ -181,7 +181,7 @@ def incoming(slot, start, count, messages, out):
 def fresh_message(target, cardinalities, graph, messages, work):
     """Write the message of a slot's factor to its variable to `work.fresh` (log, largest 0).
 
-    This is equation 6, in ordinary numbers while they suffice.
+    This is equation 6, computed without logarithms if the range of doubles suffices.
 
     Args:
         target: the slot.
@@ -322,10 +322,10 @@ def _fresh_log_message(target, cardinalities, graph, messages, work):
 def replace_message(slot, damping, graph, messages, work):
     """Move one slot's message toward the fresh one, and the variable's belief with it.
 
-    Damping is on logarithms; a fresh zero is taken at once, since it is a fact, not an estimate.
+    Damping applies to logarithms. A new zero is used without damping, since it is certain.
 
     Returns:
-        how far the message was from the fresh one, whatever the damping: the range of the
+        the distance of the message from the new one, without damping: the range of the
         differences of their logarithms (the dynamic range of Ihler, Fisher & Willsky 2005). A
         difference of potentials would hide changes of improbable states, which other factors may
         make probable.
@@ -373,7 +373,7 @@ def replace_message(slot, damping, graph, messages, work):
 
 @kernel
 def refresh_beliefs(graph, messages):
-    """Sum the beliefs anew, which rids them of the rounding of many replacements."""
+    """Sum the beliefs again, to remove the rounding errors of many replacements."""
     graph, messages = lent((graph, messages))
     for i in range(len(graph.unary)):
         impossible = graph.unary[i] == -np.inf

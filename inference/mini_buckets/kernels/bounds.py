@@ -32,7 +32,7 @@ _LEAST_TOTAL_WEIGHT = 0.1
 
 
 class Layouts(NamedTuple):
-    """Places of the inputs of every mini-bucket in its table, worked out once.
+    """Places of the inputs of every mini-bucket in its table, computed once.
 
     Attributes:
         starts: int64 (n_nodes + 1,), the inputs of every mini-bucket: factors, then messages.
@@ -65,7 +65,7 @@ class Pass(NamedTuple):
         values: float64, log tables of factors and shifts, then the messages.
         weights: float64 (n_nodes,).
         tables: float64, F of every mini-bucket, laid out by `tree.table_starts`.
-        answers: float64, logarithms of what the parents answered last time, laid out as messages.
+        answers: float64, logarithms of the parents' last answers, laid out as messages.
         sums: float64, scratch laid out as the messages.
         scratch: float64, as long as the largest table.
         moments: float64, as long as the largest match.
@@ -88,7 +88,7 @@ class Pass(NamedTuple):
 def lay_out(graph, tree, stop):
     """Layouts of all mini-buckets; positions of messages count from the last factor.
 
-    Once `stop` is not 0, nothing more is laid out, and nothing may use the result.
+    Once `stop` is not 0, the function returns early, and the result must not be used.
 
     Args:
         graph: `GraphArrays`, whose factors may include shifts.
@@ -241,11 +241,11 @@ def _turn_into_changes(nodes, weights, total_weight, step, entries, moments):
 def forward(arrays, use_answers, step, stop):
     """Send all messages, shifting cost within every split bucket first; return the bound.
 
-    Once `stop` is not 0 it returns at the next bucket, and what it returns bounds nothing.
+    Once `stop` is not 0, it returns at the next bucket, and the result is not a bound.
 
     Args:
         arrays: the `Pass`, whose values, tables and scratch are written.
-        use_answers: whether there are answers of a pass before.
+        use_answers: whether there are answers of an earlier pass.
         step: share of the way to matched moments that shifts go.
         stop: int64 (1,), only read.
     """

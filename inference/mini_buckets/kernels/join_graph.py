@@ -164,7 +164,7 @@ class Propagation(NamedTuple):
 
     Attributes:
         i_bound: most variables of a message.
-        heuristic: how factors are put together, as `partition` takes it.
+        heuristic: rule for grouping factors, as in `partition`.
         iterations: most passes over all clusters and back.
         damping: share of the logarithms of the old message that is kept.
         tolerance: of a change, as `_send` measures it.
@@ -185,14 +185,15 @@ def propagate_join_graph(graph, order, propagation, stop):
         graph: its `GraphArrays`.
         order: int64 (n_variables,), the elimination order.
         propagation: the `Propagation` settings.
-        stop: int64 (1,); once it is not 0, no more messages are sent, and what was sent is read.
+        stop: int64 (1,); once it is not 0, no more messages are sent, and the result uses the
+            messages so far.
 
     Returns:
         log_z: the estimate of the join graph (clusters minus separators); -inf: no assignment.
         marginals: float64, of the variables, one after another.
         trace: float64, the largest change of a message (`_send`) in every whole iteration.
-        splits: how many buckets are split; with none the answer is exact. -1: it was stopped
-            before there was anything to read.
+        splits: number of split buckets; if 0, the answer is exact. -1: it was stopped before there
+            was a result.
     """
     graph = lent(graph)
     cardinalities, scope_starts, scope_variables, table_starts, log_values = graph

@@ -79,7 +79,7 @@ def factor_strides(cardinalities, scope, axis_of, strides):
 
 @inner_kernel
 def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):
-    """Step the outer axes to the next block and move every input's position along.
+    """Advance the outer axes to the next block, and every input's position with them.
 
     Args:
         digits: int64 (outer,), the states of the outer axes.
@@ -111,8 +111,9 @@ def prepare(c, graph, tree, axis_of, strides, offsets, positions):
     Args:
         graph: its `GraphArrays`.
         axis_of: int64 (n_variables,), scratch.
-        strides: int64 (n_inputs, n_axes), out: how far apart in an input the states of an axis are.
-        offsets: int32 (n_inputs * block,), out: where an input has each entry of a block.
+        strides: int64 (n_inputs, n_axes), out: distance in an input between neighboring states of
+            an axis.
+        offsets: int32 (n_inputs * block,), out: position in an input of each entry of a block.
         positions: int64 (n_inputs,), out: where each input begins among the values.
 
     Returns:

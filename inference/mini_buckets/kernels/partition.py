@@ -1,4 +1,4 @@
-"""Partitions: how the functions of every bucket are shared out among mini-buckets (compiled).
+"""Partitions: the distribution of the functions of every bucket over mini-buckets (compiled).
 
 A bucket whose functions together have too many variables is split, and its variable eliminated in
 each part by itself, which bounds the sum (Dechter & Rish 2003, "Mini-buckets: a general scheme for
@@ -44,7 +44,7 @@ class MiniBuckets(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Limits of a mini-bucket, and the rule by which functions are put together.
+    """Limits of a mini-bucket, and the rule for grouping functions.
 
     Attributes:
         i_bound: most variables of a message, one less than of a mini-bucket.
@@ -62,7 +62,7 @@ class OpenBuckets(NamedTuple):
 
     Attributes:
         contents: int64 (n_rows, n_places), the places of their variables, descending.
-        lengths: int64 (n_rows,), how many places of each row are in use.
+        lengths: int64 (n_rows,), number of places of each row in use.
         entries: float64 (n_rows,), entries of their tables.
     """
 
@@ -153,11 +153,11 @@ def _home_of(scope, opened, buckets, counts, limits):
 def partition(
     cardinalities, scope_starts, scope_variables, order, i_bound, table_limit, heuristic, stop
 ):
-    """Share the functions of every bucket out among mini-buckets of at most i_bound + 1 variables.
+    """Distribute the functions of every bucket over mini-buckets of at most i_bound + 1 variables.
 
-    Functions come largest scope first. Each joins a mini-bucket that it fits, the one with which
-    it shares most variables (LARGEST_OVERLAP) or the first (FIRST_FIT), or opens a new one; a
-    factor larger than the bound stands alone.
+    Functions come largest scope first. Each joins a mini-bucket that it fits, the one with which it
+    shares most variables (LARGEST_OVERLAP) or the first (FIRST_FIT), or opens a new one; a factor
+    larger than the bound has a mini-bucket of its own.
 
     Args:
         cardinalities, scope_starts, scope_variables: arrays as in `GraphArrays`.

@@ -26,7 +26,7 @@ class Tightened(NamedTuple):
 
     Attributes:
         bound: the upper bound that they give.
-        splits: how many buckets are split.
+        splits: number of split buckets.
         mini: the mini-buckets.
         tree: the same, as a cluster tree.
         tables: float64, F of every mini-bucket, laid out by `tree.table_starts`.
@@ -143,7 +143,7 @@ def draw_weighted(graph, order, buckets, random, drawn, stop):
         buckets: the mini-buckets, `Tightened`.
         random: uint64 (1,), state of the random numbers.
         drawn: the `DrawnWeights`, filled.
-        stop: int64 (1,), looked up before every draw.
+        stop: int64 (1,), read before every draw.
     """
     graph, buckets, drawn = lent((graph, buckets, drawn))
     cardinalities, mini, tree = graph.cardinalities, buckets.mini, buckets.tree

@@ -57,7 +57,7 @@ class Tightening(NamedTuple):
     Attributes:
         i_bound: most variables of a message.
         table_limit: most entries of a table.
-        heuristic: how factors are put together, as `partition` takes it.
+        heuristic: rule for grouping factors, as in `partition`.
         sign: +1 for an upper bound, -1 for a lower one.
         iterations: most passes.
         tolerance: the passes end when one gains less than this, in nats.
@@ -79,13 +79,13 @@ def tighten(graph, order, tightening, stop):
         graph: its `GraphArrays`.
         order: int64 (n,), the elimination order.
         tightening: the `Tightening` settings.
-        stop: int64 (1,); once it is not 0, the pass under way is given up.
+        stop: int64 (1,); once it is not 0, the current pass is abandoned.
 
     Returns:
-        bound: the best bound on log Z of the passes that ended; if none did, it bounds nothing.
+        bound: the best bound on log Z of the completed passes; not a bound if there are none.
         marginals: float64, the pseudo-marginals of the best pass.
         trace: float64, the bound of every pass.
-        splits: how many buckets are split; with none the bound is exact.
+        splits: number of split buckets; if 0, the bound is exact.
         settled: whether the passes ended by the tolerance.
     """
     # What draws need besides are two dozen arrays, which cost more than a pass on a small graph.

@@ -57,7 +57,7 @@ class TemperedGraph(NamedTuple):
 
 
 class ParticleArrays(NamedTuple):
-    """Particles at one inverse temperature; every array is moved along in place.
+    """Particles at one inverse temperature; every array is updated in place.
 
     Attributes:
         states: int64 (n_particles, n_variables).
@@ -81,14 +81,14 @@ def move_particles(graph, log_values, particles, sweeps, weights, sums, stop):
     """Draw every block of every particle in turn, and sum slopes and zeros of its entries.
 
     Each draw leaves the distribution of the tables unchanged: it is the transition T of annealed
-    importance sampling (Neal 2001, "Annealed importance sampling"). Where it is stopped, what it
-    changes is left half done, and of no use.
+    importance sampling (Neal 2001, "Annealed importance sampling"). If it is stopped, the arrays
+    that it changes are unusable.
 
     Args:
         graph: a `TemperedGraph`.
         log_values: float64 (n_entries,), the tables under which the draws are made.
-        particles: `ParticleArrays`, whose states, energies and random numbers are moved along.
-        sweeps: number of passes over all blocks; with 0, nothing is drawn.
+        particles: `ParticleArrays`, whose states, energies and random numbers are updated.
+        sweeps: number of passes over all blocks; if 0, nothing is drawn.
         weights: float64 (n_particles,), weights of the particles in `sums`.
         sums: float64 (n_states,), to which the conditional probabilities of every draw are added;
             of length 0, none are.
@@ -277,16 +277,16 @@ def _temper(graph, inverse, tempered):
 
 @kernel
 def anneal(graph, particles, steps, resample, sweeps, stop):
-    """Take particles through inverse temperatures: reweigh, draw anew by weight, move; in turn.
+    """Move particles through inverse temperatures: reweigh, resample by weight, and move, in turn.
 
     Annealed importance sampling (Neal 2001) whose particles are drawn anew where their weights
     degenerate (Del Moral, Doucet & Jasra 2006, "Sequential Monte Carlo samplers").
 
     Args:
         graph: a `TemperedGraph`.
-        particles: `ParticleArrays`, moved along.
-        steps: float64, inverse temperatures; the particles stand at the first.
-        resample: share of effective particles below which they are drawn anew.
+        particles: `ParticleArrays`, updated.
+        steps: float64, inverse temperatures; the particles are at the first.
+        resample: share of effective particles below which they are resampled.
         sweeps: number of passes over all blocks at each temperature.
         stop: int64 (1,), looked up before every particle, as in `move_particles`.
     """

@@ -41,8 +41,8 @@ class Blocks(NamedTuple):
         factors: int64 (n_links,), the factor of every link.
         parent_slots: int64 (n_links,), the parent's place in its scope.
         child_starts, child_stops: int64 (n_links,), the members that are every link's children.
-        table_starts: int64 (n_links + 1,), where in an array of conditional probabilities the
-            link has its own, its parent's state varying slowest.
+        table_starts: int64 (n_links + 1,), start of the link's conditional probabilities in an
+            array, with the parent's state varying slowest.
     """
 
     starts: NDArray[np.int64]
@@ -69,8 +69,8 @@ def choose_blocks(
         scope_starts, scope_variables: arrays as in `GraphArrays`.
         factor_starts, factors: int64 (n_variables + 1,) and (n_slots,), the factors at every
             variable.
-        group_starts, group_variables: int64 (n_groups + 1,) and int64, groups of variables that had
-            better be in one block.
+        group_starts, group_variables: int64 (n_groups + 1,) and int64, groups of variables that
+            should be in one block.
         grown: whether each block is grown until no variable can be added; otherwise only variables
             that no block has yet, and groups, are.
         random: uint64 (1,), state of the random numbers.

@@ -88,8 +88,8 @@ class Draws(NamedTuple):
         state_starts: int64 (n_variables + 1,), where the states of every variable begin.
         owners, strides: int64 (n_slots,), the factor of every slot, and how far apart in its table
             neighboring states of the slot are.
-        upward: float64 (n_states,), for every state of a variable the log sum over what hangs below
-            it in its block.
+        upward: float64 (n_states,), for every state of a variable the log sum over the variables
+            below it in its block.
         beliefs: float64 (n_states,), the marginals of a block's variables given all others.
         conditionals: float64, for every link of a block the probabilities of its children's states
             given its parent's.
@@ -150,9 +150,9 @@ def draw_blocks(graph, log_values, room, anew, chain, weight, sums):
         graph: the `BlockedGraph`.
         log_values: float64 (n_entries,), natural logarithms of its potentials.
         room: of the same blocks.
-        anew: whether the blocks depend on what has changed; if not, the room has their sums.
-        chain: the `Chain`, moved along.
-        weight: what is multiplied with each probability that is added to `sums`.
+        anew: whether to compute the sums of the blocks again; if not, the room has them.
+        chain: the `Chain`, updated.
+        weight: factor of each probability that is added to `sums`.
         sums: float64 (n_states,), to which the probabilities from which states are drawn are added;
             of length 0, none are.
     """

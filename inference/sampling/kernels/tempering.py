@@ -85,7 +85,7 @@ def run_chain(graph, log_values, inverse, states, random, burn_in, drawn):
     """Run copies of one chain that exchange temperatures, or one alone; draw from the one at 1.
 
     In a sweep every copy draws every block in turn, and neighbors exchange their temperatures.
-    During the first half of the burn-in the temperatures are chosen anew now and then. Those of a
+    During the first half of the burn-in the temperatures are adapted from time to time. Those of a
     chain alone rise from almost 0 to 1 meanwhile: it sees the whole space before it settles in a
     part of it (Kirkpatrick, Gelatt & Vecchi 1983, "Optimization by simulated annealing").
 
@@ -93,14 +93,14 @@ def run_chain(graph, log_values, inverse, states, random, burn_in, drawn):
         graph: the `BlockedGraph`, whose blocks cover all variables; they are two or more, unless
             there is one level.
         log_values: float64 (n_entries,), natural logarithms of its potentials.
-        inverse: float64 (n_levels,), inverse temperatures from 1 to 0; renewed.
-        states: int64 (n_levels, n_variables), assignments of positive potential; moved along.
+        inverse: float64 (n_levels,), inverse temperatures from 1 to 0; updated.
+        states: int64 (n_levels, n_variables), assignments of positive potential; updated.
         random: uint64 (1,), state of the random numbers.
         burn_in: sweeps before the first draw.
         drawn: the `ChainDraws`, filled.
 
     Returns:
-        How often, after the burn-in, a copy came back to 1 that had been at 0 since it was there.
+        Number of times, after the burn-in, that a copy returned to 1 after a visit to 0.
     """
     graph = lent(graph)
     n = len(graph.cardinalities)

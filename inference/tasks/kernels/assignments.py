@@ -27,8 +27,8 @@ def assign(cardinalities, tree, tables, uniforms, choices, states):
         tree: the `ClusterTree`.
         tables: float64, to draw: the beliefs of the clusters, as `propagate` leaves them.
         uniforms: float64 (n, n_clusters), to draw: independent and uniform on [0, 1).
-        choices: int32, what `ascend_log` writes; -1 for clusters that sum, whose variables get no
-            state. Its length is 0 to draw.
+        choices: int32, as `ascend_log` writes them; -1 for clusters that sum, whose variables get
+            no state. Its length is 0 to draw.
         states: int32 (n, n_variables), written.
     """
     for i in range(len(states)):

@@ -34,7 +34,7 @@ def log_messages(program, table_starts, log_values, room):
         program: the `TreeProgram`.
         table_starts: int64 (n_factors + 1,), where the table of each factor begins.
         log_values: float64 (n_entries,), natural logarithms of the potentials.
-        room: how many more values the array gets at its end, unset.
+        room: number of further values at the end of the array, unset.
     """
     program = lent(program)
     steps = program.steps

@@ -1,4 +1,4 @@
-"""Products of the inputs of a cluster in log space, with any of them left out (compiled).
+"""Products of the inputs of a cluster in log space, without any one of them (compiled).
 
 The inputs of a cluster are in slots: its factors and the messages of its children, as in its
 program, then the message of its parent, then one variable by itself. A product is kept as the sum S
@@ -116,7 +116,7 @@ def multiply(program, c, n_slots, values, work):
     """Write the product of the used slots of cluster `c` to `work.sums` and `work.zeros`.
 
     Args:
-        n_slots: number of slots that are looked at.
+        n_slots: number of slots to examine.
         values: float64, natural logarithms: log tables, messages to parents, and from parents.
     """
     program, work = lent((program, work))
@@ -144,7 +144,7 @@ def multiply(program, c, n_slots, values, work):
 def send(program, c, slot, shift, length, values, work):
     """Sum the product of cluster `c`, with a slot left out, over all but the slot's scope.
 
-    A slot that is not in the product is not left out of it either.
+    A slot that is not in the product needs no removal.
 
     Args:
         shift: distance among the values from the slot's content to the output.

@@ -67,7 +67,7 @@ class Removals(NamedTuple):
     Attributes:
         group_starts, groups: int64, the factors of every group that is removed by itself.
         near_starts, near: int64, for every group, targets that share a factor with it.
-        state: the state of targets that is asked for.
+        state: the requested state of targets.
     """
 
     group_starts: NDArray[np.int64]

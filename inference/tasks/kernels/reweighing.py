@@ -40,7 +40,7 @@ class AskedPairs(NamedTuple):
 
     Attributes:
         removed, targets: int64 (n_pairs,), c and t.
-        state: the state of targets that is asked for.
+        state: the requested state of targets.
     """
 
     removed: NDArray[np.int64]
@@ -77,7 +77,7 @@ def add_without(graph, factor_starts, factors, evidence, draws, asked_pairs, uni
         evidence: int64 (n_variables,), observed states or -1.
         draws: the `WeightedStates`.
         asked_pairs: the `AskedPairs`.
-        units: float64 (n_pairs,), logarithms of what the last two sums are in units of.
+        units: float64 (n_pairs,), logarithms of the units of the last two sums.
         sums: float64 (n_pairs, 4), to which are added: weight times the probability of the state
             with c; weight times u = sum A / sum A R, that times the probability without c, and
             weight times u squared.

@@ -34,11 +34,11 @@ class Subtrees(NamedTuple):
         sizes: int64 (n_clusters,), weight of the targets at or below each cluster.
         firsts: int64 (n_clusters,), weight of the targets that come before the cluster's own and
             those below it, in post-order.
-        begins: int64 (n_variables,), weight of the targets that come before a target; -1 for
-            variables that are none. Those of one cluster stand from the last axis to the first.
-        places: int64 (n_clusters,), where in the stack the cluster's rows end up.
+        begins: int64 (n_variables,), weight of the targets that come before a target; -1 for other
+            variables. The targets of a cluster are in order from the last axis to the first.
+        places: int64 (n_clusters,), position of the cluster's rows in the stack.
         tops: int64 (n_clusters,), where the stack ends when the cluster is reached.
-        room: the longest that the stack gets.
+        room: maximum length of the stack.
     """
 
     order: NDArray[np.int64]
@@ -57,7 +57,7 @@ def subtrees(tree, weights, extra):
     Args:
         tree: the `ClusterTree`.
         weights: int64 (n_variables,), numbers that a target adds to a row; 0 for other variables.
-        extra: numbers that a row holds besides.
+        extra: further numbers in a row.
     """
     tree = lent(tree)
     n = len(tree.parents)

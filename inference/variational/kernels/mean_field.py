@@ -106,8 +106,8 @@ def evidence_lower_bound(graph, product):
 def ascend(graph, slot_starts, slots, product, random, tolerance, max_iterations, stop):
     """Raise the lower bound by replacing one variable's distribution at a time.
 
-    An iteration takes every variable once, in a random order that is drawn once; the equation is in
-    the docstring of this module.
+    An iteration updates every variable once, in a random order that is drawn once. The docstring of
+    this module has the equation.
 
     Args:
         graph: its `GraphArrays`.
@@ -115,7 +115,7 @@ def ascend(graph, slot_starts, slots, product, random, tolerance, max_iterations
             factor: int64 (n_slots, 2).
         product: float64, the product distribution to start from; improved in place.
         random: uint64 (1,), state of the random numbers.
-        stop: int64 (1,); once it is not 0, the iteration under way is the last.
+        stop: int64 (1,); once it is not 0, the current iteration is the last.
 
     Returns:
         changes: float64 (iterations,), the largest change of a probability in every iteration;
