@@ -763,12 +763,14 @@ class Exactly:
         run: returns the posterior, or raises `UnfinishedError` when the time is over.
         bytes: memory of its tables.
         delay: seconds after which the bounds begin.
+        alone: seconds after which the bounds wait until it has ended.
         ended: set when it has ended, with or without a result.
     """
 
     run: _Run
     bytes: int
     delay: float
+    alone: float
     ended: Event = field(default_factory=Event)
 
 
@@ -783,13 +785,26 @@ def _exact_first(exactly: Exactly, estimates: _Lane, best: _Best) -> _Lane:
 
 
 def _beside(exactly: Exactly, bounds: _Lane, seed: int, best: _Best, stop: Stop) -> _Lane:
-    """Yield message passing and bounds, unless exact inference ends before the delay."""
+    """Yield message passing and bounds, unless exact inference ends before the delay.
+
+    Two threads on one core are together hardly faster than one, so that bounds could keep exact
+    inference from ending in time. From `alone` on they wait for its end.
+    """
     while stop.elapsed < exactly.delay and not stop.over:
         if exactly.ended.wait(min(_LOOK_SECONDS, exactly.delay)):
             break
-    if best.exact is None:
-        yield _message_passing(seed)
-        yield from bounds
+    if best.exact is not None:
+        return
+    yield _message_passing(seed)
+    for name, share, algorithm in bounds:
+        while stop.elapsed >= exactly.alone and not stop.over:
+            if exactly.ended.wait(_LOOK_SECONDS):
+                break
+        if best.exact is not None or stop.over:
+            return
+        if not exactly.ended.is_set() and exactly.alone < stop.elapsed + share * stop.remaining:
+            share = max(exactly.alone - stop.elapsed, 0.0) / max(stop.remaining, _LOOK_SECONDS)
+        yield name, share, algorithm
 
 
 def _message_passing(seed: int) -> tuple[str, float, _Run]:

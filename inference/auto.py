@@ -44,6 +44,9 @@ _PREPARED_SHARE = 0.4
 """Maximum share of the time for the search of an elimination order, and for one of many runs of
 `prepare_beliefs`."""
 
+_CLAMPING_SHARE = 0.1
+"""Maximum share of the time for the search for variables to clamp."""
+
 _ALONE = 0.02
 """Maximum share of the time for exact inference without a clock: the walk in log space, which no
 prediction foresees, takes some forty times as long as the scaled one at most."""
@@ -71,8 +74,9 @@ class Auto(Backend):
     operations by kind and multiplies them by the speed of this machine, which is measured once and
     kept with the compiled kernels (`inference.exact.speed`); it is mostly too large, and large
     tables are shared among processors. If exact inference is predicted to
-    take, or takes, more than a quarter of the time, bounds run beside it; it is stopped when the
-    time is over.
+    take, or takes, more than a quarter of the time, bounds run beside it. If it is likely to end
+    even in one thread, they do so for a quarter of the time, and then wait for it. It is stopped
+    when the time is over.
 
     Otherwise two lanes run concurrently until the time is over. One bounds log Z by the best of
     several algorithms: from above `wmb` with larger and larger tables, `trw` and, for dense binary
@@ -172,8 +176,12 @@ class Auto(Backend):
                 record("exact", posterior)
             yield posterior
         elif exact.likely_seconds <= stop.remaining:
-            delay = 0.0 if seconds > _BESIDE * self.seconds else _BESIDE * stop.remaining
-            yield from self._bounded(graph, stop, exact.why_stopped, record, exact, delay)
+            part = _BESIDE * stop.remaining
+            delay = 0.0 if seconds > _BESIDE * self.seconds else part
+            alone = delay + part if seconds <= _OVERESTIMATED * stop.remaining else np.inf
+            yield from self._bounded(
+                graph, stop, exact.why_stopped, record, exact, delay=delay, alone=alone
+            )
         else:
             lack = (
                 f"{cost.described} is predicted to take {seconds:.2g} s, of {stop.remaining:.2g} s "
@@ -271,6 +279,7 @@ class Auto(Backend):
         record: Recorder | None = None,
         exact: _ExactRun | None = None,
         delay: float = 0.0,
+        alone: float = np.inf,
         speed: str = REFERENCE,
     ) -> Iterator[Posterior]:
         """Yield ever better bounds, beside exact inference if there is time for it."""
@@ -280,7 +289,7 @@ class Auto(Backend):
             from inference.anytime import Exactly, improve
 
         allowed = self.exact().allowance().bytes
-        first = None if exact is None else Exactly(exact, round(exact.cost.bytes), delay)
+        first = None if exact is None else Exactly(exact, round(exact.cost.bytes), delay, alone)
         for posterior in improve(graph, stop, allowed, self.seed, reason, record, first):
             if posterior.answered_by != Exact.name:
                 source = speed if exact is None else exact.speed
@@ -315,6 +324,9 @@ class Auto(Backend):
             seed=self.seed,
             memory_limit=self.memory_limit,
             search_seconds=min(Exact.search_seconds, _PREPARED_SHARE * self.seconds),
+            clamping_search_seconds=min(
+                Exact.clamping_search_seconds, _CLAMPING_SHARE * self.seconds
+            ),
             seconds_limit=self.seconds,
         )
 

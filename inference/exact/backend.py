@@ -51,6 +51,7 @@ class Exact(Planner, Backend):
         restarts: maximum number of further orders per connected component.
         search_seconds: time limit of the search for an order, as counted steps of about a
             nanosecond, so that every run finds the same order.
+        clamping_search_seconds: the same for the search for variables to clamp.
         memory_limit: bytes that the tables may take; None: three quarters of the memory available
             on the machine or, if less, within the limit of the control group.
         seconds_limit: maximum predicted time on one core; None: no limit. It is counted in

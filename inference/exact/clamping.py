@@ -29,7 +29,7 @@ _MOST_ASSIGNMENTS = 1024
 _MOST_ATTEMPTS = 100
 """Maximum number of searches for variables to clamp."""
 
-_EFFORT_SHARE = 0.02
+_EFFORT_SHARE = 0.007
 _RESTARTS = 1000
 """Share of the effort for each elimination order of such a search, and its maximum restarts."""
 
@@ -103,14 +103,14 @@ def clamping(
 
     Several searches with random elimination orders choose the variables greedily, since one may
     need a hundred times as much work as another. They end after a fifth of the roughly predicted
-    time of the best sum, or after three times the effort.
+    time of the best sum, or after the effort.
 
     Args:
         graph: a graph without evidence.
         whole: cost of its elimination.
         make_plan: returns the plan of the remaining graph, given a seed.
         most_entries: maximum total number of table entries.
-        effort: maximum steps of the search for the order of the remaining graph.
+        effort: maximum steps of the searches.
         seed: seed of the searches.
     """
     best, spent = _Choice(), 0.0
@@ -120,7 +120,7 @@ def clamping(
         if choice.work < best.work:
             best = choice
         seconds = min(best.work, _MOST_TIMES_WHOLE * whole.operations) * SECONDS_PER_OPERATION
-        if spent > min(3.0 * effort, _WORTH * seconds * STEPS_PER_SECOND):
+        if spent > min(effort, _WORTH * seconds * STEPS_PER_SECOND):
             break
     if not best.variables:
         return None

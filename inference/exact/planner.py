@@ -58,12 +58,14 @@ class Planner:
     """The settings of `exact`, and the decisions for a graph that follow from them.
 
     Attributes:
-        seed, restarts, search_seconds, memory_limit, seconds_limit, threads: see `Exact`.
+        seed, restarts, search_seconds, clamping_search_seconds, memory_limit, seconds_limit,
+            threads: see `Exact`.
     """
 
     seed: int = setting(0, least=0)
     restarts: int = setting(1000, least=0)
     search_seconds: float = setting(2.0, least=0.0)
+    clamping_search_seconds: float = setting(6.0, least=0.0)
     memory_limit: int | None = setting(None, above=0)
     seconds_limit: float | None = setting(None, above=0.0)
     threads: int | None = setting(None, least=1)
@@ -280,11 +282,12 @@ class Planner:
         if whole.bytes <= allowed or whole.seconds > limit:
             return None
         entries = self.most_entries(allowed)
+        effort = self.clamping_search_seconds * STEPS_PER_SECOND
 
         def make_plan(rest: FactorGraph, seed: int) -> Plan:
-            return Plan.of(rest, seed, self.restarts, self.effort(), entries)
+            return Plan.of(rest, seed, self.restarts, min(effort, self.effort()), entries)
 
-        clamped = clamping(graph, whole, make_plan, entries, self.effort(), self.seed)
+        clamped = clamping(graph, whole, make_plan, entries, effort, self.seed)
         if clamped is not None and self.seconds_limit is None and clamped.cost.seconds > limit:
             return None
         return clamped

@@ -32,7 +32,7 @@ from inference import (
     infer_settings,
     infer_stream,
 )
-from inference.anytime import Clamping, _Best, conditioned_runs
+from inference.anytime import Clamping, Exactly, _Best, conditioned_runs, improve
 from inference.auto import Auto
 from inference.exact.backend import Exact
 from inference.exact.kernels.propagation import STOPPED, Workspace
@@ -43,7 +43,7 @@ from inference.messages.lbp import LoopyBeliefPropagation
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.mini_buckets.wmb import WeightedMiniBuckets
-from inference.stop import Stop
+from inference.stop import Stop, UnfinishedError
 from inference.trace import Trace
 from tests.inference.answers import log_z_of
 from tests.inference.graphs import all_different, odd_graph
@@ -116,6 +116,29 @@ def test_exact_inference_is_started_if_it_is_likely_to_end(
     monkeypatch.setattr(Exact, "thread_count", lambda _: processors)
     with_loose_bounds(monkeypatch)
     assert (infer(WIDE, seconds=30.0).answered_by == "exact") == started
+
+
+@pytest.mark.parametrize(("fails", "waits"), [(False, True), (True, False)])
+def test_bounds_wait_for_exact_inference_that_is_likely_to_end(fails: bool, waits: bool) -> None:
+    """They run beside it for their part of the time, and go on once it has failed."""
+    begun, stop = time.perf_counter(), Stop(1.5)
+    ends: list[float] = []
+
+    def exact(_: FactorGraph, stop: Stop) -> Posterior:
+        while not (fails or stop.over):
+            time.sleep(0.01)
+        raise UnfinishedError("the time is over")
+
+    def record(algorithm: str, posterior: Posterior, seconds: float | None = None) -> None:
+        assert algorithm != "exact", (posterior, seconds)
+        ends.append(time.perf_counter() - begun)
+
+    beside = Exactly(exact, 1000, delay=0.0, alone=0.3)
+    *_, last = improve(WIDE, stop, 10**6, 0, "a reason", record, beside)
+    assert last.status is not Status.EXACT
+    assert ends
+    # A run that was begun before may end later.
+    assert (max(ends) < 1.0) == waits
 
 
 def test_processors_share_large_tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -735,10 +758,11 @@ def test_every_table_stays_within_the_memory(monkeypatch: pytest.MonkeyPatch) ->
         return posterior
 
     monkeypatch.setattr(WeightedMiniBuckets, "solve_until", watched)
-    infer(grid(14, 14, coupling=1.0, field=1.0, seed=0), "auto", memory_limit=100_000, seconds=1.0)
+    # So wide that exact inference does not fit, and little enough for small mini-buckets alone.
+    infer(grid(20, 20, coupling=1.0, field=1.0, seed=0), "auto", memory_limit=10**6, seconds=2.0)
     assert taken
     # A quarter is for what estimates meanwhile.
-    assert max(taken) <= 75_000
+    assert max(taken) <= 750_000
 
 
 def test_bounds_tighten_as_they_come() -> None:

@@ -20,6 +20,7 @@ from tests.refusals import refused
 OUT_OF_RANGE: dict[str, Any] = {
     **{"seed": -1, "restarts": -1, "threads": 0, "memory_limit": 0, "max_states": 0},
     **{"seconds": 0.0, "seconds_limit": 0.0, "search_seconds": -1.0, "max_evaluations": 0.0},
+    "clamping_search_seconds": -1.0,
     **{"damping": 1.0, "tolerance": math.nan, "max_iterations": 0, "schedule": "random walk"},
     **{"forests": 0, "weight_updates": -1},
     **{"i_bound": 0, "bound": "both", "partition": "best", "iterations": 0, "table_limit": 0},
