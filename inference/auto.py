@@ -115,7 +115,8 @@ class Auto(Backend):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.exact()
+        # Settings are checked here, and not with the first graph.
+        _ = self._patient
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Return the posterior of a graph without evidence, exact or bounded.
@@ -195,7 +196,7 @@ class Auto(Backend):
         Raises:
             TooLargeError: if it would take too much memory, or too long on any machine.
         """
-        return replace(self.exact(), seconds_limit=_FASTEST * self.seconds).ready(graph)
+        return self._patient.ready(graph)
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
         """Return whether `exact` answers these graphs in milliseconds without loading code."""
@@ -316,6 +317,11 @@ class Auto(Backend):
         Its time limit is counted in operations, so that the choice is the same on every machine.
         """
         return self._exact
+
+    @cached_property
+    def _patient(self) -> Exact:
+        """Settings that leave it to the speed of the machine whether the time suffices."""
+        return replace(self._exact, seconds_limit=_FASTEST * self.seconds)
 
     @cached_property
     def _exact(self) -> Exact:

@@ -78,7 +78,7 @@ SPLIT_FROM_BELOW = {"i_bound": 1, "table_limit": 8, "bound": "lower", "clampings
 NO_TIME = {"seconds": 1e-9}
 """Too short for a pass: a bound holds in no time at all."""
 
-BOUNDED = {"memory_limit": 500, "seconds": 0.15}
+BOUNDED = {"memory_limit": 200, "seconds": 0.15}
 """Too little memory to eliminate or clamp graphs of three states, and time for a few rounds."""
 
 SIDES = "the bounds of several algorithms, each rounded some hundred times"

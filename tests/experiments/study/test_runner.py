@@ -137,7 +137,7 @@ def test_cells_chosen_one_after_the_other_give_the_same_files(
             "--backend exat: no cell of the study has 'exat' (did you mean 'exact'?)",
         ),
         ("--variant FR2,FR9", "no cell of the study has 'FR9'"),
-        ("--backends exact", "did you mean '--backend'"),
+        ("--backends exact", "write 'backends=[exact]'"),
         ("--seed 9", "--seed 9: no cell of the study has '9'"),
     ],
 )
