@@ -25,8 +25,8 @@ def elimination_order(
     seed: int,
     restarts: int,
     effort: float,
-) -> Integers:
-    """Return an elimination order of all variables.
+) -> tuple[Integers, float]:
+    """Return an elimination order of all variables, and the steps that the search took.
 
     Args:
         cardinalities: int64 (n,), numbers of states.
@@ -38,19 +38,6 @@ def elimination_order(
         effort: steps of about a nanosecond after which no further search begins, and the current
             one continues by the cheaper criterion.
     """
-    order, _ = _search(cardinalities, starts, neighbors, seed, restarts, effort)
-    return order
-
-
-def _search(
-    cardinalities: Integers,
-    starts: Integers,
-    neighbors: NDArray[np.int32],
-    seed: int,
-    restarts: int,
-    effort: float,
-) -> tuple[Integers, float]:
-    """Return the result of `elimination_order`, and the steps that the search took."""
     order: Integers
     order, large, left = order_components(
         cardinalities, starts, neighbors, seed, restarts, float(effort)
@@ -74,7 +61,8 @@ def planned_order(
 ) -> Integers:
     """Return an elimination order of the variables of a graph; see `elimination_order`."""
     starts, neighbors = interaction_graph(cardinalities, scope_starts, scope_variables)
-    return elimination_order(cardinalities, starts, neighbors, seed, restarts, effort)
+    order, _ = elimination_order(cardinalities, starts, neighbors, seed, restarts, effort)
+    return order
 
 
 class Planned(NamedTuple):
@@ -104,7 +92,7 @@ def plan(
     """Return the best elimination order found, with its buckets and its cost."""
     structure = (cardinalities, scope_starts, scope_variables)
     starts, neighbors = interaction_graph(*structure)
-    order, steps = _search(cardinalities, starts, neighbors, seed, restarts, effort)
+    order, steps = elimination_order(cardinalities, starts, neighbors, seed, restarts, effort)
     buckets: Buckets = buckets_of(*structure, order)
     cost: Cost = cost_of(cardinalities, order, buckets)
     return Planned(order, buckets, cost, steps)

@@ -182,5 +182,7 @@ def _search(
         # The kernels are compiled for the read-only arrays of a graph.
         array.flags.writeable = False
     starts, neighbors = interaction_graph(cards, scope_starts, scope_variables)
-    order = elimination_order(cards, starts, neighbors, exact.seed, exact.restarts, exact.effort())
+    order, _ = elimination_order(
+        cards, starts, neighbors, exact.seed, exact.restarts, exact.effort()
+    )
     return order, buckets_of(cards, scope_starts, scope_variables, order)

@@ -18,8 +18,7 @@ from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.log_walk import MAXIMUM, SUM, LogWalk, ascend_log
 from inference.exact.kernels.program import BLOCK, write_program
-from inference.exact.orders import elimination_order
-from inference.kernels.interaction import interaction_graph
+from inference.exact.orders import planned_order
 from inference.peers.toulbar2_search import check_search, search_toulbar2
 from inference.posterior import Status
 from inference.tasks.constrained_order import constrained_order
@@ -168,13 +167,8 @@ def _free_order(
     graph: FactorGraph, maximized: NDArray[np.bool_], exact: Exact, log2_cap: float
 ) -> NDArray[np.int64]:
     del maximized, log2_cap
-    starts, neighbors = interaction_graph(
-        graph.cardinalities, graph.scope_starts, graph.scope_variables
-    )
-    order: NDArray[np.int64] = elimination_order(
-        graph.cardinalities, starts, neighbors, exact.seed, exact.restarts, exact.effort()
-    )
-    return order
+    structure = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
+    return planned_order(*structure, exact.seed, exact.restarts, exact.effort())
 
 
 def _maximum(
