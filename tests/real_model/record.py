@@ -4,8 +4,9 @@
         ../shared/data/factcheck_bench/factcheck-GPT-benchmark.jsonl --out FILE
 
 An interrupted run goes on where it ended. The server runs with low priority, and the seconds of an
-answer are those of its processor time, which other work on the machine hardly changes. The datasets
-that are embedded have no texts: their files are those of their owners.
+answer are those of its processor time. These nearly double while another process runs on the other
+thread of its core. The datasets that are embedded have no texts: their files are those of their
+owners.
 """
 
 from __future__ import annotations
