@@ -73,10 +73,9 @@ class Auto(Backend):
     `seconds`; the answer then equals that of `exact` to the last bit. The prediction counts
     operations by kind and multiplies them by the speed of this machine, which is measured once and
     kept with the compiled kernels (`inference.exact.speed`); it is mostly too large, and large
-    tables are shared among processors. If exact inference is predicted to
-    take, or takes, more than a quarter of the time, bounds run beside it. If it is likely to end
-    even in one thread, they do so for a quarter of the time, and then wait for it. It is stopped
-    when the time is over.
+    tables are shared among processors. If exact inference is predicted to take, or takes, more than
+    a quarter of the time, bounds run beside it. If it is likely to end even in one thread, they do
+    so for a quarter of the time, and then wait for it. It is stopped when the time is over.
 
     Otherwise two lanes run concurrently until the time is over. One bounds log Z by the best of
     several algorithms: from above `wmb` with larger and larger tables, `trw` and, for dense binary

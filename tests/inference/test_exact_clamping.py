@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +23,13 @@ from inference import (
     infer_batch,
 )
 from inference.backend import Result
-from inference.exact import plans, workspaces
+from inference.exact import clamping, plans, workspaces
 from inference.exact.backend import Exact
 from inference.exact.clamping import Clamped
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import Workspace
 from inference.exact.planner import Refused
+from inference.exact.prediction import STEPS_PER_SECOND
 from inference.exact.ways import Solved, Threads
 from inference.exact.workspaces import large_workspace
 from tests.inference.graphs import all_different
@@ -112,6 +114,29 @@ def test_the_limit_of_time_counts() -> None:
     assert short.predict(graph).method == "clamping"
     with pytest.raises(TooLargeError):
         short.infer(graph)
+
+
+def test_the_search_for_what_to_clamp_takes_its_steps_and_one_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A limit of one second was mostly spent on it, so that little was left for bounds."""
+    steps: list[float] = []
+    attempt = clamping._chosen
+
+    def counted(*given: Any) -> Any:
+        choice = attempt(*given)
+        steps.append(choice.steps)
+        return choice
+
+    monkeypatch.setattr(clamping, "_chosen", counted)
+    for seconds in (0.02, 0.1):
+        steps.clear()
+        graph = grid(20, 20, coupling=1.0, field=1.0, seed=0)
+        exact = Exact(memory_limit=2_000_000, clamping_search_seconds=seconds)
+        with pytest.raises(TooLargeError):
+            exact.infer(graph)
+        assert steps
+        assert sum(steps[:-1]) <= seconds * STEPS_PER_SECOND
 
 
 def test_a_contradiction_is_found() -> None:
