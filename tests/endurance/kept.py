@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
 import subprocess
@@ -38,6 +37,7 @@ from factormodels.synthetic import each_labeled_response
 from factormodels.variants import merge_duplicate_contexts, variant
 from inference import infer_batch
 from tests.endurance import Row
+from tests.endurance.deadly_task import task
 from tests.experiments.findings import study_tables
 
 TASKS = 20
@@ -119,14 +119,6 @@ def packed(responses: int = 10_000) -> Iterator[Row]:
         "simpler": round(objects / responses),
         "kept": round(len(block.compressed) / responses),
     }
-
-
-def task(number: int) -> int:
-    """Return a number, or end the process."""
-    if number == 3:
-        os._exit(1)
-    time.sleep(0.05)
-    return number
 
 
 def dead_worker() -> Iterator[Row]:

@@ -89,6 +89,19 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+@pytest.fixture
+def without_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `fit` learn no baselines of columns, whose search takes most of its time in folds.
+
+    The base rate takes their names. test_fit_and_apply.py has those of the command, and
+    tests/calibration/learned_potentials/test_field.py what they learn.
+    """
+    from calibration.learned_potentials.methods import base_rate
+
+    for name in ("boosted_trees", "logistic"):
+        monkeypatch.setattr(f"experiments.methods.fit.{name}", base_rate)
+
+
 @contextmanager
 def cluster_here(n_workers: int, *, processes: bool = False) -> Iterator[str]:
     """The address of a Dask scheduler, whose workers are in this process, reached like any other.

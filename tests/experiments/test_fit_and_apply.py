@@ -55,7 +55,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
-    write_many(biographies(0, 60), tmp_path / "a.jsonl")
+    write_many(biographies(0, 40), tmp_path / "a.jsonl")
     write_many(biographies(60, 90), tmp_path / "b.jsonl")
     judge, judged = tmp_path / "judge.json", tmp_path / "b.judged.jsonl"
     arguments = ("--penalty", "30", "--folds", "2", "--save", judge)
@@ -69,8 +69,8 @@ def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
     assert kept["scores"][0]["model"] == "field"
     called(*map(str, ("apply", judge, tmp_path / "b.jsonl", "--out", judged)))
     assert [graph.id for graph in read_many(judged)] == [g.id for g in biographies(60, 90)]
-    scores = score(judged, n_bootstrap=50)["scores"]
-    given = score(tmp_path / "b.jsonl", n_bootstrap=50)["scores"]
+    scores = score(judged, scores="brier", n_bootstrap=20)["scores"]
+    given = score(tmp_path / "b.jsonl", scores="brier", n_bootstrap=20)["scores"]
     assert scores["model"].tolist() == ["judge"]
     assert given["model"].tolist() == ["as given"]
     # .13 and .18 when it was written.
@@ -404,6 +404,7 @@ VOTES = Path(__file__).with_name("votes_of_pairs.csv")
 answers of a language model say: share of eight votes, stated confidence, log-probability."""
 
 
+@pytest.mark.usefixtures("without_rivals")
 def test_several_models_are_combined_from_a_table_alone(tmp_path: Path) -> None:
     judge = tmp_path / "votes.json"
     names = ("votes", "stated", "log_probabilities")
@@ -434,10 +435,11 @@ def test_several_models_are_combined_from_a_table_alone(tmp_path: Path) -> None:
     head, *lines = VOTES.read_text().splitlines()
     renamed = head.replace("response", "questionId").replace("label", "Human Label")
     named.write_text("\n".join([renamed, *lines]) + "\n")
-    again = fit(named, numbers=names, folds=0)
+    again = fit(named, numbers=names, penalty=3.0, folds=0)
     assert "response 'questionId', label 'Human Label'" in " ".join(again.sentences)
 
 
+@pytest.mark.usefixtures("without_rivals")
 def test_a_frame_teaches_what_its_file_does(tmp_path: Path) -> None:
     frame = pd.read_csv(VOTES)
     how: dict[str, Any] = {"numbers": ["votes"], "penalty": 3.0, "folds": 2}

@@ -33,7 +33,12 @@ from experiments.findings.findings import Findings
 from factormodels.datasets import load
 from tests.refusals import refused
 
+pytestmark = pytest.mark.usefixtures("without_rivals")
+
 _IDS = ["response", "claim"]
+
+QUICK: dict[str, Any] = {"n_bootstrap": 20, "n_splits": 5}
+"""Settings of `self_knowledge` with which it takes little time."""
 
 
 @cache
@@ -64,9 +69,9 @@ LABELED: dict[str, Callable[[], Findings]] = {
     "coherence": lambda: coherence("demonstration", relations="lexical", window=1),
     "revise": lambda: revise("demonstration"),
     "select": lambda: select("demonstration"),
-    "fit": lambda: fit("demonstration", folds=2),
+    "fit": lambda: fit("demonstration", penalty=30.0, folds=2),
     "keep": lambda: keep("demonstration", "demonstration", precision=0.5),
-    "self_knowledge": lambda: self_knowledge("selfcheck"),
+    "self_knowledge": lambda: self_knowledge("selfcheck", **QUICK),
 }
 
 
@@ -108,9 +113,10 @@ def test_the_frame_of_a_method_that_judges_claims_has_a_row_per_claim(name: str)
 @pytest.mark.parametrize("name", LABELED)
 def test_the_long_frame_of_every_method_is_fitted_and_related(name: str) -> None:
     frame = found_by(name).claims.dropna(subset=["label", "p"]).drop_duplicates(_IDS)
+    frame = frame[frame["response"].isin(frame["response"].unique()[:8])].reset_index(drop=True)
     ids = frame[_IDS].astype(str).values.tolist()
     # The probabilities are a column of numbers, from which others are learned.
-    fitted = fit(frame, numbers="p", folds=2).claims
+    fitted = fit(frame, numbers="p", penalty=3.0, folds=2).claims
     assert fitted[_IDS].astype(str).values.tolist() == ids
     assert fitted["label"].tolist() == frame["label"].tolist()
     if frame["text"].astype(bool).all():
@@ -190,7 +196,7 @@ def test_posteriors_are_the_long_frame_of_infer() -> None:
 
 def test_the_long_frame_of_labels_that_taught_is_marked(tmp_path: Path) -> None:
     judge = tmp_path / "judge.json"
-    fitted = fit("demonstration", folds=2, save=judge)
+    fitted = fit("demonstration", penalty=30.0, folds=2, save=judge)
     assert set(fitted.claims["p_learned_from"]) == {"other responses"}
     applied = apply(judge, "demonstration")
     assert set(applied.claims["p_learned_from"]) == {"this response"}
@@ -199,9 +205,17 @@ def test_the_long_frame_of_labels_that_taught_is_marked(tmp_path: Path) -> None:
     refused("these findings have no claims", lambda: fit("demonstration", folds=0).claims)
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The assessment as a folder, which no test changes: it is written once."""
+    folder = tmp_path_factory.mktemp("assessed") / "saved"
+    assessed().save(folder)
+    return folder
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_frames_files_and_findings_are_merged_by_response_and_claim(
-    suffix: str, tmp_path: Path
+    suffix: str, tmp_path: Path, saved: Path
 ) -> None:
     before, after = claims(), claims()
     after.loc[3, "p"] = 0.5
@@ -219,8 +233,7 @@ def test_frames_files_and_findings_are_merged_by_response_and_claim(
             "change": pytest.approx(0.5 - before.p[3]),
         }
     ]  # fmt: skip
-    assessed().save(tmp_path / "saved")
-    for side in (before, assessed(), tmp_path / "saved"):
+    for side in (before, assessed(), saved):
         changed = diff(side, written)
         assert changed["changes"].to_dict("records") == expected
         assert changed.sentences[0].startswith("1 of ")
@@ -289,15 +302,16 @@ def test_self_knowledge_names_what_a_frame_lacks(tmp_path: Path) -> None:
     refused("no column is recognized as the model's judgments", self_knowledge, claims())
     path = tmp_path / "claims.csv"
     claims().to_csv(path, index=False)
-    how: dict[str, Any] = {"confidence": "p", "in_order": True}
+    how: dict[str, Any] = {"confidence": "p", "in_order": True, **QUICK}
     expected = self_knowledge(path, **how)["quantities"]
     for data in (claims(), assessed()):
         pd.testing.assert_frame_equal(self_knowledge(data, **how)["quantities"], expected)
 
 
 def test_self_knowledge_takes_labeled_responses_in_memory() -> None:
-    expected = self_knowledge("factscore")["quantities"]
-    pd.testing.assert_frame_equal(self_knowledge(load("factscore").graphs)["quantities"], expected)
+    expected = self_knowledge("factscore", **QUICK)["quantities"]
+    of_graphs = self_knowledge(load("factscore").graphs, **QUICK)["quantities"]
+    pd.testing.assert_frame_equal(of_graphs, expected)
 
 
 def test_what_holds_no_fact_graphs_is_named() -> None:

@@ -132,6 +132,7 @@ def test_labels_that_cannot_fill_the_folds_are_refused() -> None:
     assert "sheet" in learned(table.drop(columns="label"), choose=2).tables
 
 
+@pytest.mark.usefixtures("without_rivals")
 def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     graphs = list(datasets.load("factscore").graphs[:24])
     hidden = [

@@ -228,6 +228,7 @@ def test_labels_that_come_later_are_refused_too(judge: Path, tmp_path: Path) -> 
     )
 
 
+@pytest.mark.usefixtures("without_rivals")
 def test_cross_fitted_posteriors_may_be_corrected_by_the_same_labels(tmp_path: Path) -> None:
     few = [*of_cities(), *unlabeled(of_cities(12)[6:])]
     fitted = fit(few, penalty=30.0, folds=3, columns=("position",))
