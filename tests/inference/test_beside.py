@@ -11,7 +11,7 @@ import pytest
 
 from inference.kernels.beside import PARTS, KernelPart
 from inference.kernels.compiled import Kernel
-from tests.processes import run_python
+from tests.inference.forked_python import run_with_numba
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def output(statement: str = SOLVE, before: str = "") -> str:
         code = RUN.format(statement=statement, before=before)
-        return run_python(code, folder=tmp_path)[0].strip()
+        return run_with_numba(code, folder=tmp_path)[0].strip()
 
     return output
 
@@ -104,7 +104,7 @@ def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
         "beside._PROCESSES.start(part)\n"
         "print(beside._PROCESSES._started[part].pid)\n"
     )
-    pid = int(run_python(code, folder=tmp_path)[0])
+    pid = int(run_with_numba(code, folder=tmp_path)[0])
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
@@ -122,6 +122,6 @@ def test_a_part_is_compiled_without_the_kernels_that_begin_it(part: KernelPart) 
         "        if isinstance(kernel, Kernel) and kernel.has_machine_code:\n"
         "            print(kernel.__module__)\n"
     )
-    with_machine_code = set(run_python(code)[0].split())
+    with_machine_code = set(run_with_numba(code)[0].split())
     assert part.modules <= with_machine_code
     assert module not in with_machine_code

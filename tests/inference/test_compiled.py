@@ -19,6 +19,7 @@ import inference.kernels.compiling
 from experiments.cli.progress import announced
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.warm_up import unannounced
+from tests.inference.forked_python import run_with_numba
 from tests.processes import ROOT, run_python
 
 
@@ -59,7 +60,7 @@ def test_machine_code_for_a_type_that_is_gone_is_compiled_again(tmp_path: Path) 
     )
     for name in ("Before", "After"):
         (tmp_path / "pairs.py").write_text(source.format(name))
-        assert run_python("from pairs import run\nprint(run())", folder=tmp_path)[0] == "4\n"
+        assert run_with_numba("from pairs import run\nprint(run())", folder=tmp_path)[0] == "4\n"
 
 
 @pytest.mark.slow
@@ -74,7 +75,7 @@ def test_a_full_disk_costs_what_is_kept_and_no_answer(tmp_path: Path) -> None:
         "from inference.kernels.compiled import kernel\n"
         "@kernel\ndef total(n):\n    return n * (n + 1) // 2\n"
     )
-    output, warned = run_python(code, folder=tmp_path)
+    output, warned = run_with_numba(code, folder=tmp_path)
     assert output == "6\n"
     assert warned.count("cannot be kept on disk (File too large)") == 1
 
@@ -141,7 +142,7 @@ def test_machine_code_from_disk_is_not_announced_however_long_it_takes(tmp_path:
         "half._cache.load_overload = slowly\n"
     )
     code = "from steps import half\nprint(half(3))"
-    compiling, loading = (run_python(code, folder=tmp_path) for _ in range(2))
+    compiling, loading = (run_with_numba(code, folder=tmp_path) for _ in range(2))
     assert "compiling kernels" in compiling[1]
     assert loading == ("1.5\n", "")
 
@@ -210,7 +211,7 @@ def test_code_is_read_again_after_an_interrupt_amid_its_reading(tmp_path: Path) 
         "@kernel\ndef third(n):\n    return n / 3\n"
     )
     for _ in range(2):
-        assert run_python(READ_AND_INTERRUPTED, folder=tmp_path)[0] == "interrupted\n1.5\n"
+        assert run_with_numba(READ_AND_INTERRUPTED, folder=tmp_path)[0] == "interrupted\n1.5\n"
 
 
 def test_other_errors_in_a_callback_are_still_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +242,7 @@ def test_numbers_that_are_written_out_have_no_kernels_of_their_own(tmp_path: Pat
         "import numpy as np\nfrom steps import plus, twice\n"
         "print(twice(np.arange(3), 2), *(array.mutable for array, *_ in plus.signatures))"
     )
-    assert run_python(code, folder=tmp_path)[0] == "5 False True\n"
+    assert run_with_numba(code, folder=tmp_path)[0] == "5 False True\n"
 
 
 KERNELS_CALLED_IN_TURN = """
@@ -280,7 +281,7 @@ for module in list(sys.modules.values()):
 def test_callees_are_compiled_for_one_kind_of_arguments() -> None:
     # These know numbers that are written out in a call; of a short one that kernels alone call, the
     # kinds are seen where it is not on disk yet.
-    assert set(run_python(KERNELS_CALLED_IN_TURN)[0].split()) <= {"_add_up", "exponentials"}
+    assert set(run_with_numba(KERNELS_CALLED_IN_TURN)[0].split()) <= {"_add_up", "exponentials"}
 
 
 @inner_kernel

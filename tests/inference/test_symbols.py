@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import inference.kernels.compiling
+from tests.inference.forked_python import run_with_numba
 from tests.memory import writing_at_most
-from tests.processes import run_python
 
 LONG = (
     "import numpy as np\n"
@@ -104,7 +102,7 @@ def compiled(compiled_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def _run(folder: Path) -> Mapping[str, object]:
     """Answer of `caller`, and whether it and `long` were read from disk or compiled."""
-    answer, *kept = json.loads(run_python(RUN, folder=folder)[0])
+    answer, *kept = json.loads(run_with_numba(RUN, folder=folder)[0])
     return {"answer": answer, "caller": kept[:2], "long": kept[2:]}
 
 
@@ -171,17 +169,17 @@ def test_a_compilation_that_was_cut_off_goes_on_from_what_is_kept(compiled: Path
 
 def test_code_that_cannot_be_kept_is_called_all_the_same(folder: Path) -> None:
     code = f"from tests.memory import {writing_at_most.__name__}\nwith writing_at_most(16):\n"
-    output, _ = run_python(code + "    " + RUN.replace("\n", "\n    "), folder=folder)
+    output, _ = run_with_numba(code + "    " + RUN.replace("\n", "\n    "), folder=folder)
     assert json.loads(output)[0] == 12
     assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}
 
 
 def test_processes_that_compile_at_once_serve_later_ones(folder: Path) -> None:
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, '.')\n{RUN}"]
-    both = [
-        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(2)
-    ]
-    assert [json.loads(each.communicate()[0])[0] for each in both] == [12, 12]
+    code = (
+        f"import os\nother = os.fork()\n{RUN}if other:\n    assert os.waitpid(other, 0)[1] == 0\n"
+    )
+    both = run_with_numba(code, folder=folder)[0].splitlines()
+    assert [json.loads(answer)[0] for answer in both] == [12, 12]
     assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
@@ -199,8 +197,8 @@ def test_an_error_comes_through_the_call_and_threads_share_the_code(folder: Path
         "    print(error)\n"
     )
     expected = "[0, 0, 2, 6, 12, 20, 30, 42]\ntoo large\n"
-    assert run_python(code, folder=folder)[0] == expected
-    assert run_python(code, folder=folder)[0] == expected
+    assert run_with_numba(code, folder=folder)[0] == expected
+    assert run_with_numba(code, folder=folder)[0] == expected
 
 
 def test_only_what_is_long_is_called_by_symbol(folder: Path) -> None:
@@ -209,7 +207,7 @@ def test_only_what_is_long_is_called_by_symbol(folder: Path) -> None:
         "print(*('add_overload' in vars(kernel.dispatcher) for kernel in (long, short)))\n"
         "print(*(len(kernel.py_func.__code__.co_code) for kernel in (long, short)))"
     )
-    symbols, sizes = run_python(code, folder=folder)[0].splitlines()
+    symbols, sizes = run_with_numba(code, folder=folder)[0].splitlines()
     assert symbols == "True False"
     long, short = map(int, sizes.split())
     assert long > inference.kernels.compiling._SHORT >= short
