@@ -32,7 +32,7 @@ from inference.tasks import (
     sample,
     without_variables,
 )
-from tests.processes import run_python
+from tests.inference.forked_python import run_with_numba
 
 Run = Callable[[int], object]
 
@@ -200,7 +200,7 @@ def test_numba_calls_no_python_function_within_a_result() -> None:
 
 def _result_of_fresh_process(call: str) -> Any:
     code = f"import json\nfrom tests.inference.test_interrupts import *\nprint(json.dumps({call}))"
-    return json.loads(run_python(code)[0])
+    return json.loads(run_with_numba(code)[0])
 
 
 def test_small_results_are_interrupted_as_python_code_is() -> None:
@@ -212,7 +212,7 @@ def test_small_results_are_interrupted_as_python_code_is() -> None:
 @pytest.mark.parametrize(
     ("names", "rounds"),
     [
-        ("BACKENDS", 8),
+        ("BACKENDS", 4),
         pytest.param("BACKENDS", 25, marks=pytest.mark.nightly),
         pytest.param("TASKS", 25, marks=pytest.mark.nightly),
     ],

@@ -150,9 +150,13 @@ def test_a_batch_of_more_structures_than_are_kept_is_one_run_for_each() -> None:
     assert {type(result) for result in alone} == {Posterior, ZeroPartitionError}
 
 
-def test_large_tables_of_a_batch_of_many_structures_are_refused_as_alone() -> None:
+@pytest.mark.parametrize("kept", [10, pytest.param(MOST_KEPT, marks=pytest.mark.nightly)])
+def test_large_tables_of_a_batch_of_many_structures_are_refused_as_alone(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference.exact.batch, "MOST_KEPT", kept)
     # Even with every claim clamped, 32 passages take more memory than 16.
-    graphs = [fr2(8, 2 + 2 * (k % 2), density=0.5, seed=k) for k in range(MOST_KEPT + 10)]
+    graphs = [fr2(8, 2 + 2 * (k % 2), density=0.5, seed=k) for k in range(kept + 10)]
     exact = Exact(memory_limit=1000)
     results = batch_results(graphs, exact, 2)
     expected = [exact.attempt(graph) for graph in graphs]

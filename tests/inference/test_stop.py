@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import fields
+from functools import cache
 from threading import Barrier, Thread
 
 import numpy as np
@@ -18,7 +19,7 @@ from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.registry import backend_class
 from inference.stop import Stop, UnfinishedError
 from tests.inference.answers import log_z_of
-from tests.processes import run_python
+from tests.inference.forked_python import run_with_numba
 
 
 def waited(flag: np.ndarray, most: float) -> float:
@@ -89,7 +90,7 @@ print(posterior.stats["log_z_standard_error"] is not None)
 
 @pytest.mark.slow
 def test_the_first_samples_of_a_process_have_the_time_that_later_ones_have() -> None:
-    assert run_python(SAMPLED_AT_ONCE)[0] == "True\n"
+    assert run_with_numba(SAMPLED_AT_ONCE)[0] == "True\n"
 
 
 def test_an_interrupt_reaches_every_part() -> None:
@@ -109,26 +110,35 @@ LIMITED = [
 ]
 
 
+@cache
+def limited_graph(kind: str) -> FactorGraph:
+    """A graph on which no algorithm ends within a second."""
+    if kind == "many variables":
+        return fr2(300, 5, density=0.05, seed=0)
+    if kind == "many states":
+        return grid(12, 12, coupling=1.0, field=1.0, cardinality=20, seed=0)
+    return grid(200, 200, coupling=1.0, field=1.0, seed=0)
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.1, pytest.param(0.5, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", LIMITED)
 @pytest.mark.parametrize("kind", ["many variables", "many states", "very many variables"])
-def test_a_limit_of_wall_time_holds_within_a_tenth_and_half_a_second(name: str, kind: str) -> None:
-    if kind == "many variables":
-        graph = fr2(300, 5, density=0.05, seed=0)
-    elif kind == "many states":
-        graph = grid(12, 12, coupling=1.0, field=1.0, cardinality=20, seed=0)
-    else:
-        graph = grid(200, 200, coupling=1.0, field=1.0, seed=0)
+def test_a_limit_of_wall_time_holds_within_a_tenth_and_half_a_second(
+    name: str, kind: str, seconds: float
+) -> None:
+    graph = limited_graph(kind)
     infer(grid(4, 4, coupling=1.0, field=1.0, seed=0), name, seconds=0.1)
+    most = 1.1 * seconds + 0.5
     took: list[float] = []
     # A machine that does other things too may be late, and then gives this process less processor
     # time than passes; a run that minds no limit takes much of either.
-    while len(took) < 3 and min(took, default=np.inf) > 1.05:
+    while len(took) < 3 and min(took, default=np.inf) > most:
         start = time.perf_counter(), time.process_time()
-        posterior = infer(graph, name, seconds=0.5)
+        posterior = infer(graph, name, seconds=seconds)
         took.append(min(time.perf_counter() - start[0], time.process_time() - start[1]))
         assert np.isfinite(posterior.marginals.flat).all()
-    assert min(took) <= 1.05
+    assert min(took) <= most
 
 
 def test_join_graphs_are_stopped_and_read_where_they_are() -> None:
