@@ -191,7 +191,11 @@ def test_data_without_labels_are_reported_and_lose_nothing() -> None:
     check_scores(row_of(scores, "a"), labeled[labeled["model"] == "a"])
 
 
-def test_frames_to_work_with_are_narrow_and_files_have_everything(tmp_path: Path) -> None:
+def test_frames_to_work_with_are_narrow_and_files_have_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Figures are not the point, and take longer than the rest.
+    monkeypatch.setattr("experiments.methods.score._figures", lambda _: {})
     scores = score(drawn(), scores=("brier", "auroc", "ece"), **QUICK)
     tidy = scores.frame
     assert list(tidy) == [
@@ -345,10 +349,10 @@ def test_a_command_writes_for_a_venue(tmp_path: Path, monkeypatch: pytest.Monkey
     lines = [f"0.{i % 9 + 1},0.{i % 7 + 1},{i % 2 == 0},{i // 4}" for i in range(24)]
     Path("c.csv").write_text("\n".join(["p,q,label,answer", *lines]))
     asked = ["--p", "p", "--p", "q", "--bootstrap", "20", "--resamples", "20"]
-    invoke("score", "c.csv", *asked, "--out", "wide", "--venue", "219x455")
-    invoke("score", "c.csv", *asked, "--out", "page", "--venue", "600")
+    invoke("score", "c.csv", *asked, "--out", "wide.tex", "--venue", "219x455")
+    invoke("score", "c.csv", *asked, "--out", "page.tex", "--venue", "600")
     # A column holds a row per score, the page a row per model.
-    wide, page = (Path(each, "scores.tex").read_text() for each in ("wide", "page"))
+    wide, page = (Path(f"{each}.tex").read_text() for each in ("wide", "page"))
     assert r"\begin{table}" in wide
     assert "\n & p & q \\\\\n" in wide
     assert r"\begin{table}" in page
@@ -363,8 +367,8 @@ def test_a_table_for_a_paper_has_intervals_beside_its_stars_if_asked(
     Path("c.csv").write_text("\n".join(["p,q,label,answer", *lines]))
     asked = ["--p", "p,q", "--scores", "brier", "--bootstrap", "50", "--venue", "acl"]
     for folder, more in (("plain", []), ("full", ["--intervals"])):
-        invoke("score", "c.csv", *asked, *more, "--out", folder)
-    plain, full = (Path(each, "scores.tex").read_text() for each in ("plain", "full"))
+        invoke("score", "c.csv", *asked, *more, "--out", f"{folder}.tex")
+    plain, full = (Path(f"{each}.tex").read_text() for each in ("plain", "full"))
     assert "scriptsize" not in plain
     findings = score("c.csv", p=["p", "q"], scores="brier", n_bootstrap=50)
     scored = findings.tables["scores"].frame.iloc[1]

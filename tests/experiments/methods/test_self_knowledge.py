@@ -189,12 +189,13 @@ def test_settings_are_columns_or_rows_and_flips_are_reported() -> None:
     pd.testing.assert_frame_equal(wide["overall"], self_knowledge(long, **QUICK)["overall"])
     named = self_knowledge(frame(), setting="direct asking", **QUICK)
     assert set(named["overall"]["of"]) == {"direct asking"}
-    assert set(wide.draw()) >= {
+    figures = wide.draw()
+    assert set(figures) >= {
         "self-knowledge-by-setting",
         "factuality-and-sigma-none-of-the-above",
         "unsupported-per-sentence",
     }
-    for name, each in wide.draw().items():
+    for name, each in figures.items():
         if name.startswith("factuality-and-sigma"):
             assert name.removeprefix("factuality-and-sigma-").replace("-", " ") in each.title
 

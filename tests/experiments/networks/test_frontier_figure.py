@@ -27,7 +27,7 @@ def test_the_legend_names_the_backends_that_have_a_point() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["exact", "bounds"]
 
 
-@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("count", [1, 2, pytest.param(4, marks=pytest.mark.nightly)])
 def test_networks_that_every_backend_answers_at_once(count: int) -> None:
     figure = frontier_figure(tiny_networks(count))
     assert figure_faults(figure) == []

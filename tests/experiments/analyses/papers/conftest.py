@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import chdir
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -32,6 +35,18 @@ def run_study(study: str, folder: Path, *overrides: str) -> Artifacts:
     out = folder / "out"
     out.mkdir(exist_ok=True)
     return run_analysis(load_analysis(read_raw(study, overrides)), out)[0]
+
+
+@cache
+def bare_results(study: str, *overrides: str) -> Artifacts:
+    """Results of a study on embedded data, in an empty folder, which no test changes: made once."""
+    with TemporaryDirectory() as folder, chdir(folder):
+        return run_study(study, Path(folder), *overrides)
+
+
+def bare_frames(study: str) -> dict[str, Any]:
+    """Return the frames of its tables by stem."""
+    return {stem: table.frame.copy() for stem, table in bare_results(study).tables.items()}
 
 
 def frames_of(study: str, folder: Path, *overrides: str) -> dict[str, Any]:

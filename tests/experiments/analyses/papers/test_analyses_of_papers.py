@@ -29,7 +29,14 @@ from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.fact_graph import FactGraph
 from factormodels.io.yaml import parse_yaml
-from tests.experiments.analyses.papers.conftest import frames_of, run_study, say_where, write_graphs
+from tests.experiments.analyses.papers.conftest import (
+    bare_frames,
+    bare_results,
+    frames_of,
+    run_study,
+    say_where,
+    write_graphs,
+)
 from tests.experiments.conftest import invoke
 from tests.factormodels.io.formats import release_records
 from tests.refusals import refused
@@ -43,13 +50,13 @@ ANALYSES = sorted(
 )
 
 
-BRIEF = {"papers/core-padding": ("settings.steps=1",)}
+BRIEF = {"papers/core-padding": ("settings.steps=1", "settings.appended=2")}
 """With how little a study of many steps starts: its tables have the same rows."""
 
 
 @pytest.mark.parametrize("study", ANALYSES)
-def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str, bare_folder: Path) -> None:
-    results = run_study(study, bare_folder, *BRIEF.get(study, ()))
+def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str) -> None:
+    results = bare_results(study, *BRIEF.get(study, ()))
     assert all(remark.startswith("Data: ") for remark in results.remarks)
     # The row of every published number is there.
     ours = list(results.tables["published"].frame["ours"])
@@ -103,8 +110,8 @@ def test_the_printed_tables_have_the_numbers_that_tests_are_computed_from() -> N
     assert sizes[["6", "7", "8"]].tolist() == [19, 19, 6]
 
 
-def test_a_printed_p_value_is_that_of_data_with_the_printed_means(bare_folder: Path) -> None:
-    tables = frames_of("papers/factreasoner-printed-tests", bare_folder)
+def test_a_printed_p_value_is_that_of_data_with_the_printed_means() -> None:
+    tables = bare_frames("papers/factreasoner-printed-tests")
     row = tables["tests"].query(
         "table == '4' and model == 'llama-3.1-70b-instruct' and measure == 'precision'"
         " and comparison == 'FR2 vs FS'"
@@ -120,10 +127,8 @@ def test_a_printed_p_value_is_that_of_data_with_the_printed_means(bare_folder: P
     assert counts.drop("tests").sum() == counts["tests"] == len(printed("factreasoner_tests"))
 
 
-def test_worked_numbers_are_the_printed_ones_but_where_a_reason_is_given(
-    bare_folder: Path,
-) -> None:
-    tables = frames_of("papers/worked-numbers", bare_folder)
+def test_worked_numbers_are_the_printed_ones_but_where_a_reason_is_given() -> None:
+    tables = bare_frames("papers/worked-numbers")
     for row in tables["published"].query("printed != '-'").itertuples():
         digits = len(row.printed.partition(".")[2])
         # Half a unit of the last printed place, and a little for numbers such as 0.155.
@@ -137,8 +142,8 @@ def test_worked_numbers_are_the_printed_ones_but_where_a_reason_is_given(
     assert 0.98 < least < largest < 0.99
 
 
-def test_the_correlation_is_scipys(bare_folder: Path) -> None:
-    tables = frames_of("papers/core-relation-models", bare_folder)
+def test_the_correlation_is_scipys() -> None:
+    tables = bare_frames("papers/core-relation-models")
     for row in tables["table-2"].itertuples():
         both = tables["precision"][[row.first, row.second]].dropna()
         wanted = pearsonr(both.iloc[:, 0], both.iloc[:, 1])[0]

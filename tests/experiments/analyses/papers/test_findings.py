@@ -11,7 +11,7 @@ import pytest
 from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments import self_knowledge
 from experiments.columns.placed_claims import load_claims
-from tests.experiments.analyses.papers.conftest import run_study, say_where
+from tests.experiments.analyses.papers.conftest import bare_results, run_study, say_where
 from tests.pages import findings
 
 PAGE = findings()
@@ -34,8 +34,8 @@ def rows_of_study(study: str) -> list[Row]:
     "study",
     ["papers/worked-numbers", "papers/factreasoner-printed-tests", "papers/datasets"],
 )
-def test_a_study_of_printed_numbers_gives_its_rows(study: str, bare_folder: Path) -> None:
-    frame = run_study(study, bare_folder).tables["published"].frame
+def test_a_study_of_printed_numbers_gives_its_rows(study: str) -> None:
+    frame = bare_results(study).tables["published"].frame
     made = list(zip(frame["source"], frame["printed"], frame["ours"], strict=True))
     # Decimals are those that hold on any machine: exact computations.
     assert rows_of_study(study) == made
