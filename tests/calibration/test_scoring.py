@@ -282,7 +282,7 @@ def test_no_interval_of_perfectly_separated_claims_is_a_point(
     y = np.tile([True, True, True, False, False, False], n_responses)
     p = np.where(y, p_true, 1.0 - p_true) if p_true else np.full(y.size, 0.5)
     n_reasons = 0
-    for each in scored(p, y, np.repeat(np.arange(n_responses), 6), n_bootstrap=200).values():
+    for each in scored(p, y, np.repeat(np.arange(n_responses), 6), n_bootstrap=60).values():
         assert not each.upper - each.lower < 1e-9, each
         without = math.isfinite(each.value) and math.isnan(each.lower)
         assert bool(each.no_interval) == without, each

@@ -74,9 +74,10 @@ def test_a_confidence_band_is_of_redrawn_responses() -> None:
     assert widths[0] > 1.5 * widths[1]
 
 
-def test_a_consistency_band_holds_the_curve_of_calibrated_forecasts() -> None:
+@pytest.mark.parametrize("n_runs", [24, pytest.param(60, marks=pytest.mark.nightly)])
+def test_a_consistency_band_holds_the_curve_of_calibrated_forecasts(n_runs: int) -> None:
     generator = np.random.default_rng(3)
-    n_runs, inside = 60, {"responses": 0.0, "atoms": 0.0}
+    inside = {"responses": 0.0, "atoms": 0.0}
     for _ in range(n_runs):
         p, y, responses = calibrated_clusters(generator, 60, 12, 0.5)
         for name, ids in (("responses", responses), ("atoms", None)):

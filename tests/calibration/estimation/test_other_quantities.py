@@ -328,9 +328,10 @@ def test_intervals_of_few_labels_cover_new_populations(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize("draws", [40, *DRAWS[1:]])
 def test_intervals_of_quantiles_of_numbers_cover(draws: int) -> None:
-    # Of independent numbers without ties, where they are no wider than they have to be.
+    # Of independent numbers without ties, where they are no wider than they have to be. 40 draws
+    # refuse intervals that hold .80 eight times in ten.
     counts, widths = 0, []
     for seed in range(draws):
         generator = np.random.default_rng(seed)

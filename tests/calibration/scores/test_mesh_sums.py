@@ -39,7 +39,7 @@ def test_regressions_on_the_mesh_are_those_on_points(
     clip: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator = np.random.default_rng(1)
-    p = np.append(generator.beta(0.4, 0.6, 4000), [0.0, 1.0])
+    p = np.append(generator.beta(0.4, 0.6, 2000), [0.0, 1.0])
     y = generator.random(p.size) < p**1.4
     weights = generator.integers(0, 3, p.size)
     names = ["calibration_slope", "calibration_in_the_large", "e90"]

@@ -109,7 +109,7 @@ def resamples(n_responses: int) -> Iterator[Floats]:
 SMOOTH = ("brier", "auroc", "auprc", "aurc", "calibration_in_the_large")
 
 
-@FEW
+@settings(FEW, max_examples=15)
 @given(**{**CASES, "n_responses": st.integers(2, 5), "score": st.sampled_from(SMOOTH)})
 @pytest.mark.slow
 def test_differences_of_scores_are_reached_by_some_resample(
@@ -131,7 +131,7 @@ def test_differences_of_scores_are_reached_by_some_resample(
     assert inside(difference.lower, difference.upper, min(finite), max(finite))
 
 
-@settings(FEW, max_examples=8)
+@settings(FEW, max_examples=4)
 @given(**{**CASES, "n_responses": st.integers(2, 12)})
 @pytest.mark.slow
 def test_every_interval_is_in_the_range_of_its_score(
