@@ -44,6 +44,7 @@ def expected_graph() -> FactGraph:
     return replace(graph, relations=tuple(relations))
 
 
+@pytest.mark.nightly
 def test_numbers(tmp_path: Path) -> None:
     folder = run("08_text_to_posterior", tmp_path)
     claims = pd.read_csv(folder / "claims.csv").set_index("claim")

@@ -115,9 +115,9 @@ def of_twelve_responses(folder: Path, name: str) -> str:
 
 def few_recorded_responses() -> Artifacts:
     model = "qwen2.5-coder-1.5b-instruct"
-    # Ten sources of relations have trees in three folds each, with settings chosen by inner folds.
-    few_inner_folds = patch("calibration.learned_potentials.methods._INNER_FOLDS", 2)
-    with TemporaryDirectory() as folder, few_inner_folds:
+    # Ten sources of relations have trees in several folds each: here they search no settings.
+    no_search = patch("calibration.learned_potentials.methods._INNER_FOLDS", 1)
+    with TemporaryDirectory() as folder, no_search:
         few = [
             of_twelve_responses(Path(folder), f"{dataset}.{model}")
             for dataset in ("factcheck-bench", "factscore")
@@ -136,7 +136,7 @@ SMALL: dict[str, Callable[[], Artifacts]] = {
     ),
     "relation-prompts": relation_prompts,
     "relation-transfer": lambda: relation_transfer(folds=2),
-    "shift-harm": lambda: shift_harm(bootstrap=3),
+    "shift-harm": lambda: shift_harm(learned=30, bootstrap=3),
     "skewed-responses": lambda: skewed_responses(
         worlds=("even",), labels=(10,), quantities=("share", "score: auroc"), draws=2
     ),

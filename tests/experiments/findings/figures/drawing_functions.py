@@ -11,6 +11,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from matplotlib.figure import Figure
+
 from calibration.figures.shown_figure import ShownFigure
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -52,15 +54,16 @@ def scripts_that_draw() -> set[str]:
     }
 
 
-def functions_behind(draw: Callable[[], object]) -> set[Place]:
-    """Call a function, and return what was being called whenever a figure was made."""
-    behind: set[Place] = set()
+def functions_behind(draw: Callable[[], object]) -> dict[Figure, set[Place]]:
+    """Call a function, and return what was being called when each of its figures was made."""
+    behind: dict[Figure, set[Place]] = {}
     make = ShownFigure.__init__
 
     def recorded(figure: ShownFigure, *given: Any, **named: Any) -> None:
         frame: FrameType | None = sys._getframe(1)
+        places = behind.setdefault(figure, set())
         while frame is not None:
-            behind.add(Place(_within(Path(frame.f_code.co_filename)), frame.f_code.co_name))
+            places.add(Place(_within(Path(frame.f_code.co_filename)), frame.f_code.co_name))
             frame = frame.f_back
         make(figure, *given, **named)
 
