@@ -157,10 +157,14 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
     """
     every = f"--{_HELP_ALL}" in arguments
     helps = every or not {"--help", "-h"}.isdisjoint(arguments)
-    command = command_of(
-        function, every=every, helps=helps, backend=_typed_backend(arguments) if helps else ""
-    )
     words = ["--help"] if helps else words_of(arguments)
+    command = command_of(
+        function,
+        every=every,
+        helps=helps,
+        backend=_typed_backend(arguments) if helps else "",
+        words=None if helps else words,
+    )
     try:
         return int(command(words, result_action="return_value") or 0)
     except CycloptsError as error:
@@ -323,7 +327,12 @@ def _place(parameter: inspect.Parameter) -> str:
 
 
 def command_of(
-    function: Callable[..., Findings], *, every: bool = True, helps: bool = True, backend: str = ""
+    function: Callable[..., Findings],
+    *,
+    every: bool = True,
+    helps: bool = True,
+    backend: str = "",
+    words: Iterable[str] | None = None,
 ) -> App:
     """The command of a function of the front door.
 
@@ -332,6 +341,9 @@ def command_of(
         every: True if the help covers every option, False for the usual ones.
         helps: True to include help texts, whose loading takes as long as a small graph.
         backend: backend whose settings the help includes; "" for none.
+        words: words of the command line that the command will be called with; options that are not
+            among them are left out, since the parser takes its time over each. None for all
+            options.
 
     Raises:
         InputError: for an unknown backend.
@@ -342,6 +354,9 @@ def command_of(
     places = _places(function)
     meanings = argument_help(function) if helps else {}
     fields = _arranged(both)
+    if words is not None:
+        typed = _option_names(words)
+        fields = [field for field in fields if option_of(both, field).name in typed]
     # A command's own description of a field takes precedence, as for --out of a page.
     owners = {field: kind if field in kind.model_fields else both for field in fields}
     headings = {
@@ -408,6 +423,16 @@ def command_of(
     app.default(call)
     app["--help"].show = False
     return app
+
+
+def _option_names(words: Iterable[str]) -> set[str]:
+    """Names of the options that words may be, in any spelling that the parser takes."""
+    names = {
+        word.partition("=")[0].lstrip("-").replace("_", "-").lower()
+        for word in words
+        if word.startswith("-")
+    }
+    return names | {name.removeprefix("no-") for name in names}
 
 
 def _presented(findings: Findings, names: Mapping[str, str], settings: Output) -> Findings:
