@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from experiments.findings.figures import graph_figure
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.io.fact_graph_json import write_fact_graph
 from tests.experiments.conftest import invoke
@@ -92,17 +93,24 @@ def test_options_of_fact_graphs_are_refused_for_a_network(network_file: Path) ->
     assert not Path("g.pdf").exists()
 
 
-def test_a_drawing_that_is_too_large_says_what_is_missing(folder: Path) -> None:
-    contexts = tuple(Context(f"c{i}") for i in range(130))
+@pytest.mark.parametrize(
+    "most", [12, pytest.param(graph_figure.MOST_ROWS, marks=pytest.mark.nightly)]
+)
+def test_a_drawing_that_is_too_large_says_what_is_missing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(graph_figure, "MOST_ROWS", most)
+    contexts = tuple(Context(f"c{i}") for i in range(most + 10))
     relations = tuple(
         Relation(context.id, "a", RelationKind.ENTAILMENT, 0.9) for context in contexts
     )
     graph = FactGraph("g", atoms=(Atom("a"),), contexts=contexts, relations=relations)
     write_fact_graph(graph, folder / "large.json")
     result = invoke("draw", "large.json", "g.png")
-    assert "Not drawn: 10 of 130 passages, 10 of 130 relations." in result.stdout
+    missing = f"10 of {most + 10}"
+    assert f"Not drawn: {missing} passages, {missing} relations." in result.stdout
     invoke("draw", "large.json", "g.dot")
-    assert Path("g.dot").read_text().count("->") == 130
+    assert Path("g.dot").read_text().count("->") == most + 10
 
 
 def test_a_folder_has_the_figure_for_a_paper_and_the_text(graph_file: Path) -> None:

@@ -24,6 +24,7 @@ assessors: [factscore]
 language_model: {model: openai/scripted, api_base: URL}
 prompts: mine
 measures: [brier]
+outputs: []
 """
 
 

@@ -189,13 +189,14 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def test_a_file_of_ones_own_is_read_beside_the_configuration(folder: Path) -> None:
+    study = "study: own\noutputs: []\ndatasets: [{{{}, limit: 2}}]\n"
     (folder / "config").mkdir()
     invoke("convert", "demonstration", "config/mine.jsonl")
-    study_file(folder / "config", "study: own\ndatasets: [{path: mine.jsonl, limit: 2}]\n")
+    study_file(folder / "config", study.format("path: mine.jsonl"))
     invoke("run", "config/study.yaml")
     manifest = json.loads((folder / "results" / "own" / "manifest.json").read_text())
     assert manifest["data"]["mine"]["responses"] == 2
-    embedded = study_file(folder, "study: own\ndatasets: [{name: demonstration, limit: 2}]\n")
+    embedded = study_file(folder, study.format("name: demonstration"))
     invoke("run", embedded, "--out", "embedded")
     other = json.loads((folder / "embedded" / "manifest.json").read_text())
     assert other["data"]["demonstration"]["sha256"] == manifest["data"]["mine"]["sha256"]
@@ -262,7 +263,7 @@ def test_readers_names_are_in_tables_figures_and_page_but_not_in_data(folder: Pa
     titles = [each["title"] for each in listed(folder / "page.html")["answers"]]
     assert titles == ["FR3 · implication · elimination", "FR3 · implication · loopy BP"]
     # Without the option, the names of the data are back.
-    invoke("run", path, "--out", "out", "--resume")
+    invoke("run", path, "--out", "out", "--resume", "outputs=[latex]")
     assert "lbp" in (folder / "out" / "table.tex").read_text()
 
 
@@ -299,11 +300,12 @@ def test_the_warning_about_e_is_one_line(finished: tuple[Path, Any]) -> None:
 def test_advice_on_an_option_that_is_a_key_of_studies_works_as_pasted(
     folder: Path, option: str, value: str
 ) -> None:
-    refused = invoke("run", "compare", f"--{option}", value, code=2).stderr
+    study = study_file(folder, "study: s\ndatasets: [worked-examples]\n")
+    refused = invoke("run", study, f"--{option}", value, code=2).stderr
     advice = next(each for each in shlex.split(refused) if "=" in each)
-    invoke("run", "compare", advice, "--dry-run")
+    invoke("run", study, advice, "--dry-run")
     (folder / "options.yaml").write_text(f"{option}: {value}\n")
-    in_file = invoke("run", "compare", "--config", "options.yaml", code=2).stderr
+    in_file = invoke("run", study, "--config", "options.yaml", code=2).stderr
     assert in_file.startswith(f"factormodels: options.yaml: the option '{option}' is unknown")
     assert advice in in_file
 

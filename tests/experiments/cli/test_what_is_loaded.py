@@ -31,12 +31,15 @@ def loaded(commands: list[list[str]]) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_inference_in_a_small_graph_loads_nothing_heavy(
-    graph_file: Path, network_file: Path, tmp_path: Path
+def test_inference_in_a_small_graph_and_an_assessment_by_words_load_nothing_heavy(
+    graph_file: Path, network_file: Path, folder: Path
 ) -> None:
-    responses = tmp_path / "responses.jsonl"
+    responses = folder / "responses.jsonl"
     graph = json.loads(graph_file.read_text())
     responses.write_text("".join(json.dumps({**graph, "id": name}) + "\n" for name in "abc"))
+    Path("answer.txt").write_text("The bridge opened in 1890. It is red.")
+    Path("notes").mkdir()
+    Path("notes/one.txt").write_text("The bridge, painted red, opened in 1890.")
     commands = [
         ["infer", str(graph_file)],
         ["infer", str(network_file), "--json"],
@@ -44,17 +47,12 @@ def test_inference_in_a_small_graph_loads_nothing_heavy(
         ["infer", str(graph_file), "--map"],
         ["infer", str(responses)],
         ["infer", str(graph_file), "--backend", "exact"],
+        # What it loads comes after all that must load nothing.
+        ["assess", f"{folder}/answer.txt", "--documents", f"{folder}/notes"],
     ]
-    assert loaded(commands) == [[]] * len(commands)
-
-
-@pytest.mark.slow
-def test_an_assessment_by_words_loads_nothing_of_a_model(folder: Path) -> None:
-    Path("answer.txt").write_text("The bridge opened in 1890. It is red.")
-    Path("notes").mkdir()
-    Path("notes/one.txt").write_text("The bridge, painted red, opened in 1890.")
-    (libraries,) = loaded([["assess", f"{folder}/answer.txt", "--documents", f"{folder}/notes"]])
-    assert not {"litellm", "torch", "jax", "httpx", "openai"} & {*libraries}
+    *inferring, assessing = loaded(commands)
+    assert inferring == [[]] * 6
+    assert not {"litellm", "torch", "jax", "httpx", "openai"} & {*assessing}
 
 
 def test_a_table_is_read_and_scored_without_what_asks_models() -> None:
