@@ -15,6 +15,7 @@ description: One cell.
 datasets: [demonstration]
 variants: [FR2]
 backends: [exact]
+outputs: [csv, latex]
 """
 _TABLE = "response,claim,p,label\nr1,a,0.9,1\nr1,b,0.3,0\nr2,a,0.7,1\nr2,b,0.6,0\n"
 
@@ -39,6 +40,8 @@ def test_a_reader_of_the_listed_files_follows_a_run_and_a_score(tmp_path: Path) 
     # One process enters both, since the imports of another take longer than the commands.
     output, _ = run_python(
         "import contextlib, io, json\n"
+        # Imports that are followed take twice as long.
+        "import experiments.methods.run, experiments.methods.score, experiments.study.outputs\n"
         "from tests.entered_files import entered_files\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n"
         f"    entered = [entered_files(each) for each in {[*commands.values()]}]\n"
