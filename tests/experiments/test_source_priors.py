@@ -122,6 +122,7 @@ def test_a_study_has_priors_by_source(file: Path) -> None:
         "datasets": [{"name": "mine", "path": str(file)}],
         "variants": ["FR1"],
         "backends": ["exact"],
+        "outputs": ["csv"],
     }
     priors = {"prior": {"diary": 0.4}, "prior_by": "source"}
     by_key = run(study | {"conventions": priors}, out="key")

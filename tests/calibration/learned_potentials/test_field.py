@@ -259,7 +259,7 @@ def _of_the_field(n_responses: int, seed: int) -> ClaimTable:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n_draws", "least"), [(6, 9), pytest.param(12, 20, marks=pytest.mark.nightly)]
+    ("n_draws", "least"), [(4, 6), pytest.param(12, 20, marks=pytest.mark.nightly)]
 )
 def test_intervals_hold_what_drew_the_labels(n_draws: int, least: int) -> None:
     covered = []
@@ -270,8 +270,7 @@ def test_intervals_hold_what_drew_the_labels(n_draws: int, least: int) -> None:
         weights = fitted.parameters[0, :2] / fitted.scale.spread
         errors = fitted.standard_errors[:2] / fitted.scale.spread
         covered.append(np.abs(weights - [1.0, -0.5]) < 1.96 * errors)
-    # Of 12 intervals at 95 % fewer than 9 hold the truth twice in 1000 tries, of 24 fewer than 20
-    # six times.
+    # Of 8 or 24 intervals at 95 % fewer than 6 or 20 hold the truth six times in 1000 tries.
     assert np.sum(covered) >= least
 
 

@@ -89,19 +89,19 @@ def test_objectives_are_those_of_enumeration(
     assert value_scores == pytest.approx(math.fsum(expected), abs=1e-11)
 
 
+@pytest.mark.parametrize("seed", [4, pytest.param(7, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("name", "encoding", "objective"), CASES)
 def test_exact_gradients_are_those_of_finite_differences(
-    name: str, encoding: str, objective: Objective
+    name: str, encoding: str, objective: Objective, seed: int
 ) -> None:
     # Each response by itself: that the objective is their sum, enumeration has shown.
-    for seed in (4, 7):
-        problem, _, _, theta = posed(name, encoding, seed, objective=objective)
-        scores = problem.value_and_scores(theta)[1]
-        parts = [replace(problem, graphs=(graph,)) for graph in problem.graphs]
-        expected = [differences(part, theta) for part in parts]
-        np.testing.assert_allclose(scores, expected, atol=1e-6)
-        # These graphs have something to say of every weight.
-        assert np.abs(scores.sum(axis=0)).min() > 1e-3
+    problem, _, _, theta = posed(name, encoding, seed, objective=objective)
+    scores = problem.value_and_scores(theta)[1]
+    parts = [replace(problem, graphs=(graph,)) for graph in problem.graphs]
+    expected = [differences(part, theta) for part in parts]
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    # These graphs have something to say of every weight.
+    assert np.abs(scores.sum(axis=0)).min() > 1e-3
 
 
 def test_mixture_is_learned_by_exact_gradients_too() -> None:

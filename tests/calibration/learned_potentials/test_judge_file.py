@@ -31,9 +31,15 @@ def judge() -> Judge:
     return learn_judge(responses(), settings, families=("position", "texts"))
 
 
+@cache
+def written() -> str:
+    """The text of the judge's file."""
+    return json.dumps(judge().as_plain())
+
+
 def plain(*, signed: bool = False) -> dict[str, Any]:
     """The content of the judge's file, whose digest is left out unless asked for."""
-    value: dict[str, Any] = json.loads(json.dumps(judge().as_plain()))
+    value: dict[str, Any] = json.loads(written())
     if not signed:
         del value["digest"]
     return value

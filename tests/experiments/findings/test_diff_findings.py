@@ -116,6 +116,7 @@ def test_the_function_takes_what_was_found_and_folders_of_it(tmp_path: Path) -> 
 
 def test_the_function_takes_runs_with_their_units(tmp_path: Path) -> None:
     study = {"study": "s", "datasets": [{"name": "worked-examples"}], "backends": ["exact"]}
+    study |= {"outputs": ["csv"]}
     first = run(study, out=tmp_path / "first")
     other = run({**study, "encodings": ["conditional"]}, out=tmp_path / "other")
     of_folders = diff(first.folder, other.folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -60,14 +61,22 @@ PAPER = Paper(
 )
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Path:
-    """A folder with the files that the paper takes in."""
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the paper takes in, which no test changes."""
+    folder = tmp_path_factory.mktemp("files")
     for stem, table in PAPER.sections[0].tables.items():
-        write_artifact(table, tmp_path, stem, ORIGIN)
+        write_artifact(table, folder, stem, ORIGIN)
     figure = Figure(figsize=(3.0, 2.0))
     figure.add_subplot().plot([0, 1], [1, 0])
-    write_artifact(PaperFigure(figure, pd.DataFrame({"x": [0, 1]})), tmp_path, "figure", ORIGIN)
+    write_artifact(PaperFigure(figure, pd.DataFrame({"x": [0, 1]})), folder, "figure", ORIGIN)
+    return folder
+
+
+@pytest.fixture
+def written(tmp_path: Path, files: Path) -> Path:
+    """A folder with the files that the paper takes in."""
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

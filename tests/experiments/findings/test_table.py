@@ -189,10 +189,10 @@ def test_no_text_of_a_table_is_markup_on_a_page_of_markdown() -> None:
 def test_a_command_shows_what_is_chosen_under_the_names_that_readers_know(folder: Path) -> None:
     rows = ["p,label,model,answer", *(f"0.{i},{i % 2},{'ab'[i % 2]}-1,r{i % 3}" for i in range(9))]
     (folder / "t.csv").write_text("\n".join(rows))
-    asked = ("score", "t.csv", "--show", "auroc,Brier", "--rename", "a-1=GPT-4o", "--out", "out")
+    asked = ("score", "t.csv", "--show", "auroc,Brier", "--rename", "a-1=GPT-4o", "--out", "t.tex")
     heading = invoke(*asked).stdout.splitlines()[1].split()
     assert heading == ["model", "AUROC", "Brier"]
-    assert "GPT-4o" in (folder / "out" / "scores.tex").read_text()
+    assert "GPT-4o" in (folder / "t.tex").read_text()
     mistaken = invoke("score", "t.csv", "--show", "aurocc", "--out", "wrong", code=2)
     assert "--show: the column 'aurocc' is unknown (did you mean 'auroc'" in mistaken.stderr
     assert mistaken.stdout == ""
