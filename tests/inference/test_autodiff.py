@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from factormodels import FactorGraph, InputError, MissingDependencyError
-from factormodels.synthetic import fr1_forest, fr2
+from factormodels.synthetic import fr1_forest
 from inference.tasks import (
     autodiff,
     differentiable_log_partition,
@@ -27,7 +27,7 @@ def log_value(graph: FactorGraph, log_values: NDArray[np.float64]) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [6, pytest.param(30, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("seeds", [4, pytest.param(30, marks=pytest.mark.nightly)])
 def test_both_give_what_the_enumeration_gives_for_odd_graphs(seeds: int) -> None:
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     for seed in range(seeds):
@@ -64,8 +64,16 @@ def test_batches() -> None:
     np.testing.assert_array_equal(np.asarray(slopes), batch.grad[0].numpy())
 
 
-SMALL = fr2(2, 2, density=0.6, seed=0)
-"""With cycles, so that no formula for trees would do."""
+SMALL = FactorGraph.from_factors(
+    [2] * 3,
+    [
+        ((0, 1), [[1.0, 0.4], [0.3, 0.9]]),
+        ((1, 2), [[0.8, 0.5], [0.7, 0.2]]),
+        ((2, 0), [[0.6, 1.1], [0.9, 0.5]]),
+        ((0,), [0.4, 0.6]),
+    ],
+)
+"""A cycle, so that no formula for trees would do."""
 
 
 @pytest.mark.slow

@@ -165,7 +165,8 @@ def test_nothing_in_nothing_out() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.slow
 def test_a_graph_without_an_answer_is_named_by_its_number(backend: str, threads: int) -> None:
-    graphs = [forest(seed) for seed in range(40)]
+    # JAX compiles each of five once.
+    graphs = [forest(seed % 5) for seed in range(40)]
     graphs[17] = graphs[30] = CONTRADICTION
     with pytest.raises(ZeroPartitionError, match=r"^graph 17: the partition function is zero"):
         infer_batch(graphs, backend, threads=threads)
@@ -359,7 +360,7 @@ infer_settings(graph, graph.log_values[None], {backend!r})
 print("ready", flush=True)
 try:
     if {settings}:
-        infer_settings(graph, np.tile(graph.log_values, (200_000, 1)), {backend!r}, threads=2)
+        infer_settings(graph, np.tile(graph.log_values, (20_000, 1)), {backend!r}, threads=2)
     else:
         infer_batch(itertools.repeat(graph), {backend!r}, threads=2)
 except KeyboardInterrupt:
@@ -385,9 +386,9 @@ def test_an_interrupt_ends_a_batch(backend: str, settings: bool) -> None:
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
+        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        # It would run for a minute or for ever; a part of the work takes 50 ms.
+        # It would run for seconds or for ever; a part of the work takes 50 ms.
         assert process.communicate(timeout=120)[0] == "interrupted\n"
         assert process.returncode == 0
     finally:

@@ -76,7 +76,15 @@ def test_groups_are_kept_together_where_that_is_possible() -> None:
 TEMPERED = {"temperatures": 3, "draws": 800, "burn_in": 100}
 
 
-@pytest.mark.parametrize(("settings", "seeds", "least"), [({}, 200, 150), (TEMPERED, 60, 40)])
+@pytest.mark.parametrize(
+    ("settings", "seeds", "least"),
+    [
+        ({}, 60, 45),
+        (TEMPERED, 30, 20),
+        pytest.param({}, 200, 150, marks=pytest.mark.nightly),
+        pytest.param(TEMPERED, 60, 40, marks=pytest.mark.nightly),
+    ],
+)
 def test_marginals_are_within_their_standard_errors(
     settings: dict[str, int], seeds: int, least: int
 ) -> None:
@@ -97,7 +105,13 @@ def test_marginals_are_within_their_standard_errors(
 
 
 @pytest.mark.parametrize(
-    ("temperatures", "seeds", "least", "most_far"), [(1, 100, 66, 1), (6, 30, 15, 1)]
+    ("temperatures", "seeds", "least", "most_far"),
+    [
+        (1, 40, 26, 1),
+        (6, 16, 5, 1),
+        pytest.param(1, 100, 66, 1, marks=pytest.mark.nightly),
+        pytest.param(6, 30, 15, 1, marks=pytest.mark.nightly),
+    ],
 )
 def test_on_wild_graphs_what_has_converged_is_hardly_ever_far_off(
     temperatures: int, seeds: int, least: int, most_far: int

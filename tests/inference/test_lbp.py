@@ -91,9 +91,12 @@ def test_flooding_is_belief_propagation_by_the_book(iterations: int, damping: fl
 
 
 @pytest.mark.slow
-def test_zeros_lead_to_the_fixed_point_of_the_book() -> None:
+@pytest.mark.parametrize(
+    ("seeds", "least"), [(24, 6), pytest.param(80, 25, marks=pytest.mark.nightly)]
+)
+def test_zeros_lead_to_the_fixed_point_of_the_book(seeds: int, least: int) -> None:
     compared = 0
-    for seed in range(80):
+    for seed in range(seeds):
         graph = without_nested_scopes(seed, zero_probability=0.25)
         posterior = infer(graph, "lbp", tolerance=1e-12)
         if posterior.status is not Status.CONVERGED or any(
@@ -111,7 +114,7 @@ def test_zeros_lead_to_the_fixed_point_of_the_book() -> None:
             continue
         compared += 1
         assert posterior.log_z == pytest.approx(expected.bethe, abs=1e-8), f"seed {seed}"
-    assert compared >= 25
+    assert compared >= least
 
 
 def test_the_random_schedule_repeats_from_its_seed() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from inference import infer
+from inference.kernels.interaction import interaction_graph
 from inference.warm_up import small_graph
 from tests.processes import ROOT, run_python
 
@@ -37,6 +38,9 @@ BORROWED = ("create_struct_proxy", "get_null_value", "_getvalue")
 """What an array without its owner is made by."""
 
 EVERY = (*STORED, *LINKED, *TOLD, *MENDED, *BORROWED)
+
+WITHOUT_UNPICKLING = tuple(name for name in EVERY if name != "_numba_unpickle")
+"""Numba's own C code looks that name up as well, when it raises or returns an array."""
 
 RENAMING = """
 import re, sys
@@ -99,6 +103,16 @@ CALLING = (
     "print({}(np.arange(2, 4)), sum(long.stats.cache_hits.values()))"
 )
 
+JOINING = """
+import json
+from inference.kernels.interaction import interaction_graph
+from inference.warm_up import small_graph
+graph = small_graph()
+joined = interaction_graph(graph.cardinalities, graph.scope_starts, graph.scope_variables)
+print(json.dumps([each.tolist() for each in joined]))
+"""
+"""A kernel that calls another one, and one that is written out."""
+
 
 def test_a_kernel_answers_without_numbas_private_names(kernels: Path) -> None:
     output, warned = _run(CALLING.format("caller"), *EVERY, folder=kernels)
@@ -106,11 +120,18 @@ def test_a_kernel_answers_without_numbas_private_names(kernels: Path) -> None:
     assert warned.count("compiled kernels cannot be kept on disk") == 1
 
 
+def test_a_kernel_of_the_library_answers_without_numbas_private_names() -> None:
+    output, warned = _run(JOINING, *WITHOUT_UNPICKLING)
+    graph = small_graph()
+    joined = interaction_graph(graph.cardinalities, graph.scope_starts, graph.scope_variables)
+    assert json.loads(output) == [each.tolist() for each in joined]
+    assert warned.count("compiled kernels cannot be kept on disk") == 1
+
+
+@pytest.mark.nightly
 def test_infer_answers_without_numbas_private_names() -> None:
-    """Every kernel of a backend is compiled, which takes longest."""
-    # Numba's own C code looks this name up as well, when it raises or returns an array.
-    renamed = [name for name in EVERY if name != "_numba_unpickle"]
-    output, warned = _run(INFERRING, *renamed)
+    """Every kernel of a backend is compiled, which takes longest; the suite has the one above."""
+    output, warned = _run(INFERRING, *WITHOUT_UNPICKLING)
     expected = infer(small_graph(), "cavi")
     assert json.loads(output) == [expected.log_z, expected.marginals.flat.tolist()]
     assert warned.count("compiled kernels cannot be kept on disk") == 1

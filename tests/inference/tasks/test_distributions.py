@@ -18,8 +18,9 @@ from tests.inference.tasks.cases import ROUNDING, case, names_of, some_variables
 pytestmark = pytest.mark.slow
 
 
-def test_joints_pairs_and_counts_are_the_enumeration_s() -> None:
-    for seed in range(200):
+@pytest.mark.parametrize("seeds", [40, pytest.param(200, marks=pytest.mark.nightly)])
+def test_joints_pairs_and_counts_are_the_enumeration_s(seeds: int) -> None:
+    for seed in range(seeds):
         graph, truth = case(seed)
         variables = some_variables(graph, seed, most=9)
         names = names_of(graph, variables)

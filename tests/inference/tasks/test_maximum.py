@@ -42,8 +42,9 @@ def log_potential(truth: Oracle, variables: list[int], states: list[int]) -> flo
     )
 
 
-def test_maxima_are_the_enumeration_s() -> None:
-    for seed in range(300):
+@pytest.mark.parametrize("seeds", [60, pytest.param(300, marks=pytest.mark.nightly)])
+def test_maxima_are_the_enumeration_s(seeds: int) -> None:
+    for seed in range(seeds):
         graph, truth = case(seed)
         assignment = map_assignment(graph)
         best = max(truth.log_potentials)
@@ -160,12 +161,13 @@ def test_graphs_that_do_not_fit_are_searched_by_toulbar2(monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_toulbar2_finds_the_same_and_its_bounds_hold() -> None:
+@pytest.mark.parametrize("seeds", [1, pytest.param(3, marks=pytest.mark.nightly)])
+def test_toulbar2_finds_the_same_and_its_bounds_hold(seeds: int) -> None:
     graphs = [odd_graph(5), frustrated(7)]
     # Tables of five variables are given to it another way than those of three.
     graphs += [
         random_graph(8, 14, max_arity=5, max_cardinality=4, zero_probability=0.3, seed=seed)
-        for seed in range(3)
+        for seed in range(seeds)
     ]
     for graph in graphs:
         ours = map_assignment(graph)
@@ -178,7 +180,7 @@ def test_toulbar2_finds_the_same_and_its_bounds_hold() -> None:
         assert searched.upper >= ours.log_potential - 1e-9
     # Too wide to be finished: what there is, with a bound on the rest.
     graph = grid(14, 14, coupling=2.0, field=1.0, seed=3)
-    searched = search_toulbar2(graph, seconds=1.0)
+    searched = search_toulbar2(graph, seconds=0.3)
     best = map_assignment(graph).log_potential
     assert searched.log_potential - 1e-9 <= best <= searched.upper + 1e-9
     assert searched.upper > searched.log_potential

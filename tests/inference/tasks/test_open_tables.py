@@ -267,9 +267,10 @@ def test_a_table_that_forbids_what_is_known_has_draws_of_its_own(
 
 
 @from_draws
-def test_eight_open_pairs_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n_open", [5, pytest.param(8, marks=pytest.mark.nightly)])
+def test_several_open_pairs_are_estimated(n_open: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Walks, "bounds", lambda _: np.tile([0.0, 1.0], (6, 1)))
-    priors, known, unknown = crossed(8)
+    priors, known, unknown = crossed(n_open)
     ends = (NEUTRAL, entails(0.5), entails(0.8), contradicts(0.8))
     tables = dict.fromkeys(unknown, logs(ends))
     bounds = open_marginals(graph_of(priors, known), tables, AnnealedImportance(particles=256))
