@@ -35,7 +35,7 @@ from inference import infer
 from tests.oracle import oracle
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 GRAPH = next(
     graph
@@ -155,12 +155,50 @@ def _wait_for(port: int) -> None:
     raise ConnectionRefusedError
 
 
+SCRIPT = "(()=>{window.ran=(window.ran||0)+1})()"
+HOSTILE = f'x" :title="{SCRIPT}" :class=\'{SCRIPT}\' :id={SCRIPT} y="<img src=x onerror={SCRIPT}>'
+
+
+def at_odds() -> FactGraph:
+    return datasets.load("at-odds").graphs[0]
+
+
+def hostile_graph() -> FactGraph:
+    texts = f"</text></svg><script>{SCRIPT}</script>{{{{{SCRIPT}}}}}{HOSTILE}"
+    return FactGraph(
+        HOSTILE,
+        response=texts,
+        atoms=(Atom(f"a {HOSTILE}", texts), Atom(":title", texts)),
+        contexts=(Context(f"c {HOSTILE}", texts, title=texts), Context(":onclick", texts)),
+        relations=(Relation(f"c {HOSTILE}", f"a {HOSTILE}", RelationKind.ENTAILMENT, 0.9),),
+    )
+
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address of a page that is served, and the folder that it saves in."""
-    out = tmp_path_factory.mktemp("served") / "saved"
-    with served("worked-examples", "--response", GRAPH.id, "--out", str(out)) as url:
-        yield url, out
+    """The address of a page that is served, and the folder that it saves in.
+
+    Each page that is opened there has a state of its own, and begins with `GRAPH`.
+    """
+    folder = tmp_path_factory.mktemp("served")
+    hostile = hostile_graph()
+    graphs = [at_odds(), hostile, replace(hostile, id=f":{SCRIPT}"), GRAPH]
+    write_fact_graphs(graphs, folder / "graphs.jsonl")
+    chosen = ("--response", str(GRAPH.id), "--out", str(folder / "saved"))
+    with served(str(folder / "graphs.jsonl"), *chosen) as url:
+        yield url, folder / "saved"
+
+
+def show(page: Page, url: str, graph: FactGraph) -> None:
+    """Open the page, and choose a response."""
+    from playwright.sync_api import expect
+
+    page.goto(url, timeout=120_000)
+    expect(page.get_by_test_id("status")).to_contain_text("log Z", timeout=120_000)
+    page.locator(".q-select", has_text="Response").click()
+    page.get_by_role("option", name=str(graph.id), exact=True).click()
+    last = graph.atoms[-1].id
+    expect(page.get_by_test_id("claims")).to_contain_text(last, timeout=120_000)
 
 
 def log_z(asked: Exploration) -> str:
@@ -255,67 +293,52 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
         )
     )
     assert f"log Z {again.posterior.log_z:.6f}" in shown
-    assert all(
-        address.startswith("http://127.0.0.1:") or address.startswith("data:") for address in asked
-    )
+    assert all(each.startswith("http://127.0.0.1:") or each.startswith("data:") for each in asked)
+    page.close()
 
 
 @pytest.mark.browser
-def test_relations_between_claims_are_named_in_words(browser: Browser, tmp_path: Path) -> None:
+def test_relations_between_claims_are_named_in_words(
+    browser: Browser, address: tuple[str, Path]
+) -> None:
     from playwright.sync_api import expect
 
-    graph = datasets.load("at-odds").graphs[0]
-    chosen = ("--response", str(graph.id), "--out", str(tmp_path / "out"))
-    with served("at-odds", *chosen) as url:
-        page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.goto(url, timeout=120_000)
-        page.get_by_text("Relations: probability", exact=True).click(timeout=120_000)
-        for words in ("exactly one of a3 and a5 holds", "at least one of a8 and a9 holds"):
-            expect(page.get_by_text(words, exact=True)).to_be_visible(timeout=120_000)
-        # Where one of two claims of which exactly one holds is true, the other hardly is.
-        page.get_by_test_id("observe-a5").click()
-        page.get_by_role("option", name="true", exact=True).click()
-        expect(page.get_by_test_id("moved")).to_contain_text("a3", timeout=120_000)
-        seen = explored(Exploration(graph, observed={"a5": True}))
-        assert seen.claims["a3"] < explored(Exploration(graph)).claims["a3"]
-        expect(page.get_by_test_id("claims")).to_contain_text(f"{seen.claims['a3']:.4f}")
-        # The page is sent what it shows before it is closed.
-        page.close()
-
-
-SCRIPT = "(()=>{window.ran=(window.ran||0)+1})()"
-HOSTILE = f'x" :title="{SCRIPT}" :class=\'{SCRIPT}\' :id={SCRIPT} y="<img src=x onerror={SCRIPT}>'
+    graph = at_odds()
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    show(page, address[0], graph)
+    page.get_by_text("Relations: probability", exact=True).click(timeout=120_000)
+    for words in ("exactly one of a3 and a5 holds", "at least one of a8 and a9 holds"):
+        expect(page.get_by_text(words, exact=True)).to_be_visible(timeout=120_000)
+    # Where one of two claims of which exactly one holds is true, the other hardly is.
+    page.get_by_test_id("observe-a5").click()
+    page.get_by_role("option", name="true", exact=True).click()
+    expect(page.get_by_test_id("moved")).to_contain_text("a3", timeout=120_000)
+    seen = explored(Exploration(graph, observed={"a5": True}))
+    assert seen.claims["a3"] < explored(Exploration(graph)).claims["a3"]
+    expect(page.get_by_test_id("claims")).to_contain_text(f"{seen.claims['a3']:.4f}")
+    # The page is sent what it shows before it is closed.
+    page.close()
 
 
 @pytest.mark.browser
-def test_no_id_title_or_text_runs_on_the_page(browser: Browser, tmp_path: Path) -> None:
+def test_no_id_title_or_text_runs_on_the_page(browser: Browser, address: tuple[str, Path]) -> None:
     from playwright.sync_api import expect
 
-    texts = f"</text></svg><script>{SCRIPT}</script>{{{{{SCRIPT}}}}}{HOSTILE}"
-    hostile = FactGraph(
-        HOSTILE,
-        response=texts,
-        atoms=(Atom(f"a {HOSTILE}", texts), Atom(":title", texts)),
-        contexts=(Context(f"c {HOSTILE}", texts, title=texts), Context(":onclick", texts)),
-        relations=(Relation(f"c {HOSTILE}", f"a {HOSTILE}", RelationKind.ENTAILMENT, 0.9),),
-    )
-    write_fact_graphs([hostile, replace(hostile, id=f":{SCRIPT}")], tmp_path / "hostile.jsonl")
-    with served(str(tmp_path / "hostile.jsonl"), "--out", str(tmp_path / "saved")) as url:
-        page = browser.new_page()
-        page.goto(url)
-        expect(page.get_by_test_id("status")).to_contain_text("log Z", timeout=30_000)
-        page.get_by_text("Relations: probability", exact=True).click()
-        pair = f"relation-c {HOSTILE}-a {HOSTILE}"
-        ids = [f"prior-a {HOSTILE}", "observe-:title", "keep-:onclick", f"keep-c {HOSTILE}", pair]
-        for test_id in ids:
-            # The attribute holds the text, all of it.
-            expect(page.get_by_test_id(test_id)).to_be_attached(timeout=30_000)
-        expect(page.get_by_test_id("claims")).to_contain_text(f"a {HOSTILE}")
-        page.get_by_test_id(f"keep-c {HOSTILE}").click()
-        expect(page.get_by_test_id("moved")).to_contain_text(f"Moved: a {HOSTILE}", timeout=30_000)
-        page.get_by_test_id("save").click()
-        expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
-        assert page.evaluate("window.ran") is None
+    page = browser.new_page()
+    show(page, address[0], hostile_graph())
+    page.get_by_text("Relations: probability", exact=True).click()
+    pair = f"relation-c {HOSTILE}-a {HOSTILE}"
+    ids = [f"prior-a {HOSTILE}", "observe-:title", "keep-:onclick", f"keep-c {HOSTILE}", pair]
+    for test_id in ids:
+        # The attribute holds the text, all of it.
+        expect(page.get_by_test_id(test_id)).to_be_attached(timeout=30_000)
+    expect(page.get_by_test_id("claims")).to_contain_text(f"a {HOSTILE}")
+    page.get_by_test_id(f"keep-c {HOSTILE}").click()
+    expect(page.get_by_test_id("moved")).to_contain_text(f"Moved: a {HOSTILE}", timeout=30_000)
+    page.get_by_test_id("save").click()
+    expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
+    assert page.evaluate("window.ran") is None
+    page.close()
 
 
 @pytest.mark.browser
@@ -346,11 +369,10 @@ def test_a_page_of_another_site_gets_nothing(address: tuple[str, Path]) -> None:
     assert status(server.path, Host="evil.example") == 400
 
 
-def test_a_page_is_kept_while_it_waits_for_a_long_answer() -> None:
-    with served("demonstration") as url:
-        shaken = f"http://{urlsplit(url).netloc}/_nicegui_ws/socket.io/?EIO=4&transport=polling"
-        with urlopen(shaken, timeout=60) as answer:
-            content = json.loads(answer.read().removeprefix(b"0"))
+def test_a_page_is_kept_while_it_waits_for_a_long_answer(address: tuple[str, Path]) -> None:
+    shaken = f"http://{urlsplit(address[0]).netloc}/_nicegui_ws/socket.io/?EIO=4&transport=polling"
+    with urlopen(shaken, timeout=60) as answer:
+        content = json.loads(answer.read().removeprefix(b"0"))
     # In milliseconds: what does not answer for so long is taken to be gone, and begins anew.
     assert content["pingTimeout"] >= 60_000
 

@@ -150,8 +150,15 @@ def test_a_phone_shows_settings_and_all_else_that_is_folded_within_its_width(
     watched.page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (390, "dark"),
+        (1200, "light"),
+        pytest.param(390, "light", marks=pytest.mark.nightly),
+        pytest.param(1200, "dark", marks=pytest.mark.nightly),
+    ],
+)
 def test_pages_can_be_looked_at(
     browser: Browser, report: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:

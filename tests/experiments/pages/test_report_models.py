@@ -51,6 +51,7 @@ language_model: {model: openai/scripted, api_base: URL}
 significance: {pairs: [[{selection: core}, {selection: all}]], resamples: 50}
 outputs: [report, csv]
 seed: 3
+probe: false
 """
 
 VIEWS = [
