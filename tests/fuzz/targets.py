@@ -570,7 +570,7 @@ _COMMANDS: tuple[tuple[str, str, tuple[bytes, ...], int], ...] = (
     ("coherence FILE", "g.json", (_GRAPH,), 3),
     ("revise FILE", "g.json", (_GRAPH,), 3),
     ("estimate FILE --choose 1", "t", (_FEW_LABELS.encode(), *_LOGS), 4),
-    ("fit FILE --folds 0", "g.jsonl", (_LINES,), 2),
+    ("fit FILE --folds 0 --penalty 3", "g.jsonl", (_LINES,), 2),
     ("assess FILE --documents d", "r.txt", (_TEXT,), 1),
     ("run FILE --dry-run", "s.yaml", (STUDY,), 6),
     ("run FILE --out o", "s.yaml", (STUDY,), 1),

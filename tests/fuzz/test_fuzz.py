@@ -31,6 +31,9 @@ pytestmark = [pytest.mark.slow]
 MUTANTS = int(os.environ.get("MUTANTS", "0"))
 """How many are tried in all; without a number some of each target, always the same."""
 
+AGAIN = "report rows.parquet"
+"""A target whose whole input is that of another: the same run, all of whose files are whole."""
+
 HEAVY = 3
 """A target whose share is at most this takes long, and is damaged once; the others more often."""
 
@@ -114,6 +117,15 @@ def target(request: pytest.FixtureRequest) -> Target:
     return chosen
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.nightly] if each.name == AGAIN else [])
+        for each in targets.TARGETS
+    ],
+    indirect=True,
+    scope="module",
+)
 def test_every_target_takes_a_whole_input(target: Target, begun: Path) -> None:
     ends = [tried(target, whole, begun) for whole in target.whole(begun)]
     assert (ACCEPTED, "") in ends
