@@ -154,9 +154,9 @@ def test_a_graph_of_20_000_factors_far_below_the_range_of_doubles(
         assert posterior.log_z == pytest.approx(log_z, rel=1e-10)
 
 
-FEWER = {"exact_jax": 500, "mean_field": 2_000}
+FEWER = {"exact_jax": 500, "mean_field": 2_000, "numpyro": 2_000}
 """Backends of which the suite asks less: to the first every factor is a step of a program that is
-compiled, which takes minutes for 20,000; the second takes seconds."""
+compiled, which takes minutes for 20,000; the others take seconds."""
 
 
 @cache
@@ -177,6 +177,7 @@ def many_factors(count: int) -> tuple[FactorGraph, NDArray[np.float64]]:
         *((backend, FEWER.get(backend, 20_000)) for backend in entries()),
         pytest.param("exact_jax", 2_000, marks=pytest.mark.nightly),
         pytest.param("mean_field", 20_000, marks=pytest.mark.nightly),
+        pytest.param("numpyro", 20_000, marks=pytest.mark.nightly),
     ],
 )
 def test_20_000_factors_on_one_variable(backend: str, count: int) -> None:

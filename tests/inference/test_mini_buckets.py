@@ -75,9 +75,10 @@ def test_exact_at_the_induced_width() -> None:
 
 
 @pytest.mark.parametrize("i_bound", [1, 2])
-def test_certified_intervals_contain_the_marginal(i_bound: int) -> None:
+@pytest.mark.parametrize("seeds", [40, pytest.param(120, marks=pytest.mark.nightly)])
+def test_certified_intervals_contain_the_marginal(i_bound: int, seeds: int) -> None:
     widths: list[float] = []
-    for seed in range(120):
+    for seed in range(seeds):
         graph = tangled_graph(seed) if seed % 2 else odd_graph(seed)
         truth = infer(graph, "exact")
         for name, interval in certified_intervals(graph, i_bound=i_bound, iterations=5).items():

@@ -53,13 +53,17 @@ def test_pgmpy_sums_components_apart() -> None:
     assert many.log_z == pytest.approx(400.0 * math.log(2.0), rel=1e-11)
 
 
+@pytest.mark.parametrize("most", [40, pytest.param(150, marks=pytest.mark.nightly)])
 def test_pgmpy_refuses_a_large_graph_before_it_builds_a_network(
-    monkeypatch: pytest.MonkeyPatch,
+    most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert infer(long_chain(150, seed=0), "pgmpy").status is Status.EXACT
+    if most < 150:
+        monkeypatch.setattr("inference.peers.pgmpy_elimination._MOST_VARIABLES", most)
+    assert infer(long_chain(most, seed=0), "pgmpy").status is Status.EXACT
     monkeypatch.setattr("inference.peers.pgmpy_elimination.to_pgmpy", None)
-    with pytest.raises(TooLargeError, match="at most 150 connected variables; this graph has 151"):
-        infer(long_chain(151, seed=0), "pgmpy")
+    refusal = f"at most {most} connected variables; this graph has {most + 1}"
+    with pytest.raises(TooLargeError, match=refusal):
+        infer(long_chain(most + 1, seed=0), "pgmpy")
 
 
 def test_pgmpy_refuses_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:

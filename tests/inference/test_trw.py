@@ -134,7 +134,7 @@ def test_the_gradient_is_the_total_correlation() -> None:
 
 @pytest.mark.slow
 def test_fewer_forests_are_begun_with_where_time_is_short() -> None:
-    graph = grid(60, 60, coupling=1.0, field=1.0, seed=0)
+    graph = grid(40, 40, coupling=1.0, field=1.0, seed=0)
     short = infer(graph, "trw", seconds=0.01)
     assert (
         short.stats["forests"]
