@@ -122,7 +122,7 @@ TABLES = {
         "Extent and cost of the records",
         "data",
         "Passages: those of each claim that judge it. Read: not in the server's prefix cache. "
-        "Seconds: of the server's processor time, with one thread.",
+        "Seconds: of the server's processor time.",
     ),
 }
 """Columns, caption, groups and note of each table."""
