@@ -377,7 +377,8 @@ def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
 def test_a_grid_is_a_study_that_goes_on_where_it_was(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sides: dict[str, Any] = {"variants": ["FR1", "FR2"], "backends": ["exact", "gibbs"]}
+    gibbs = {"backend": "gibbs", "settings": {"burn_in": 50, "draws": 200}}
+    sides: dict[str, Any] = {"variants": ["FR1", "FR2"], "backends": ["exact", gibbs]}
     sides |= {"seeds": [3, 5], "keys": {"outputs": [], "priors": [{"context": [0.9]}]}}
     study_run = grid("worked-examples", **sides)
     cells = study_run["rows"][["variant", "backend", "seed"]].drop_duplicates()
