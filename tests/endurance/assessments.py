@@ -6,7 +6,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +85,7 @@ def live(
     latency: float = 0.0,
     seed: int = 0,
     forgetting: bool = False,
+    options: Sequence[str] = (),
 ) -> Day:
     """Live through a day.
 
@@ -97,13 +98,16 @@ def live(
         latency: of its answers, in seconds.
         seed: of the numbers of calls after which it is killed.
         forgetting: whether every kill also loses what was stored: a day that must fail.
+        options: of the command, in place of its variants.
     """
     write_batch(folder, responses)
     chance, killed, runs, output, start = random.Random(seed), 0, 0, "missing", time.monotonic()
     with Provider(latency, hostility) as provider:
         while killed < kills:
             before = len(provider.calls)
-            process = begin(folder, *command(provider.url, concurrency), OPENAI_API_KEY=KEY)
+            process = begin(
+                folder, *command(provider.url, concurrency, *options), OPENAI_API_KEY=KEY
+            )
             # So many calls and not so many seconds, which a busy machine would spend on the start.
             reached = before + chance.randint(1, 10 * concurrency)
             while len(provider.calls) < reached and process.poll() is None:
@@ -120,7 +124,8 @@ def live(
             runs += 1
             # What nobody kills needs no process of its own, which would import everything anew.
             with chdir(folder), patch.dict(os.environ, OPENAI_API_KEY=KEY):
-                result = called(*command(provider.url, concurrency), "--retry-failed")
+                arguments = command(provider.url, concurrency, *options)
+                result = called(*arguments, "--retry-failed")
             output = result.output
             if result.exit_code not in (0, 1) or runs > 10:
                 raise RuntimeError(f"the batch does not end: {output}")

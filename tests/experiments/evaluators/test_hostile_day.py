@@ -18,10 +18,16 @@ pytestmark = [pytest.mark.service, pytest.mark.kill, pytest.mark.slow]
 RESPONSES = 3
 
 
-def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(keyed: Path) -> None:
+@pytest.mark.parametrize(
+    "variants", [("FR1",), pytest.param(("FR1", "FR2"), marks=pytest.mark.nightly)]
+)
+def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(
+    keyed: Path, variants: tuple[str, ...]
+) -> None:
+    options = [part for name in variants for part in ("--variant", name)]
     write_batch(keyed, RESPONSES)
     with Provider() as provider:
-        invoke(*command(provider.url, 8))
+        invoke(*command(provider.url, 8, *options))
     questions = [call.question for call in provider.calls]
     (keyed / "hostile").mkdir()
     hostile = live(
@@ -31,6 +37,7 @@ def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(keyed: Path
         concurrency=8,
         hostility=Hostility(late_seconds=0.5, pause_after=20, pause_seconds=2.0),
         latency=0.02,
+        options=options,
     )
     assert hostile.kills == 1
     expected = without_costs(keyed / "out/graphs.jsonl")

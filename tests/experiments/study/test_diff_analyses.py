@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -14,12 +15,20 @@ from tests.experiments.analyses.test_analyses import STATISTICS
 from tests.experiments.conftest import invoke, study_file
 
 
-@pytest.fixture
-def two(folder: Path) -> tuple[Path, Path]:
-    """Two runs of one analysis."""
-    study_file(folder, STATISTICS)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study and two runs of it; not to be changed."""
+    folder = tmp_path_factory.mktemp("two")
+    path = study_file(folder, STATISTICS)
     for name in ("a", "b"):
-        invoke("run", "study.yaml", "--out", name)
+        invoke("run", path, "--out", folder / name)
+    return folder
+
+
+@pytest.fixture
+def two(finished: Path, folder: Path) -> tuple[Path, Path]:
+    """Two runs of one analysis, in the current folder."""
+    shutil.copytree(finished, folder, dirs_exist_ok=True)
     return folder / "a", folder / "b"
 
 
@@ -29,17 +38,16 @@ def test_equal_runs_do_not_differ(two: tuple[Path, Path]) -> None:
     assert changes.sentences[0].startswith("Nothing changed: ")
 
 
+@pytest.mark.usefixtures("two")
 def test_settings_and_values_that_changed_are_reported(folder: Path) -> None:
-    study_file(folder, STATISTICS)
     key = "settings.datasets[1].synthetic.contexts_per_atom"
-    invoke("run", "study.yaml", "--out", "a")
-    invoke("run", "study.yaml", f"{key}=3", "--out", "b")
-    compared = diff("a", "b")
+    invoke("run", "study.yaml", f"{key}=3", "--out", "c")
+    compared = diff("a", "c")
     asked = {"setting": key, "before": "2", "after": "3"}
     assert asked in compared.tables["settings"].records()
     before, after = (
         pd.read_csv(folder / name / "datasets.csv").set_index("dataset").to_dict("index")
-        for name in ("a", "b")
+        for name in ("a", "c")
     )
     wanted = {
         (str(row), str(column)): after[row][column] - value
@@ -51,7 +59,7 @@ def test_settings_and_values_that_changed_are_reported(folder: Path) -> None:
     changes = compared.tables["changes"].records()
     sizes = [row for row in changes if row["table"] == "datasets"]
     assert {(row["row"], row["column"]): row["change"] for row in sizes} == wanted
-    invoke("diff", "a", "b", "--out", "changes")
+    invoke("diff", "a", "c", "--out", "changes")
     assert len(pd.read_csv(folder / "changes" / "changes.csv")) == len(changes)
 
 
@@ -71,15 +79,14 @@ def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path]) -> Non
     assert "Columns of datasets: only before n_atoms; only after added." in changes.sentences
 
 
+@pytest.mark.usefixtures("two")
 def test_an_analysis_and_units_are_not_compared(folder: Path) -> None:
-    study_file(folder, STATISTICS)
-    invoke("run", "study.yaml", "--out", "a")
     units = "study: units\ndatasets: [{name: demonstration, limit: 1}]\noutputs: [csv]\n"
     study_file(folder, units)
-    invoke("run", "study.yaml", "--out", "b")
-    for order in (("a", "b"), ("b", "a")):
+    invoke("run", "study.yaml", "--out", "c")
+    for order in (("a", "c"), ("c", "a")):
         result = invoke("diff", *order, code=2)
-        assert "a contains tables and b a run of units" in result.stderr
+        assert "a contains tables and c a run of units" in result.stderr
 
 
 def test_a_table_that_is_gone_is_a_sentence(two: tuple[Path, Path]) -> None:

@@ -51,7 +51,7 @@ def test_rows_hold_the_posteriors_of_the_judge(folder: Path) -> None:
     ],
 )
 def test_invalid_judges_are_one_sentence(folder: Path, learned: str, message: str) -> None:
-    write_many(datasets.load("factscore").graphs[:2], folder / "data.jsonl")
+    write_many(of_cities(2), folder / "data.jsonl")
     study = study_file(folder, STUDY.replace("{judge: judge.json}", learned))
     assert message in invoke("run", study, "--out", "out", code=2).stderr
 

@@ -1,4 +1,4 @@
-"""A study with all that comes before units: the same files after four deaths, and anywhere."""
+"""A study with all that comes before units: the same files after some deaths, and anywhere."""
 
 from __future__ import annotations
 
@@ -18,23 +18,32 @@ pytestmark = [pytest.mark.kill, pytest.mark.service, pytest.mark.slow]
 
 STUDY = """
 study: s
-datasets: [{name: demonstration, limit: 10}]
+datasets: [{name: demonstration, limit: LIMIT}]
 variants: [FR1, FR3]
 relation_models: [recorded, lexical]
 priors: [{}, {atom: [0.3]}, {name: learned, learned: {folds: 3, parameters: [atom_prior]}}]
-backends: [{backend: slow, settings: {seconds_each: 0.015}}, lbp]
+backends: [{backend: slow, label: slow, settings: {seconds_each: EACH}}, lbp]
 selections: [all, core]
-significance: {pairs: [[slow seconds_each=0.015, lbp]], measures: [brier], resamples: 200}
+significance: {pairs: [[slow, lbp]], measures: [brier], resamples: 200}
 outputs: [csv, latex, markdown]
 """
 
-KILLS = 4
+KILLS = {4: 2, 10: 4}
+"""Kills by responses of the study, whose slow units take the same time in all."""
+
+
+@pytest.fixture(scope="module", params=[4, pytest.param(10, marks=pytest.mark.nightly)])
+def limit(request: pytest.FixtureRequest) -> int:
+    """Responses of the study."""
+    number: int = request.param
+    return number
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def study(limit: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The study's file, beside the folder `undisturbed` of a run in one process."""
-    path = study_file(tmp_path_factory.mktemp("study"), STUDY)
+    text = STUDY.replace("LIMIT", str(limit)).replace("EACH", str(0.15 / limit))
+    path = study_file(tmp_path_factory.mktemp("study"), text)
     strange.register_all()
     run_study(planned(path), path.parent / "undisturbed", workers=1)
     yield path
@@ -52,13 +61,13 @@ def assert_undisturbed(study: Path, other: Path) -> None:
         assert (undisturbed / name).read_bytes() == (other / name).read_bytes()
 
 
-def test_deaths_change_no_byte_of_the_tables(study: Path, tmp_path: Path) -> None:
-    counts = deaths(study, tmp_path / "killed", KILLS, 0)
-    assert len(counts) == KILLS
+def test_deaths_change_no_byte_of_the_tables(study: Path, limit: int, tmp_path: Path) -> None:
+    counts = deaths(study, tmp_path / "killed", KILLS[limit], 0)
+    assert len(counts) == KILLS[limit]
     assert counts == sorted(counts), "nothing that was finished is lost"
     # Every death that followed a finished task found more than the one before.
-    assert len(set(counts)) > KILLS // 2
-    assert counts[-1] == 10 * 2 * 2 * 3 * 2
+    assert len(set(counts)) > KILLS[limit] // 2
+    assert counts[-1] == limit * 2 * 2 * 3 * 2
     assert_undisturbed(study, tmp_path / "killed")
 
 
@@ -67,6 +76,7 @@ def test_processes_give_the_same_files(study: Path, tmp_path: Path) -> None:
     assert_undisturbed(study, tmp_path / "two")
 
 
+# The test above, of processes, walks the same way but for the address.
 @pytest.mark.nightly
 def test_a_cluster_gives_the_same_files(study: Path, tmp_path: Path) -> None:
     """A larger case than `test_dask.py`: relation models and selections beside learned priors."""

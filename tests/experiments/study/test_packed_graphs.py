@@ -140,7 +140,10 @@ def test_few_graphs_stay_as_they_are() -> None:
     assert grouped.sha256 == hashlib.sha256(b"".join(map(hashed_text, graphs()))).hexdigest()
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.kill)])
+# Packed graphs in two processes are also those of test_data_in_processes.py.
+@pytest.mark.parametrize(
+    "workers", [1, pytest.param(2, marks=[pytest.mark.kill, pytest.mark.nightly])]
+)
 def test_results_do_not_depend_on_where_the_data_are(
     tmp_path: Path, request: pytest.FixtureRequest, workers: int
 ) -> None:

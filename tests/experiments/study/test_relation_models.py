@@ -71,14 +71,14 @@ def p_of(folder: Path, **cell: str) -> list[tuple[str, str, float]]:
     return list(zip(rows["response"], rows["atom"], rows["p"], strict=True))
 
 
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("variant", ["FR1", "FR2", "FR3"])
-def test_lexical_relations_are_those_of_assess(here: Path, variant: str) -> None:
+def test_lexical_relations_are_those_of_assess(here: Path, folder: Path, variant: str) -> None:
+    write_many(load("demonstration").graphs[:3], folder / "given.jsonl")
     options = ["--relations", "lexical", "--variant", variant, "--out", "assessed"]
-    invoke("assess", "demonstration", *options)
+    invoke("assess", "given.jsonl", *options)
     expected = [
         (graph.id, atom, view["p"])
-        for graph in read_many("assessed/graphs.jsonl")[:3]
+        for graph in read_many("assessed/graphs.jsonl")
         for atom, view in graph.metadata["assessment"][variant]["atoms"].items()
     ]
     posteriors = p_of(here, variant=variant, relation_model="lexical", backend="exact")
@@ -209,11 +209,11 @@ def related(graph: FactGraph, variant: str) -> FactGraph:
 
 
 def test_learned_priors_are_learned_of_the_relations_found(tmp_path: Path) -> None:
-    write_many([related(graph, "FR2") for graph in load("demonstration").graphs],
+    write_many([related(graph, "FR2") for graph in load("demonstration").graphs[:5]],
                tmp_path / "related.jsonl")  # fmt: skip
     text = """
 study: s
-datasets: [demonstration]
+datasets: [{name: demonstration, limit: 5}]
 relation_models: [lexical]
 priors: [{learned: {folds: 2, parameters: [atom_prior]}}]
 outputs: [csv]

@@ -159,7 +159,7 @@ def test_whatever_a_backend_raises_ends_its_unit_alone(folder: Path) -> None:
     path = study_file(
         folder,
         "study: s\ndatasets: [{name: demonstration, limit: 2}]\n"
-        "backends: [raising, undefined, absent, stuck, exact]\nseed: 5\n",
+        "backends: [raising, undefined, absent, stuck, exact]\nseed: 5\noutputs: []\n",
     )
     invoke("run", path, code=1)
     rows = read_rows(folder / "results" / "s" / "rows.parquet")
@@ -191,7 +191,7 @@ def test_a_study_without_a_cell_is_refused(folder: Path) -> None:
     result = invoke("run", "study.yaml", code=2)
     assert result.stderr.startswith("factormodels: study.yaml: no cell has a backend")
     assert not (folder / "results").exists()
-    invoke("run", "study.yaml", "variants=[FR2, FR1]")
+    invoke("run", "study.yaml", "variants=[FR2, FR1]", "outputs=[]")
 
 
 def test_a_narrow_table_keeps_its_numbers_and_names(

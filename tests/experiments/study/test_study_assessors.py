@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from factormodels.datasets import load
 from factormodels.extraction.asking.table import RELATION
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.stages.assessors import assess, posteriors
+from tests.commands import Called
 from tests.experiments.conftest import KEY, begin, invoke
 from tests.experiments.study.test_runner import assert_same_files
 from tests.factormodels.extraction.models import AnsweringModel
@@ -42,6 +44,9 @@ measures: [brier, accuracy]
 significance: {pairs: [[factscore, exact], [exact, verify]], measures: [accuracy], resamples: 200}
 outputs: [csv, latex, markdown]
 """
+
+UNPROBED = STUDY + "probe: false\n"
+"""The same without the 120 calls of the probe, which are more than those of the study."""
 
 
 def word_of(question: str) -> str:
@@ -81,11 +86,45 @@ def study(folder: Path, url: str, text: str = STUDY) -> Path:
     return path
 
 
-def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
-    with ScriptedServer(provider) as server:
-        result = invoke("run", study(keyed, server.url), "--out", "out", "--workers", "1")
+class Asked(NamedTuple):
+    """What runs of `STUDY` left in a folder: `without` the probe, then with it in `out`.
+
+    The second has figures in `drawn`.
+    """
+
+    folder: Path
+    url: str
+    planned: Called
+    unprobed: Called
+    probed: Called
+    n_requests: tuple[int, int, int]
+    """After the run without the probe, after the one with it, and after that was gone on with."""
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """Runs of `STUDY` with one cache; not to be changed."""
+    folder = tmp_path_factory.mktemp("asked")
+    figures = "outputs=[csv, latex, markdown, reliability]"
+    with pytest.MonkeyPatch.context() as patch, ScriptedServer(provider) as server:
+        patch.chdir(folder)
+        patch.setenv("OPENAI_API_KEY", KEY)
+        path = study(folder, server.url)
+        planned = invoke("run", path, "--out", "out", "--dry-run")
+        unprobed = invoke("run", path, "--out", "without", "probe=false", "--workers", "1")
+        n_unprobed = len(server.requests)
+        probed = invoke("run", path, "--out", "out", "--workers", "1")
+        n_probed = len(server.requests)
+        shutil.copytree(folder / "out", folder / "drawn")
+        invoke("run", path, "--out", "drawn", "--resume", figures)
+        counts = (n_unprobed, n_probed, len(server.requests))
+        return Asked(folder, server.url, planned, unprobed, probed, counts)
+
+
+def test_verdicts_are_those_of_the_assessors_themselves(asked: Asked) -> None:
+    without = asked.folder / "without"
     graphs = load("demonstration").graphs[:2]
-    rows = read_rows(keyed / "out" / "rows.parquet")
+    rows = read_rows(without / "rows.parquet")
     missing = 0
     for name, label in (("factscore", "factscore"), ("factverify", "verify")):
         of_assessor = rows[rows["backend_label"] == label]
@@ -104,11 +143,11 @@ def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
             missing += len(graph.atoms) - len(expected)
     assert missing > 0
     assert 0 < rows["p"].isna().sum() == missing
-    summary = (keyed / "out" / "table.md").read_text()
+    summary = (without / "table.md").read_text()
     assert "| -- | -- | -- | factscore |" in summary
     assert "missing |" in summary.splitlines()[6]
-    assert f"factscore: {missing} of " in result.stdout
-    manifest = json.loads((keyed / "out" / "manifest.json").read_text())
+    assert f"factscore: {missing} of " in asked.unprobed.stdout
+    manifest = json.loads((without / "manifest.json").read_text())
     facts = manifest["models"]["assessors"]["factscore"]
     assert (facts["language_model"], facts["missing"], facts["failed"]) == (
         "openai/scripted", missing, 0)  # fmt: skip
@@ -116,30 +155,23 @@ def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
     # What could not be read was asked for twice.
     assert facts["prompt_tokens"] == 20 * (facts["answers"] + missing)
     assert [prompt["name"] for prompt in facts["prompts"]] == ["assess_factscore"]
-    asked = manifest["models"]["relation_models"]["asked"]
-    assert [prompt["name"] for prompt in asked["prompts"]] == [
+    prompts = manifest["models"]["relation_models"]["asked"]["prompts"]
+    assert [prompt["name"] for prompt in prompts] == [
         RELATION.prompt,
         "relation_verbalized",
     ]
-    written = [path.read_bytes() for path in keyed.rglob("*") if path.is_file()]
+    written = [path.read_bytes() for path in asked.folder.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in content for content in written)
-    assert server.url not in (keyed / "out" / "manifest.json").read_text()
+    assert asked.url not in (without / "manifest.json").read_text()
 
 
-def test_each_language_model_is_probed_once_before_its_answers(keyed: Path) -> None:
-    with ScriptedServer(provider) as server:
-        path = study(keyed, server.url)
-        planned = invoke("run", path, "--out", "out", "--dry-run")
-        unprobed = invoke("run", path, "--out", "without", "probe=false", "--workers", "1")
-        n_unprobed = len(server.requests)
-        probed = invoke("run", path, "--out", "out", "--workers", "1")
-        n_probed = len(server.requests)
-        invoke("run", path, "--out", "out", "--resume")
-        assert len(server.requests) == n_probed
+def test_each_language_model_is_probed_once_before_its_answers(asked: Asked) -> None:
+    n_unprobed, n_probed, n_resumed = asked.n_requests
+    assert n_resumed == n_probed
     # 42 for the relations and 39 for each assessor, and what could not be read once more.
-    assert "120 calls of the probe first" in planned.stdout
+    assert "120 calls of the probe first" in asked.planned.stdout
     assert n_probed - n_unprobed >= 120
-    manifest = json.loads((keyed / "out" / "manifest.json").read_text())["models"]
+    manifest = models_of(asked.folder / "out")
     for kind, title, about in (
         ("relation_models", "asked", "relations"),
         ("assessors", "factscore", "verdicts of factscore"),
@@ -150,18 +182,24 @@ def test_each_language_model_is_probed_once_before_its_answers(keyed: Path) -> N
         assert probe["evidence"] is False
         assert 0 <= probe["correct"] < probe["asked"] <= 36
         remark = f"{title}: Probe: openai/scripted finds {probe['correct']} of {probe['asked']}"
-        assert f"{remark} {about}" in " ".join(probed.stdout.split())
-    assert "Probe:" not in unprobed.stdout
+        assert f"{remark} {about}" in " ".join(asked.probed.stdout.split())
+    assert "Probe:" not in asked.unprobed.stdout
     # The probe changes no answer.
-    p, other = (read_rows(keyed / name / "rows.parquet")["p"] for name in ("out", "without"))
+    p, other = (read_rows(asked.folder / name / "rows.parquet")["p"] for name in ("out", "without"))
     pd.testing.assert_series_equal(p, other)
 
 
-def test_assessors_stand_in_tests_and_figures(keyed: Path) -> None:
-    with ScriptedServer(provider) as server:
-        figures = "outputs=[csv, latex, markdown, reliability]"
-        invoke("run", study(keyed, server.url), "--out", "out", figures)
-    tests = (keyed / "out" / "significance.csv").read_text().splitlines()[1:]
+def models_of(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """What the manifest of a run says of its models."""
+    models: dict[str, dict[str, dict[str, Any]]] = json.loads(
+        (folder / "manifest.json").read_text()
+    )["models"]
+    return models
+
+
+def test_assessors_stand_in_tests_and_figures(asked: Asked) -> None:
+    out = asked.folder / "drawn"
+    tests = (out / "significance.csv").read_text().splitlines()[1:]
     # One cell of each assessor, against both relation models' in either order.
     assert [line.split(",")[1:4] for line in tests] == [
         ["factscore", "exact", "FR1 implication data"],
@@ -169,33 +207,34 @@ def test_assessors_stand_in_tests_and_figures(keyed: Path) -> None:
         ["exact", "verify", "FR1 implication data"],
         ["exact", "verify", "FR1 asked implication data"],
     ]
-    curves = (keyed / "out" / "reliability.csv").read_text()
+    curves = (out / "reliability.csv").read_text()
     assert "verify" in curves
-    cells = RowsFile(keyed / "out" / "rows.parquet").cells()
+    cells = RowsFile(out / "rows.parquet").cells()
     assert [cell.key[6] for cell in cells] == ["exact", "exact", "factscore", "verify"]
-    assert "4 cells of 4 unchanged" in invoke("diff", "out", "out").stdout
+    assert "4 cells of 4 unchanged" in invoke("diff", out, out).stdout
 
 
 def test_a_replay_needs_neither_network_nor_key(
-    keyed: Path, monkeypatch: pytest.MonkeyPatch
+    asked: Asked, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ScriptedServer(provider) as server:
-        path = study(keyed, server.url)
-        invoke("run", path, "--out", "asked")
-    monkeypatch.delenv("OPENAI_API_KEY")
-    replay = ["language_model.replay=true", "--workers", "2"]
-    # Elsewhere nobody answers: what is no failure comes from the cache.
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    # The server is gone: what is no failure comes from the cache.
+    shutil.copytree(asked.folder, folder, dirs_exist_ok=True)
+    path = folder / "study.yaml"
+    replay = ["language_model.replay=true", "--workers", "1"]
     invoke("run", path, "--out", "again", *replay)
-    assert_same_files(keyed / "asked", keyed / "again")
-    for name in ("table.tex", "manifest.json"):
-        first, other = ((keyed / folder / name).read_text() for folder in ("asked", "again"))
-        assert (json.loads(first)["models"] == json.loads(other)["models"]) if "json" in name else (
-            first == other)  # fmt: skip
+    assert_same_files(folder / "out", folder / "again")
+    assert models_of(folder / "out") == models_of(folder / "again")
+    # Nor does it matter to what is said of an answer whether it came from the server.
+    from_server = models_of(folder / "without")
+    for kind, models in models_of(folder / "again").items():
+        for title, facts in models.items():
+            assert facts | {"probe": None} == from_server[kind][title] | {"probe": None}
     more = invoke(
         "run", path, "datasets=[{name: demonstration, limit: 3}]", "--out", "x", *replay, code=2
     )
     assert "the replay has no answer of 'openai/scripted'" in more.stderr
-    invoke("run", path, "--out", "asked", "--resume", *replay)
+    invoke("run", path, "--out", "without", "--resume", *replay)
 
 
 @pytest.mark.parametrize(
@@ -223,11 +262,11 @@ def run_apart(path: Path, *options: str) -> subprocess.Popen[str]:
     return begin(path.parent, "run", str(path), "--workers", "1", *options, stdout=subprocess.PIPE)
 
 
-def test_after_a_kill_nothing_is_asked_twice(keyed: Path) -> None:
-    text = STUDY.replace("concurrency: 8", "concurrency: 1").replace(", reliability]", "]")
+def test_after_a_kill_nothing_is_asked_twice(asked: Asked, keyed: Path) -> None:
+    text = UNPROBED.replace("concurrency: 8", "concurrency: 1")
     process: list[subprocess.Popen[str]] = []
-    # Past the three probes.
-    at = 180
+    # Past what is asked of the relations.
+    at = 60
 
     def killing(request: dict[str, Any], number: int) -> Reply:
         if number == at:
@@ -247,15 +286,10 @@ def test_after_a_kill_nothing_is_asked_twice(keyed: Path) -> None:
     # The one that was under way when the process died was never answered.
     assert Counter(questions).most_common(2)[0] == (questions[at], 2)
     assert len(questions) == len(set(questions)) + 1
-    with ScriptedServer(provider) as server:
-        other = study(
-            keyed, server.url, text.replace("concurrency", "cache: other.sqlite, concurrency")
-        )
-        invoke("run", other, "--out", "undisturbed", "--workers", "1")
-    assert_same_files(keyed / "undisturbed", keyed / "killed")
+    assert_same_files(asked.folder / "without", keyed / "killed")
 
 
-def test_a_response_without_any_answer_fails_and_is_tried_again(keyed: Path) -> None:
+def test_a_response_without_any_answer_fails_and_is_tried_again(asked: Asked, keyed: Path) -> None:
     graphs = load("demonstration").graphs[:2]
     first = {atom.text for atom in graphs[0].atoms}
 
@@ -265,7 +299,7 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(keyed: Path) -> 
         return provider(request, number)
 
     with ScriptedServer(refusing) as server:
-        result = invoke("run", study(keyed, server.url), "--out", "out", code=1)
+        result = invoke("run", study(keyed, server.url, UNPROBED), "--out", "out", code=1)
     rows = read_rows(keyed / "out" / "rows.parquet")
     failed = rows[rows["status"] == "failed"]
     assert set(failed["response"]) == {graphs[0].id}
@@ -274,18 +308,16 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(keyed: Path) -> 
     assert all("none of" in text and "dislikes it" in text for text in failed["error"])
     assert f"{KEY}" not in result.output
     with ScriptedServer(provider) as server:
-        path = study(keyed, server.url)
+        path = study(keyed, server.url, UNPROBED)
         invoke("run", path, "--out", "out", "--resume", code=1)
         assert server.requests == [], "what failed is a result, until it is tried again"
         invoke("run", path, "--out", "out", "--retry-failed")
-        asked = [question_of(request) for request in server.requests]
-        assert asked
-        assert all(any(text in question for text in first) for question in asked)
+        questions = [question_of(request) for request in server.requests]
+        assert questions
+        assert all(any(text in question for text in first) for question in questions)
     rows = read_rows(keyed / "out" / "rows.parquet")
     assert not (rows["status"] == "failed").any()
-    with ScriptedServer(provider) as server:
-        invoke("run", study(keyed, server.url), "--out", "whole")
-    assert_same_files(keyed / "whole", keyed / "out")
+    assert_same_files(asked.folder / "without", keyed / "out")
 
 
 def test_a_limit_ends_a_study_that_is_gone_on_with(keyed: Path) -> None:
@@ -315,7 +347,7 @@ def test_an_assessor_without_any_verdict_is_a_cell_without_a_number_and_with_a_r
             return provider(request, number)
         return Reply("I would rather not say.")
 
-    text = STUDY.replace("limit: 2", "limit: 1").replace(", reliability]", "]")
+    text = UNPROBED.replace("limit: 2", "limit: 1")
     with ScriptedServer(silent) as server:
         path = study(keyed, server.url, text)
         result = invoke("run", path, "--out", "out", "--workers", "1", code=1)

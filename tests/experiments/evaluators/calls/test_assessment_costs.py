@@ -97,15 +97,17 @@ def server() -> Iterator[ScriptedServer]:
             yield running
 
 
-@pytest.mark.parametrize(("variant", "stride"), [("FR1", 1), ("FR2", 2), ("FR3", 3)])
+@pytest.mark.parametrize(
+    ("variant", "stride", "sentences"), [("FR1", 1, 3), ("FR2", 2, 3), ("FR3", 3, 2)]
+)
 def test_factreasoner_costs_what_the_formulas_say_on_the_server(
-    server: ScriptedServer, variant: str, stride: int
+    server: ScriptedServer, variant: str, stride: int, sentences: int
 ) -> None:
     before = len(server.requests)
     model = LitellmModel(LitellmSettings("openai/test", api_base=server.url, attempts=1))
     retriever = CountingRetriever(3)
     graph = run_stages(
-        FactGraph("g", (), response=" ".join(SENTENCES[:3]), topic="ships"),
+        FactGraph("g", (), response=" ".join(SENTENCES[:sentences]), topic="ships"),
         [
             atomizer_stage(model, stride),
             reviser_stage(model),
@@ -114,9 +116,9 @@ def test_factreasoner_costs_what_the_formulas_say_on_the_server(
         ],
     )
     n = len(graph.atoms)
-    load = Load(3, n, stride=stride, per_claim=3, contexts=len(graph.contexts))
+    load = Load(sentences, n, stride=stride, per_claim=3, contexts=len(graph.contexts))
     expected = METHODS[variant](load)
-    assert (n, len(graph.contexts)) == (6, 2 * n + 1)
+    assert (n, len(graph.contexts)) == (2 * sentences, 2 * n + 1)
     assert len(server.requests) - before == expected.calls
     assert retriever.queries == expected.searches
     assert graph.metadata["relations"]["asked"] == expected.verifying
