@@ -41,7 +41,7 @@ BY_NAME = {check.__name__: check for check in CHECKS}
 SLOW = {
     *(("log_z_is_of_its_kind", name) for name in ("numpyro", "exact_jax", "mean_field", "pgmax")),
     *(("exact_or_refused_in_wide_ranges", name) for name in ("numpyro", "exact_jax", "pgmax")),
-    *(("order_does_not_matter", name) for name in ("numpyro", "pgmax", "exact_jax", "lbp_jax")),
+    *(("order_does_not_matter", name) for name in ("numpyro", "pgmax", "exact_jax")),
     *(("exact_where_it_says_so", name) for name in ("numpyro", "pgmax", "exact_jax", "lbp_jax")),
     ("a_batch_gives_the_answers_of_single_graphs", "exact_jax"),
     *(("degenerate_graphs_are_answered", name) for name in ("numpyro", "exact_jax")),
