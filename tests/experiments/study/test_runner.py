@@ -312,14 +312,8 @@ def _strange() -> Iterator[None]:
     strange.unregister_all()
 
 
-# Of a task of several units it takes two more deaths to find the one that ends its process; that
-# they are taken apart is tested in test_units.py.
 @pytest.mark.usefixtures("_strange")
-@pytest.mark.parametrize("first_units", [1, pytest.param(32, marks=pytest.mark.nightly)])
-def test_a_unit_that_ends_its_process_fails_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_units: int
-) -> None:
-    monkeypatch.setattr("experiments.study.units._FIRST_UNITS", first_units)
+def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
     chosen = ", ".join(graph.id for graph in load("worked-examples").graphs[2:6])
     text = (
         f"study: s\ndatasets: [{{name: worked-examples, subset: {{responses: [{chosen}]}}}}]\n"
