@@ -30,7 +30,7 @@ from experiments.evaluators.convention_measures import in_logarithms, measure_na
 from experiments.evaluators.response import measured
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
-from experiments.methods.solved_views import marginals_of_claims, solved_views
+from experiments.methods.solved_views import least_reduced, marginals_of_claims, solved_views
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import ModelSettings
 from experiments.study.data import load_dataset, related_graph
@@ -113,8 +113,7 @@ def explained_findings(
     for (variant, conventions, other), pairs in groups.items():
         kept = pairs[:MOST_SOLVED]
         remarks += _limited(len(pairs), variant, "changes of claims are")
-        # Once an equivalence is merged, its two entailments are unknown.
-        graphs = [max((a.graph, b.graph), key=lambda each: len(each.relations)) for a, b in kept]
+        graphs = [least_reduced((a.graph, b.graph)) for a, b in kept]
         solve = partial(solved_views, graphs, variant, kept[0][0].backend)
         sides = [
             {(pair[side].graph.id, claim): p for pair in kept for claim, p in pair[side].p.items()}

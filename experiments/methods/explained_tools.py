@@ -23,7 +23,7 @@ from experiments.evaluators.convention_effects import (
 )
 from experiments.findings.table import Table
 from experiments.findings.text import verdict
-from experiments.methods.solved_views import solved_views
+from experiments.methods.solved_views import least_reduced, solved_views
 from factormodels.conventions import PRESETS, Conventions
 from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
 from factormodels.extraction.stages.relations import only_asked
@@ -103,18 +103,18 @@ def as_verdicts(graph: FactGraph, source: str) -> FactGraph:
 def related_responses(
     graphs: Sequence[FactGraph], outputs: Sequence[Sequence[FactGraph]]
 ) -> dict[str, FactGraph]:
-    """Responses with relations, by id: the response itself or the first tool's output for it.
+    """Responses with relations, by id: the least reduced of the response and the tools' outputs.
 
     A tool counts if its claims have the ids and texts of the response's claims.
     """
-    related: dict[str, FactGraph] = {}
+    related: dict[str, list[FactGraph]] = {}
     texts_of = {graph.id: dict(zip(graph.atom_ids, graph.column("atoms", "text"), strict=True))
            for graph in graphs}  # fmt: skip
     for graph in (graph for each in (graphs, *outputs) for graph in each):
         texts = dict(zip(graph.atom_ids, graph.column("atoms", "text"), strict=True))
         if graph.contexts and graph.relations and texts_of.get(graph.id) == texts:
-            related.setdefault(graph.id, graph)
-    return related
+            related.setdefault(graph.id, []).append(graph)
+    return {id_: least_reduced(known) for id_, known in related.items()}
 
 
 def explained_tools(

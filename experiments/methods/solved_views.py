@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from experiments.evaluators.convention_effects import Posteriors
+from factormodels.claims import RelationKind
 from factormodels.conventions import Conventions
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -13,6 +14,21 @@ from factormodels.variants import variant as variant_of
 
 if TYPE_CHECKING:
     from inference.backend import Backend
+
+
+def least_reduced(graphs: Iterable[FactGraph]) -> FactGraph:
+    """The first graph with the most relations, and among those the fewest neutral ones.
+
+    Conventions can be applied to it later. They cannot be undone: once an equivalence is merged,
+    its two entailments are unknown, and once a relation below 1/2 is neutral, its kind is.
+    """
+    return max(
+        graphs,
+        key=lambda graph: (
+            len(graph.relations),
+            sum(relation.kind is not RelationKind.NEUTRAL for relation in graph.relations),
+        ),
+    )
 
 
 def solved_views(

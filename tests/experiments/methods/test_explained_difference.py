@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import pytest
 
-from experiments import assess, diff, infer, run
+from experiments import assess, diff, infer, run, score
 from experiments.evaluators.convention_effects import EXPLAINED, claim_effects
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.conventions import PRESETS, Conventions
+from factormodels.datasets import load
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from tests.experiments.methods.test_declared_conventions import Stated, with_texts
@@ -131,6 +132,22 @@ def test_saved_findings_are_explained_where_their_data_lie() -> None:
     assert any(
         "cannot be attributed to conventions" in each and "d.jsonl" in each for each in sentences
     )
+
+
+def test_an_assessment_without_weak_relations_is_explained_by_the_other(tmp_path: Path) -> None:
+    # Lexical relations of the demonstration, of which the first makes those below 1/2 neutral.
+    graphs = load("demonstration").graphs[:4]
+    before = assess(graphs, like="paper", weak_relations="left-out", out=tmp_path / "left-out")
+    after = assess(graphs, like="fact-reasoner-0.8", out=tmp_path / "kept")
+    for first, second in ((before, after), (after, before)):
+        explained = diff(first, second)["explained_claims"]["explained_by"]
+        assert "something else" not in set(explained)
+        assert any("relations below 1/2" in each for each in explained)
+    files = [tmp_path / weak / "graphs.jsonl" for weak in ("left-out", "kept")]
+    # The response's own relations are not those that the assessments used.
+    for given, beside in ((graphs, files), (files[0], files[1:]), (files[1], files[:1])):
+        scored = score(given, beside=beside, scores=["brier"], n_bootstrap=20, resamples=20)
+        assert "something else" not in set(scored["explained"]["explained_by"])
 
 
 @pytest.mark.usefixtures("data")
