@@ -74,7 +74,7 @@ test-shared: install ## Run the tests that read the real data of ../shared/data
 	@test -d ../shared/data || { echo 'The real data are not there: put them into ../shared/data'; exit 1; }
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m shared
 
-nightly: install ## Run the slow scenarios, and the tests of ../shared/data where it is there
+nightly: install browser latex $(MODEL)/embeddings ## Run the slow scenarios, and the tests of ../shared/data where it is there
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m 'nightly or shared'
 
 quick: install ## Run the tests that take no service, notebook, browser or kill: two minutes

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
@@ -29,6 +31,7 @@ from factormodels.extraction.language_model.log_probabilities import (
 from factormodels.extraction.prompts import load_prompt
 from factormodels.extraction.sentences import Chunk
 from tests.experiments.conftest import invoke
+from tests.processes import ROOT
 from tests.real_model.inputs import QUESTION, write_inputs
 from tests.real_model.serve import SMOLLM2
 from tests.real_model.server import RealModel, is_installed, serving
@@ -76,6 +79,13 @@ def test_assess_reads_log_probabilities_of_a_real_model(smollm2: RealModel, fold
     # A label of SmolLM2 is two to four tokens, and the end of the turn is one that it reports.
     assert 3 * 2 <= asked["completion_tokens"] <= 3 * 16
     assert all(0.0 < claim["p"] < 1.0 for claim in findings["tables"]["claims"])
+
+
+@pytest.mark.nightly
+def test_every_command_of_the_guide_does_what_it_should() -> None:
+    """What `make real-model` runs; the suite asks in one command of these."""
+    done = subprocess.run([sys.executable, "-m", "tests.real_model"], cwd=ROOT, check=False)
+    assert done.returncode == 0
 
 
 def test_a_real_model_is_held_to_a_schema_and_its_tokens_spell_the_answer(
