@@ -102,10 +102,10 @@ def _outcome(folder: Path, command: str, name: str, arguments: tuple[str, ...]) 
     seconds = time.perf_counter() - started
     output = done.stdout + done.stderr
     (folder / f"{name}.log").write_text(output, encoding="utf-8")
-    return Outcome(name, done.returncode, seconds, output, tuple(_faults(done.returncode, out)))
+    return Outcome(name, done.returncode, seconds, output, tuple(faults_of(done.returncode, out)))
 
 
-def _faults(exit_code: int, out: Path) -> Iterator[str]:
+def faults_of(exit_code: int, out: Path) -> Iterator[str]:
     """Yield what is wrong with what a command left behind."""
     if exit_code not in (0, 1):
         yield f"it ended with {exit_code}"

@@ -30,8 +30,10 @@ from factormodels.extraction.language_model.log_probabilities import (
 )
 from factormodels.extraction.prompts import load_prompt
 from factormodels.extraction.sentences import Chunk
+from tests.commands import called
 from tests.experiments.conftest import invoke
 from tests.processes import ROOT
+from tests.real_model.__main__ import COMMANDS, faults_of
 from tests.real_model.inputs import QUESTION, write_inputs
 from tests.real_model.serve import SMOLLM2
 from tests.real_model.server import RealModel, is_installed, serving
@@ -81,9 +83,22 @@ def test_assess_reads_log_probabilities_of_a_real_model(smollm2: RealModel, fold
     assert all(0.0 < claim["p"] < 1.0 for claim in findings["tables"]["claims"])
 
 
+@pytest.mark.parametrize("command", ["fastfact", "self-knowledge", "coherence", "select"])
+def test_a_command_asks_a_real_model_and_counts_its_calls(
+    command: str, smollm2: RealModel, folder: Path
+) -> None:
+    graph = json.loads((folder / "claims.jsonl").read_text())
+    # Two claims, for commands that compare them.
+    graph["nodes"] = graph["nodes"][:2]
+    (folder / "claims.jsonl").write_text(json.dumps(graph) + "\n")
+    (folder / "answer.txt").write_text("Marie Curie was born in Warsaw.")
+    ended = called(command, *COMMANDS[command], "--out", "o", *smollm2.options)
+    assert [*faults_of(ended.exit_code, folder / "o")] == [], ended.output
+
+
 @pytest.mark.nightly
 def test_every_command_of_the_guide_does_what_it_should() -> None:
-    """What `make real-model` runs; the suite asks in one command of these."""
+    """What `make real-model` runs: with the probe of the model, three claims, and embeddings."""
     done = subprocess.run([sys.executable, "-m", "tests.real_model"], cwd=ROOT, check=False)
     assert done.returncode == 0
 
