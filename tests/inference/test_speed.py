@@ -138,7 +138,7 @@ def square(side: int, cardinality: int = 2) -> FactorGraph:
 
 @pytest.fixture(scope="module")
 def known() -> speed._Known:
-    """What several tests measure of this machine, each kind once."""
+    """Speed of this machine for each kind of operation, measured once."""
     return speed._Known()
 
 

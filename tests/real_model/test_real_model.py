@@ -98,7 +98,7 @@ def test_a_command_asks_a_real_model_and_counts_its_calls(
 
 @pytest.mark.nightly
 def test_every_command_of_the_guide_does_what_it_should() -> None:
-    """What `make real-model` runs: with the probe of the model, three claims, and embeddings."""
+    """Run `make real-model`: with the probe of the model, three claims, and embeddings."""
     done = subprocess.run([sys.executable, "-m", "tests.real_model"], cwd=ROOT, check=False)
     assert done.returncode == 0
 
