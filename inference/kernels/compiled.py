@@ -127,24 +127,17 @@ def machine_code_is_loaded() -> bool:
 def _compiler() -> Callable[..., Any]:
     """Load Numba in another thread, where no interrupt of this one reaches it.
 
-    Numba fills tables when it is imported and before its first compilation. A table that an
-    interrupt left half filled would fail every later compilation of the process.
+    A module or table that an interrupt left half loaded would fail every later kernel.
     """
     return call_in_thread(_load_compiler)
 
 
 def _load_compiler() -> Callable[..., Any]:
-    from numba import njit
-
     from inference.kernels.compiling import dispatcher_of
+    from inference.kernels.storage import runtime_is_started
 
-    dispatcher: Any = njit(_nothing)
-    dispatcher()
+    runtime_is_started()
     return dispatcher_of
-
-
-def _nothing() -> None:
-    """Return nothing: the smallest function to compile."""
 
 
 def _as_python(result: Any) -> Any:

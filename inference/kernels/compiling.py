@@ -24,7 +24,12 @@ from numba import njit, types
 from inference.kernels import rules  # noqa: F401 - how views and counts of bits are compiled
 from inference.kernels.interrupts import guard_interrupts
 from inference.kernels.preparation import PREPARATION
-from inference.kernels.storage import keep_on_disk, warn_of_no_storage
+from inference.kernels.storage import (
+    RulesNotLoadedError,
+    keep_on_disk,
+    load_rules,
+    warn_of_no_storage,
+)
 from inference.kernels.symbols import link_by_symbol
 
 Listener: Any = object
@@ -81,7 +86,8 @@ def dispatcher_of(
         vars(dispatcher).update(
             _insert=_not_callable, _compile_for_args=_refused(function.__name__)
         )
-    vars(dispatcher)["compile"] = _prepared(dispatcher, kept)
+    compile_or_load, compile_within = _prepared(dispatcher, kept)
+    vars(dispatcher).update(compile=compile_or_load, compile_within=compile_within)
     template = getattr(dispatcher, "get_call_template", None)
     if not fastmath and template is not None:
         vars(dispatcher)["get_call_template"] = _without_literals(template)
@@ -136,12 +142,17 @@ def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., An
     return get
 
 
-def _prepared(dispatcher: Any, kept: bool) -> Callable[..., Any]:
-    """The method `compile` of a dispatcher, which loads from disk what is there."""
+def _prepared(dispatcher: Any, kept: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Methods of a dispatcher that load machine code from disk, or compile what is not there.
+
+    Returns:
+        The method `compile`, and one for a kernel that is loaded for its caller. Numba's lock is
+        then taken already, so that rules cannot be loaded in another thread: it leaves that to the
+        caller's method, by an exception.
+    """
     compile_ = dispatcher.compile
 
-    def compile_or_load(signature: Any) -> Any:
-        guard_interrupts()
+    def compile_within(signature: Any) -> Any:
         with (
             _interrupts_raised(),
             _garbage_kept(),
@@ -150,7 +161,16 @@ def _prepared(dispatcher: Any, kept: bool) -> Callable[..., Any]:
         ):
             return compile_(signature)
 
-    return compile_or_load
+    def compile_or_load(signature: Any) -> Any:
+        guard_interrupts()
+        if kept:
+            with suppress(RulesNotLoadedError):
+                return compile_within(signature)
+        with PREPARATION.counted():
+            load_rules()
+        return compile_within(signature)
+
+    return compile_or_load, compile_within
 
 
 @contextmanager

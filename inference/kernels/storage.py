@@ -12,7 +12,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from numba import njit
+
 from inference.kernels.beside import compiled_beside
+from inference.thread_team import call_in_thread
 
 logger = logging.getLogger("inference.kernels.compiling")
 
@@ -27,9 +30,9 @@ def keep_on_disk(dispatcher: Any, sources: str) -> bool:
     Returns:
         True if that was possible. If not, `dispatcher` is unchanged and must not be used.
     """
+    if not runtime_is_started():
+        return False
     try:
-        from numba.core.runtime.nrt import rtsys
-
         kept = dispatcher._cache
         index = kept._cache_file
         stamp = (index._source_stamp, sources)
@@ -38,35 +41,70 @@ def keep_on_disk(dispatcher: Any, sources: str) -> bool:
             "_load_data": _undamaged(index._load_data),
             "save": _kept_if_possible(index.save),
         }
-        load = _without_rules(rtsys.initialize, kept._load_overload, dispatcher.py_func)
-        vars(kept)["load_overload"] = load
-    except (ImportError, AttributeError):
+        vars(kept)["load_overload"] = _without_rules(kept._load_overload, dispatcher.py_func)
+    except AttributeError:
         return False
     index._source_stamp = stamp
     vars(index).update(methods)
     return True
 
 
+@cache
+def runtime_is_started() -> bool:
+    """Start the part of Numba without which machine code from disk does not run.
+
+    Returns:
+        False if this Numba has other names for it.
+    """
+    try:
+        from numba.core.runtime.nrt import rtsys
+
+        dispatcher: Any = njit(_nothing)
+        rtsys.initialize(dispatcher.targetctx)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+@cache
+def load_rules() -> None:
+    """Load Numba's rules in another thread, where no interrupt of this one reaches it.
+
+    Numba fills tables before its first compilation. A table that an interrupt left half filled
+    would fail every later compilation of the process. The caller must not compile meanwhile: Numba
+    compiles under a lock.
+    """
+    dispatcher: Any = njit(_nothing)
+    call_in_thread(dispatcher)
+
+
+class RulesNotLoadedError(Exception):
+    """A kernel is not on disk, and `load_rules` has not been called."""
+
+
+def _nothing() -> None:
+    """Return nothing: the smallest function to compile."""
+
+
 def _without_rules(
-    initialize: Callable[[Any], None],
-    load_overload: Callable[[Any, Any], Any],
-    function: Callable[..., Any],
+    load_overload: Callable[[Any, Any], Any], function: Callable[..., Any]
 ) -> Callable[[Any, Any], Any]:
     """Reading of machine code from disk without what Numba needs to compile.
 
     Before it looks on disk, Numba loads all its rules for typing and compiling, and with them
-    SciPy's linear algebra: a third of the time of a first answer. Code on disk needs none of them,
-    and other code goes to Numba's compiler, which loads them itself, unless a second process has
-    compiled it.
+    SciPy's linear algebra: half of the time of a first answer. Code on disk needs none of them, and
+    other code is compiled once `load_rules` has loaded them, unless a second process has compiled
+    it.
     """
 
     def load(signature: Any, context: Any) -> Any:
-        initialize(context)
         code = load_overload(signature, context)
         # Where nothing can be kept, nothing comes from another process.
         keeps = not warn_of_no_storage.cache_info().currsize
         if code is None and keeps and compiled_beside(function.__module__, function.__name__):
             code = load_overload(signature, context)
+        if code is None and not load_rules.cache_info().currsize:
+            raise RulesNotLoadedError
         return code
 
     return load

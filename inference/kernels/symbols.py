@@ -102,7 +102,7 @@ def _keep_with_callees(dispatcher: Any) -> None:
         callees, reduced = parts
         for callee in callees:
             called = getattr(import_module(callee.module), callee.name)
-            called.compile(callee.arguments)
+            called.compile_within(callee.arguments)
             _give_address(callee.symbol, called.overloads[callee.arguments])
         return rebuild(context, reduced)
 

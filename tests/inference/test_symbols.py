@@ -12,6 +12,7 @@ import pytest
 import inference.kernels.compiling
 from tests.inference.forked_python import run_with_numba
 from tests.memory import writing_at_most
+from tests.processes import run_python
 
 LONG = (
     "import numpy as np\n"
@@ -115,6 +116,13 @@ def _forget(folder: Path, kernel: str, ending: str = "*") -> None:
 
 def test_callees_are_read_before_their_caller(compiled: Path) -> None:
     assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": LOADED}
+
+
+def test_what_is_read_from_disk_needs_no_rules_of_compiling(compiled: Path) -> None:
+    looking = "import sys\nprint({'numba.np.linalg', 'scipy.linalg'} & {*sys.modules})"
+    read, rules = run_python(RUN + looking, folder=compiled)[0].splitlines()
+    assert json.loads(read) == [12, *LOADED, *LOADED]
+    assert rules == "set()"
 
 
 @pytest.mark.nightly
