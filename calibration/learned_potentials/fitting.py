@@ -7,9 +7,11 @@ Folds, penalties and seeds are the rows of a single batch.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -406,7 +408,7 @@ class _Problem:
         penalties = torch.tensor([penalty for _, penalty, _ in rows], dtype=torch.float64)
         sizes = (signs != 0).sum(1).double()
         moved: Any = torch.zeros_like(start, requires_grad=True)
-        search: Any = torch.optim.LBFGS(
+        search = _lbfgs()(
             [moved],
             max_iter=self.settings.max_iterations,
             history_size=_MEMORY,
@@ -419,7 +421,7 @@ class _Problem:
             whitening = self._whitening(sizes, penalties)
 
             def cost() -> Any:
-                search.zero_grad()
+                moved.grad = None
                 values = start + (whitening @ moved[..., None])[..., 0]
                 total: Any = self._cost(values, signs, penalties).sum()
                 total.backward()
@@ -507,3 +509,16 @@ class _Problem:
             + penalties / 2 * squares
             + self.settings.coupling_penalty / 2 * couplings
         )
+
+
+@cache
+def _lbfgs() -> Any:
+    """PyTorch's L-BFGS, which does not import PyTorch's compiler."""
+    from torch.optim import LBFGS
+
+    class Search(LBFGS):
+        # The decorator excludes this method from compilation, for which it imports the compiler.
+        # Nothing is compiled here, and the import takes longer than a small fit.
+        add_param_group: Any = inspect.unwrap(LBFGS.add_param_group)
+
+    return Search
