@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 from pydantic.json_schema import models_json_schema
 
+from experiments.columns.cell_names import UNANSWERED
 from experiments.settings.inputs import evidence_schema
 from experiments.settings.keyed import Keyed, keyed_in
 from experiments.study.config import Study
 from experiments.study.files import OF_ANALYSES, OF_UNITS, Manifest
-from experiments.study.rows import SCHEMA, UNANSWERED
+from experiments.study.rows import SCHEMA
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import DIALECT, fact_graph_schema
 from inference.posterior import LogZKind, Status

@@ -1,4 +1,4 @@
-"""Common names of a study's cells, and the name of a cell in words."""
+"""Common names of a study's cells and units, and the name of a cell in words."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ CELL = (
     *("backend_label", "seed"),
 )
 """Columns that identify the cells of a study."""
+
+
+FAILED = "failed"
+"""Status of a unit whose backend raised: its rows have no `p`, and `error` has the reason."""
+
+ABSENT = "absent"
+"""Status of a unit whose backend lacks a library; `error` has the command that installs it."""
+
+UNANSWERED = (FAILED, ABSENT)
+"""The statuses of units without an answer."""
 
 
 def shown(value: str) -> str:

@@ -83,9 +83,10 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> CellDifferences
     """
     import numpy as np
 
+    from experiments.columns.cell_names import UNANSWERED
     from experiments.study.reading import study_of_plain
     from experiments.study.report.frame import cross_fitted_folds, read_judgments
-    from experiments.study.rows import UNANSWERED, RowsFile
+    from experiments.study.rows import RowsFile
 
     # Both runs are scored with the settings of the second: two policies for the same posteriors
     # would produce differences of their own.

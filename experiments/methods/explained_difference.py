@@ -33,8 +33,9 @@ from experiments.findings.table import Table
 from experiments.methods.solved_views import least_reduced, marginals_of_claims, solved_views
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import ModelSettings
+from experiments.study.cells import NO_VIEW, StudyCell
 from experiments.study.data import load_dataset, related_graph
-from experiments.study.design import NO_VIEW, StudyCell, algorithms, cells
+from experiments.study.design import algorithms, cells
 from experiments.study.files import read_manifest
 from experiments.study.reading import LoadedStudy, study_of_plain
 from experiments.study.report.frame import Judgments, read_judgments

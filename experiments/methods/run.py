@@ -410,7 +410,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
 
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:
     """Tables of tests and of cells with their measures; cells with equal posteriors share a row."""
-    from experiments.study.design import absent_backends
+    from experiments.study.cells import absent_backends
     from experiments.study.report.tables import (
         cells_table,
         conventions_note,
@@ -455,7 +455,7 @@ def _sentences(
 ) -> Iterator[str]:
     """Sentences on missing and failed results that the table's note omits, and on the findings."""
     from experiments.asking.relation_correction import RelationCorrection
-    from experiments.study.design import absent_backends
+    from experiments.study.cells import absent_backends
     from experiments.study.report.sentences import sentences
 
     cells, absent = results.summary.cells, absent_backends(planned.cells)
@@ -503,7 +503,7 @@ def _sentences(
 
 def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
     """Sentences on responses whose selection failed or was not completed."""
-    from experiments.study.rows import FAILED
+    from experiments.columns.cell_names import FAILED
 
     for dataset, title in selections.selected:
         answers = selections.selected[dataset, title]

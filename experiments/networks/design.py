@@ -12,8 +12,9 @@ from experiments.networks.data import NetworkSource, sources
 from experiments.networks.maxima import NUMBERS as OF_SEARCHES
 from experiments.networks.measure import NUMBERS
 from experiments.settings.backend_settings import build_backend
+from experiments.study.cells import NO_VIEW, StudyAlgorithm, StudyCell
 from experiments.study.config import allows
-from experiments.study.design import NO_VIEW, StudyAlgorithm, StudyCell, inference_algorithms
+from experiments.study.design import inference_algorithms
 from experiments.study.parts import RunPlan
 from factormodels.errors import InputError, unknown_name
 from inference import Backend

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from calibration.learned_potentials.graph_fitting import WHOLE
 from experiments.columns.cell_names import RECORDED
 from experiments.evaluators.evidence import Removals, context_removals
+from experiments.study.cells import NO_VIEW, GraphView
 from experiments.study.data import NoRelationsError, Related, related_graph
-from experiments.study.design import NO_VIEW, GraphView
 from experiments.study.prepared.learned_priors import CrossFittedPriors, Key
 from experiments.study.units import factor_graph
 from factormodels.conventions import GraphConventions

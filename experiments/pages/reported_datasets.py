@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.columns.cell_names import RECORDED
+from experiments.columns.cell_names import RECORDED, UNANSWERED
 from experiments.pages.report_settings import ReportSettings
+from experiments.study.cells import NO_VIEW, GraphView, StudyCell
 from experiments.study.config import OWN_PRIORS
 from experiments.study.data import StudyData
-from experiments.study.design import NO_VIEW, GraphView, StudyCell
 from experiments.study.outputs import RunContents
 from experiments.study.report.scores import REFERENCE
-from experiments.study.rows import UNANSWERED, CellKey, CellRows, RowsFile
+from experiments.study.rows import CellKey, CellRows, RowsFile
 from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+from experiments.columns.cell_names import UNANSWERED
 from experiments.evaluators.display.listed_evidence import (
     Borne,
     evidence_of,
@@ -26,7 +27,6 @@ from experiments.findings.responses import (
 from experiments.pages.removals import REPORT_SECONDS, ViewRemovals, removals_of
 from experiments.pages.reported_datasets import WITHOUT_GRAPH, Answer, Part, Step, Watch
 from experiments.study.outputs import RunContents
-from experiments.study.rows import UNANSWERED
 from factormodels.fact_graph import FactGraph
 
 MORE = "factormodels report RUN --response ID"

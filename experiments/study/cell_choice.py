@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from experiments.columns.cell_names import CELL
-from experiments.study.design import StudyCell
+from experiments.study.cells import StudyCell
 from factormodels.errors import InputError, nearest
 
 _COLUMNS = {name.removesuffix("_label"): name for name in CELL}

@@ -41,6 +41,7 @@ from experiments.settings.limits import (
     VariantName,
 )
 from experiments.settings.selection_rule import SelectionRule, Weights
+from experiments.study.cells import PriorSetting
 from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.conventions import Conventions, GraphConventions, Unlabeled, stated
@@ -548,23 +549,6 @@ class Learned(Keyed):
                 "probability to parameters, or leave by out"
             )
         return self
-
-
-@dataclasses.dataclass(frozen=True)
-class PriorSetting:
-    """Priors of a cell; None keeps the data's priors.
-
-    Attributes:
-        title: name in tables.
-        atom: prior of every atom.
-        context: prior of every context.
-        learned: settings of learning; None if nothing is learned.
-    """
-
-    title: str
-    atom: float | None
-    context: float | None
-    learned: Learned | None = None
 
 
 PriorValues = Some[Probability | None]

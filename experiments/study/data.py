@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.columns.cell_names import RECORDED
-from experiments.study.config import DatasetChoice, Subset
 from experiments.study.network_files import is_network
 from experiments.study.packed_graphs import HELD, PART, KnownClaims, PackedPart, Responses
-from experiments.study.reading import LoadedStudy
 from factormodels.conventions import DEFAULT, GraphConventions
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant as variant_of
+
+if TYPE_CHECKING:
+    from experiments.study.config import DatasetChoice, Subset
+    from experiments.study.reading import LoadedStudy
 
 _MANY_BYTES = 4 * 2**20
 """Bytes that can be read during the second or so that a process takes to start."""
@@ -250,6 +252,8 @@ def _drawn(draw: Callable[[], Iterable[FactGraph]]) -> Iterator[FactGraph]:
 
 def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[int]:
     """Indices of the responses that a subset keeps, in the order of the data."""
+    from experiments.study.config import Subset
+
     if subset == Subset():
         return range(len(graphs))
     for name, wanted, present in (

@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from experiments.columns.cell_names import CELL
+from experiments.columns.cell_names import CELL, UNANSWERED
 from experiments.findings.artifacts import Origin
 from experiments.findings.latex import latex
 from experiments.findings.markup import csv_text
 from experiments.findings.table import markdown, presented
 from experiments.findings.venues import venue_named
+from experiments.study.cells import StudyCell, absent_backends
 from experiments.study.config import EVERYTHING, Study, config_hash
 from experiments.study.data import StudyData
-from experiments.study.design import StudyCell, absent_backends
 from experiments.study.files import MANIFEST, REPORT, ROWS, publish
 from experiments.study.manifest import file_hash, manifest_of_units, manifest_text
 from experiments.study.packed_graphs import KnownClaims
@@ -50,14 +50,7 @@ from experiments.study.report.tables import (
     short_table,
     significance_table,
 )
-from experiments.study.rows import (
-    GROUP_ROWS,
-    SCHEMA,
-    UNANSWERED,
-    RowsFile,
-    write_csv,
-    write_rows,
-)
+from experiments.study.rows import GROUP_ROWS, SCHEMA, RowsFile, write_csv, write_rows
 from factormodels.io.source.files import unfinished_folder, write_text
 
 if TYPE_CHECKING:

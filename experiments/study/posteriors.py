@@ -10,8 +10,9 @@ import numpy as np
 
 from experiments.columns.frame import LONG
 from experiments.settings.inputs import Responses, graphs_of
+from experiments.study.cells import StudyCell
 from experiments.study.data import StudyData
-from experiments.study.design import StudyCell, cell_of
+from experiments.study.design import cell_of
 from experiments.study.outputs import row_tables
 from experiments.study.parts import units_of
 from experiments.study.rows import as_frame

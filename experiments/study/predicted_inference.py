@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 from experiments.columns.cell_names import RECORDED
+from experiments.study.cells import StudyCell
 from experiments.study.data import StudyData, related_graph
-from experiments.study.design import StudyCell
 from experiments.study.units import factor_graph
 from inference.exact.backend import Exact
 from inference.exact.prediction import Prediction

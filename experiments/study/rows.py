@@ -23,16 +23,6 @@ from factormodels.io.tables.spreadsheet_cells import FORMULA, NUMBER
 if TYPE_CHECKING:
     import pandas as pd
 
-FAILED = "failed"
-"""Status of a unit whose backend raised: its rows have no `p`, and `error` has the reason."""
-
-ABSENT = "absent"
-"""Status of a unit whose backend lacks a library; `error` has the command that installs it."""
-
-UNANSWERED = (FAILED, ABSENT)
-"""The statuses of units without an answer."""
-
-
 _COLUMNS = """
 study text: name of the study
 dataset text: name of the dataset in the study

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.columns.cell_names import FAILED, UNANSWERED
 from experiments.parallel_map import Processes, dask_cluster, map_in_order, map_tasks, processes
 from experiments.study.cell_choice import select
+from experiments.study.cells import StudyAlgorithm, StudyCell
 from experiments.study.config import Study, computed_part
 from experiments.study.data import StudyData, load_data
-from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
+from experiments.study.design import algorithms, cells
 from experiments.study.outputs import Results, WritePage, write_results
 from experiments.study.parts import (
     PRIORS,
@@ -55,7 +57,6 @@ from experiments.study.prepared.text_models import (
     uses,
 )
 from experiments.study.reading import LoadedStudy
-from experiments.study.rows import FAILED, UNANSWERED
 from experiments.study.units import (
     Task,
     TaskQueue,

@@ -13,16 +13,16 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.columns.cell_names import RECORDED
+from experiments.columns.cell_names import ABSENT, FAILED, RECORDED
+from experiments.study.cells import GraphView, StudyCell
 from experiments.study.data import Related, StudyData, related_graph
-from experiments.study.design import GraphView, StudyCell
 from experiments.study.packed_graphs import PackedGraphs
-from experiments.study.rows import ABSENT, FAILED
 from factormodels.compile import CompiledFacts, factor_graphs
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.extraction.stages.relations import unanswered_atoms
@@ -281,14 +281,39 @@ def encode(results: Sequence[UnitResult]) -> bytes:
     p = columns.get("p", ())
     values = np.concatenate(p) if p else np.zeros(0)
     offsets = np.concatenate([[0], np.cumsum(list(map(len, p)))]).astype(np.int32)
-    arrays: list[Any] = [
-        pa.array(columns.get(name, ()), kind)
+    arrays = [
+        _arrow_column(columns.get(name, ()), kind)
         for name, kind in zip(schema().names[:-1], schema().types[:-1], strict=True)
     ]
-    arrays.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)))
-    batch = pa.record_batch(arrays, schema=schema())
+    flat = pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(values)])
+    list_buffers = [None, pa.py_buffer(offsets)]
+    arrays.append(pa.Array.from_buffers(schema().types[-1], len(p), list_buffers, children=[flat]))
+    batch = pa.RecordBatch.from_arrays(arrays, schema=schema())
     # Leave the schema out: it is always the same and would dominate small records.
     return bytes(batch.serialize())
+
+
+def _arrow_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """A column of numbers or texts; None is null.
+
+    `pa.array` would import pandas, which a worker process needs for nothing else, and which takes
+    longer than all its other imports.
+    """
+    import pyarrow as pa
+
+    valid = None
+    if None in values:
+        blank = "" if kind == pa.string() else 0
+        present = [value is not None for value in values]
+        valid = pa.py_buffer(np.packbits(present, bitorder="little"))
+        values = [blank if value is None else value for value in values]
+    if kind == pa.string():
+        texts = [value.encode() for value in values]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+        buffers = [pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    else:
+        buffers = [pa.py_buffer(np.array(values, kind.to_pandas_dtype()))]
+    return pa.Array.from_buffers(kind, len(values), [valid, *buffers])
 
 
 def decode(encoded: bytes) -> pa.Table:
@@ -298,6 +323,7 @@ def decode(encoded: bytes) -> pa.Table:
     return pa.Table.from_batches([record_batch(encoded, schema())])
 
 
+@cache
 def schema() -> pa.Schema:
     """The columns of encoded results; `UnitResult` describes them."""
     import pyarrow as pa

@@ -29,14 +29,13 @@ from calibration.learned_potentials.graph_fitting import (
 )
 from calibration.learned_potentials.graph_potentials import Potentials, apply, stance_class
 from calibration.learned_potentials.judge import judge_of, with_judged_priors
-from experiments.columns.cell_names import RECORDED, cell_words
+from experiments.columns.cell_names import FAILED, RECORDED, cell_words
 from experiments.findings.text import some_of
 from experiments.settings.backend_settings import build_backend
+from experiments.study.cells import GraphView, StudyCell
 from experiments.study.config import Learned
 from experiments.study.data import StudyData, related_graph
-from experiments.study.design import GraphView, StudyCell
 from experiments.study.reading import LoadedStudy
-from experiments.study.rows import FAILED
 from experiments.study.units import sentence
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.asking.relation_models import content_hash, relation_model
+from experiments.columns.cell_names import FAILED
 from experiments.evaluators.core import claims_with_sources
 from experiments.evaluators.core_choices import CoreChoices
 from experiments.study.config import EVERYTHING, SelectionChoice
 from experiments.study.data import StudyData
 from experiments.study.reading import LoadedStudy
-from experiments.study.rows import FAILED
 from experiments.study.units import sentence
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs

@@ -48,7 +48,8 @@ from experiments.asking.relation_models import (
     relation_model_facts,
 )
 from experiments.asking.session import answering
-from experiments.columns.cell_names import RECORDED
+from experiments.columns.cell_names import FAILED, RECORDED
+from experiments.study.cells import StudyCell
 from experiments.study.config import (
     AssessorChoice,
     LanguageModelChoice,
@@ -56,9 +57,7 @@ from experiments.study.config import (
     Study,
 )
 from experiments.study.data import Related, StudyData
-from experiments.study.design import StudyCell
 from experiments.study.reading import LoadedStudy
-from experiments.study.rows import FAILED
 from experiments.study.units import UnitResult, sentence
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.cells import are_close
-from experiments.columns.cell_names import NO_GRAPH
+from experiments.columns.cell_names import NO_GRAPH, UNANSWERED
 from experiments.findings.artifacts import Origin, PaperFigure, write_artifact
 from experiments.findings.figures.reliability import reliability_figure
 from experiments.findings.table import renaming
@@ -19,7 +19,7 @@ from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from experiments.study.config import OWN_PRIORS
 from experiments.study.report.frame import read_judgments
 from experiments.study.report.scores import REFERENCE
-from experiments.study.rows import UNANSWERED, CellRows, RowsFile
+from experiments.study.rows import CellRows, RowsFile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

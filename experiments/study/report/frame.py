@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from calibration.cells import CellClaims
 from calibration.validation import Booleans
-from experiments.columns.cell_names import CELL
+from experiments.columns.cell_names import CELL, UNANSWERED
 from experiments.study.config import Study
-from experiments.study.rows import UNANSWERED, CellRows, RowsFile
+from experiments.study.rows import CellRows, RowsFile
 from factormodels.conventions import DEFAULT, Conventions
 from factormodels.words import IRRELEVANT
 

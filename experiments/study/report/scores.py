@@ -28,13 +28,13 @@ from calibration.scores.estimates import judged_claims, labeled_claims
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import MEASURES, REGISTRY
 from calibration.scoring import DEFAULT_INTERVALS
-from experiments.columns.cell_names import CELL, NO_GRAPH, cell_words
+from experiments.columns.cell_names import ABSENT, CELL, FAILED, NO_GRAPH, cell_words
 from experiments.evaluators.convention_measures import in_logarithms, logarithm_factor
 from experiments.evaluators.response import COLUMNS, measured
 from experiments.findings.table import named
 from experiments.study.config import Selector, Study
 from experiments.study.report.frame import Judgments, cross_fitted_folds, read_judgments
-from experiments.study.rows import ABSENT, FAILED, CellRows, RowsFile
+from experiments.study.rows import CellRows, RowsFile
 from factormodels.conventions import Conventions
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import pytest
 
 from experiments.findings import page as findings_page
 from experiments.pages import removals, reported_datasets, study_page, study_responses
-from experiments.study.config import PriorSetting
-from experiments.study.design import GraphView
+from experiments.study.cells import GraphView, PriorSetting
 from experiments.study.rows import read_rows
 from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.variants import variant

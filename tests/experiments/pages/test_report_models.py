@@ -18,8 +18,7 @@ import pytest
 from calibration.folds import response_folds
 from experiments.pages import removals
 from experiments.pages.from_run_folder import read_subject
-from experiments.study.config import PriorSetting
-from experiments.study.design import GraphView
+from experiments.study.cells import GraphView, PriorSetting
 from experiments.study.rows import read_rows
 from experiments.study.units import strengthened
 from factormodels.claims import RelationKind

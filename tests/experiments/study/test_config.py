@@ -15,6 +15,7 @@ from experiments.methods.select import SelectSettings
 from experiments.networks.config import load_networks
 from experiments.settings import Settings, choices_of, declared_in, meanings_of
 from experiments.settings.inputs import ModelSettings
+from experiments.study.cells import PriorSetting
 from experiments.study.config import (
     ACCESS,
     AssessorChoice,
@@ -22,7 +23,6 @@ from experiments.study.config import (
     DatasetChoice,
     LanguageModelChoice,
     Only,
-    PriorSetting,
     RelationModelChoice,
     SelectionChoice,
     Study,

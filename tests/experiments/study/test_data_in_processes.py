@@ -84,6 +84,9 @@ def test_the_first_process_makes_no_data(
     assert [dataset.sha256 for dataset in planned.data] == [
         dataset.sha256 for dataset in design(load_study(str(study))).data
     ]
+    # Nor do they import the configuration of a study, which takes half a second.
+    loaded = several.submit(eval, "'pydantic' in __import__('sys').modules")
+    assert not loaded.result()
 
 
 def test_an_interrupted_run_goes_on_with_the_same_data(

@@ -340,8 +340,9 @@ RUN_SLOWLY = """
 import signal
 from tests.experiments import strange
 strange.register_all()
-from experiments.cli.main import main
 if __name__ == "__main__":
+    # Processes import this file too.
+    from experiments.cli.main import main
     # A test run in the background of a shell ignores interrupts, and so do its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     main()

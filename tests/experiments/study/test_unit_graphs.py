@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.study.config import PriorSetting
-from experiments.study.design import GraphView
+from experiments.study.cells import GraphView, PriorSetting
 from experiments.study.units import factor_graph, strengthened
 from factormodels.datasets import load
 from factormodels.encodings import ENCODINGS

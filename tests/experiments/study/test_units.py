@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from experiments.columns.cell_names import FAILED
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
-from experiments.study.rows import FAILED
 from experiments.study.units import (
     Task,
     TaskQueue,
@@ -129,6 +129,13 @@ def test_results_come_back_to_the_last_bit() -> None:
         for name in ("cell", "response", "status", "seconds", "log_z", "log_z_kind", "error"):
             assert unit[name] == getattr(result, name)
     assert decode(encode([])).num_rows == 0
+
+
+def test_results_are_encoded_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Both import it, for half a second of every process.
+    for name in ("array", "scalar"):
+        monkeypatch.delattr(f"pyarrow.{name}")
+    encode([UnitResult(7, 0, FAILED, error="why"), UnitResult(0, 3, "exact", np.zeros(2), 0.25)])
 
 
 @dataclass(frozen=True)
