@@ -15,6 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 
 from factormodels import read_many
 from factormodels.extraction.asking.loop import request_of
@@ -87,13 +88,36 @@ def test_assess_reads_log_probabilities_of_a_real_model(smollm2: RealModel, fold
 def test_a_command_asks_a_real_model_and_counts_its_calls(
     command: str, smollm2: RealModel, folder: Path
 ) -> None:
+    options = [*COMMANDS[command], "--out", "o", *smollm2.options]
+    if command == "self-knowledge":
+        write_shortened_prompts(folder / "prompts")
+        options += ["--prompts", "prompts"]
+    if command == "select":
+        # One bleached claim, with which every claim is compared; the embedded domain has twelve.
+        (folder / "bleached.json").write_text('{"people": ["{topic} exists."]}')
+        options += ["--templates", "bleached.json"]
     graph = json.loads((folder / "claims.jsonl").read_text())
     # Two claims, for commands that compare them.
-    graph["nodes"] = graph["nodes"][:2]
+    graph["nodes"] = graph["nodes"][: 1 if command == "self-knowledge" else 2]
     (folder / "claims.jsonl").write_text(json.dumps(graph) + "\n")
     (folder / "answer.txt").write_text("Marie Curie was born in Warsaw.")
-    ended = called(command, *COMMANDS[command], "--out", "o", *smollm2.options)
+    ended = called(command, *options)
     assert [*faults_of(ended.exit_code, folder / "o")] == [], ended.output
+
+
+def write_shortened_prompts(folder: Path) -> None:
+    """Write the prompts of `self-knowledge` with the first sentence of their instructions.
+
+    The model spends its time on reading, and no other command asks these four. At night they are
+    asked as they are, with their examples.
+    """
+    folder.mkdir()
+    for name in ("question_answer_pair", "self_direct", "self_question", "self_question_none"):
+        packaged = ROOT / "factormodels" / "extraction" / "prompts" / f"{name}.yaml"
+        prompt = yaml.safe_load(packaged.read_text())
+        prompt.pop("examples", None)
+        prompt["system"] = prompt["system"].partition(".")[0] + "."
+        (folder / packaged.name).write_text(yaml.safe_dump(prompt))
 
 
 @pytest.mark.nightly
@@ -133,16 +157,19 @@ def test_a_real_model_is_held_to_a_schema_and_its_tokens_spell_the_answer(
 
 
 def test_a_real_model_lists_claims_as_the_schema_has_them(smollm2: RealModel) -> None:
-    chunk = Chunk(1, ("Marie Curie was born in Warsaw.", "She discovered radium."))
+    chunk = Chunk(1, ("She was born in Warsaw.",))
     fields = {"question": QUESTION, "response": chunk.text, "sentences": chunk.numbered}
     question = Question(ATOMIZER, fields, about=chunk, parts=len(chunk.sentences))
     model = LitellmModel(LitellmSettings(smollm2.name, smollm2.api_base))
-    # So small a model may repeat itself without an end: two short claims are an end.
+    # So small a model may repeat itself without an end: a short claim is an end.
     short: dict[str, Any] = deepcopy(dict(ATOMIZER.schema or {}))
     claims = short["properties"]["claims"]
-    claims["maxItems"] = 2
-    claims["items"]["properties"]["claim"] = {"type": "string", "maxLength": 60}
-    request = replace(request_of(model, question), schema=json.dumps(short))
+    claims["maxItems"] = 1
+    claims["items"]["properties"]["claim"] = {"type": "string", "maxLength": 40}
+    asked = request_of(model, question)
+    # Without the examples, which show the form of an answer: the schema alone gives it here.
+    instructions, *_, last = asked.messages
+    request = replace(asked, messages=(instructions, last), schema=json.dumps(short))
     answer = run_until_done(model.complete(request))
     assert isinstance(answer, Completion), answer
     jsonschema.validate(json.loads(answer.text), ATOMIZER.schema)
