@@ -1,7 +1,9 @@
 # `make` lists the targets. Each one installs what it needs first.
 
 PYTHON ?= python3
-WORKERS ?= 2
+# Tests wait for servers, browsers and killed processes for a quarter of their time: three processes
+# keep two processors at work.
+WORKERS ?= 3
 MUTANTS ?= 100000
 # Of the documentation: `dummy` reads every page and resolves every reference, and writes nothing.
 BUILDER ?= html

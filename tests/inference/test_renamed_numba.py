@@ -111,7 +111,6 @@ graph = small_graph()
 joined = interaction_graph(graph.cardinalities, graph.scope_starts, graph.scope_variables)
 print(json.dumps([each.tolist() for each in joined]))
 """
-"""A kernel that calls another one, and one that is written out."""
 
 
 def test_a_kernel_answers_without_numbas_private_names(kernels: Path) -> None:
@@ -120,7 +119,9 @@ def test_a_kernel_answers_without_numbas_private_names(kernels: Path) -> None:
     assert warned.count("compiled kernels cannot be kept on disk") == 1
 
 
+@pytest.mark.nightly
 def test_a_kernel_of_the_library_answers_without_numbas_private_names() -> None:
+    """A kernel that calls another one, and one that is written out; the suite has the one above."""
     output, warned = _run(JOINING, *WITHOUT_UNPICKLING)
     graph = small_graph()
     joined = interaction_graph(graph.cardinalities, graph.scope_starts, graph.scope_variables)
@@ -130,7 +131,7 @@ def test_a_kernel_of_the_library_answers_without_numbas_private_names() -> None:
 
 @pytest.mark.nightly
 def test_infer_answers_without_numbas_private_names() -> None:
-    """Every kernel of a backend is compiled, which takes longest; the suite has the one above."""
+    """Every kernel of a backend is compiled, which takes longest."""
     output, warned = _run(INFERRING, *WITHOUT_UNPICKLING)
     expected = infer(small_graph(), "cavi")
     assert json.loads(output) == [expected.log_z, expected.marginals.flat.tolist()]
