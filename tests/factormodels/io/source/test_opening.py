@@ -56,21 +56,27 @@ def test_a_socket_is_no_file(tmp_path: Path) -> None:
         refused("this is a socket", read_text, tmp_path / "s")
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_the_unpacked_size_of_a_file_is_limited(
-    reader: Callable[[Path], object], tmp_path: Path
-) -> None:
-    path = tmp_path / "bomb.gz"
+@pytest.fixture(scope="module")
+def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """64 MiB of zeros, packed."""
+    path = tmp_path_factory.mktemp("bomb") / "bomb.gz"
     with gzip.open(path, "wb") as file:
         file.write(bytes(2**26))
     assert path.stat().st_size < 2**17
+    return path
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_unpacked_size_of_a_file_is_limited(
+    reader: Callable[[Path], object], bomb: Path
+) -> None:
     # A megabyte that may be held, another that is too much, and copies of them in the making.
     with (
         at_most(8 * 2**20),
         size_limit(2**20),
         pytest.raises(InputError, match=r"more than 1 MiB; .* --max-size"),
     ):
-        reader(path)
+        reader(bomb)
 
 
 def test_lines_are_read_with_flat_memory(tmp_path: Path) -> None:
