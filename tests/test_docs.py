@@ -15,6 +15,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
+from experiments.networks import runner
+from experiments.networks.measure import Clocking
 from experiments.settings.keyed import Keyed
 from tests.pages import Block, blocks, faults, run_page, unprinted
 
@@ -214,6 +216,8 @@ def test_every_block_of_a_page_runs(
     assert faults(page.read_text(encoding="utf-8")) == []
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    # Pages time each backend on a network, with repeated calls for a second.
+    monkeypatch.setattr(runner, "Clocking", clocking_of_a_twentieth)
     before = set(sys.modules)
     try:
         run_page(page)
@@ -222,6 +226,11 @@ def test_every_block_of_a_page_runs(
             if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
                 del sys.modules[name]
         _forget_backends()
+
+
+def clocking_of_a_twentieth(rounds: int, budget: float, seed: int) -> Clocking:
+    """Clocking with a twentieth of the calls."""
+    return Clocking(rounds, budget / 20.0, seed)
 
 
 def _forget_backends() -> None:
