@@ -176,10 +176,11 @@ def out_of_sample_counts(
     mean = _mean(difference, defined)
     half = student_quantile(level, touching - 2) * error
 
+    kinds = _by_label(counts)
+
     def of_resamples(weights: Floats) -> Floats:
         """Mean difference, (b, n_cells), under weights of the responses."""
-        return np.stack([_mean_difference(here, each[:, None, None, None] * counts)
-                         for each in weights])  # fmt: skip
+        return np.stack([_mean_difference(here, each[:, None, None] * kinds) for each in weights])
 
     ends = np.nan_to_num(mean - half), np.nan_to_num(mean + half)
     lowest, highest = reach(of_resamples, contributions, ends)
@@ -262,10 +263,26 @@ def _contributions(
     )
 
 
-def _mean_difference(here: Floats, counts: Floats) -> Floats:
-    """Mean over splits of sigma of one half minus factuality of the other, (n_cells,)."""
-    known, unknown = laws_of(_sums(here, counts))
-    difference = sigma(known, unknown) - _factuality(_sums(1 - here, counts))
+def _by_label(counts: Floats) -> Floats:
+    """Counts of supported claims judged correct, supported claims, unsupported claims not judged
+    correct, and unsupported claims, (R, 4, n_cells)."""
+    supported, unsupported = np.moveaxis(counts.sum(axis=-1), -1, 0)
+    right, wrong_yes = counts[..., 0, 0], counts[..., 1, 0]
+    return np.stack([right, supported, unsupported - wrong_yes, unsupported], axis=1)
+
+
+def _mean_difference(here: Floats, kinds: Floats) -> Floats:
+    """Mean over splits of sigma of one half minus factuality of the other, (n_cells,).
+
+    Args:
+        here: indicators of the first half, as of `_halves`.
+        kinds: counts as of `_by_label`.
+    """
+    right, supported, right_no, unsupported = np.moveaxis(_sums(here, kinds), 1, 0)
+    # The second half of the rows has each split in the other direction.
+    others, others_no = (np.roll(each, len(here) // 2, axis=0) for each in (supported, unsupported))
+    predicted = sigma(ratio(right, supported), ratio(right_no, unsupported))
+    difference = predicted - ratio(others, others + others_no)
     return _mean(difference, ~np.isnan(difference))
 
 
