@@ -95,7 +95,7 @@ def _of_self_knowledge() -> dict[str, PaperFigure]:
         }
         for at, (supported, direct, other) in enumerate(drawn)
     ]
-    measured = self_knowledge(data_frame(rows), n_bootstrap=20)
+    measured = self_knowledge(data_frame(rows), n_bootstrap=5, n_splits=5)
     return {f"self-knowledge-{name}": shown for name, shown in measured.draw().items()}
 
 

@@ -133,11 +133,12 @@ class _Sheet(NamedTuple):
         ink, length = self.shades < _FAINT, _pixels(_RULE)
         style_rules: list[Rule] = []
         # Few rows have ink for a rule at all; the places of one are found in these alone.
-        for row in np.flatnonzero(np.count_nonzero(ink, axis=1) >= length).tolist():
-            total = np.concatenate([[0], np.cumsum(ink[row])])
-            columns = np.flatnonzero(total[length:] - total[:-length] == length)
-            if not columns.size:
-                continue
+        rows = np.flatnonzero(np.count_nonzero(ink, axis=1) >= length)
+        totals = np.zeros((len(rows), ink.shape[1] + 1), np.int32)
+        np.cumsum(ink[rows], axis=1, out=totals[:, 1:])
+        begins = totals[:, length:] - totals[:, :-length] == length
+        for at in np.flatnonzero(begins.any(axis=1)).tolist():
+            row, columns = int(rows[at]), np.flatnonzero(begins[at])
             for part in np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1):
                 line = Rule(row, row, int(part[0]), int(part[-1]) + length)
                 above = [
@@ -152,13 +153,13 @@ class _Sheet(NamedTuple):
         """Yield which texts touch a rule."""
         beside = _pixels(_BESIDE_RULE)
         for rule in self.rules():
-            near = np.zeros_like(ink)
             # The pixels next to a rule may be half filled by it.
-            for rows in (
-                slice(rule.top - 1 - beside, rule.top - 1),
-                slice(rule.bottom + 2, rule.bottom + 2 + beside),
-            ):
-                near[rows, rule.left : rule.right] = ink[rows, rule.left : rule.right]
+            above = slice(rule.top - 1 - beside, rule.top - 1), slice(rule.left, rule.right)
+            below = slice(rule.bottom + 2, rule.bottom + 2 + beside), slice(rule.left, rule.right)
+            if not (ink[above].any() or ink[below].any()):
+                continue
+            near = np.zeros_like(ink)
+            near[above], near[below] = ink[above], ink[below]
             for text in self._at(near):
                 yield f"{text} touches a rule"
 

@@ -70,7 +70,6 @@ def watched(browser: Browser, path: Path) -> Iterator[Watched]:
     yield opened_page
     assert opened_page.console == []
     assert opened_page.asked == [path.as_uri()]
-    opened_page.page.close()
 
 
 def doubts(graphs: list[FactGraph]) -> dict[str, float]:
@@ -146,7 +145,6 @@ def test_estimates_are_said_to_be_estimates(
     assert texts[0].endswith("± 0.012, estimated")
     assert texts[1] == "without it not known"
     assert "too wide to be solved exactly" in watched.page.locator(".claims").inner_text()
-    watched.page.close()
 
 
 def test_texts_do_not_act(watched: Watched) -> None:
@@ -228,7 +226,6 @@ def test_an_address_opens_a_claim_of_a_long_list(browser: Browser, tmp_path: Pat
     assert page.locator(SUMMARIES).count() == 350
     assert not button.is_visible()
     assert watched.console == []
-    page.close()
 
 
 def test_paper_has_what_is_folded(watched: Watched) -> None:
@@ -263,7 +260,6 @@ def test_it_fits_and_can_be_read(
     )
     assert smallest >= 11
     assert watched.console == []
-    page.close()
 
 
 def test_without_scripts_claims_and_probabilities_are_listed(
@@ -310,7 +306,6 @@ def test_means_are_those_of_the_assessment(browser: Browser, tmp_path: Path) -> 
     sentence = f"over the {len(half)} claims of {len(graph.atoms)} that all answers judged"
     assert sentence in watched.page.locator("body").inner_text()
     assert watched.console == []
-    watched.page.close()
 
 
 @pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.nightly)])
@@ -337,7 +332,6 @@ def test_a_page_of_many_responses_builds_what_is_opened(
     page.locator("article").first.wait_for()
     assert nodes() - at_first < 1_000
     assert opened_page.console == []
-    page.close()
 
 
 def test_a_relation_below_one_half_moves_no_claim_and_is_not_denied(
@@ -358,4 +352,3 @@ def test_a_relation_below_one_half_moves_no_claim_and_is_not_denied(
     assert "It may have rained." in weak_claim
     assert "without it 0.500" in weak_claim
     assert "No passage moves this claim: none has a relation of at least one half" in bare_claim
-    page.close()

@@ -56,7 +56,6 @@ def test_tables_sort_by_the_pointer_and_the_keyboard(browser: Browser, report: P
     assert head.get_attribute("aria-sort") == "descending"
     assert watched.console == []
     assert watched.asked == [report.as_uri()]
-    page.close()
 
 
 def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -> None:
@@ -88,7 +87,6 @@ def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -
     page.locator("#failures").get_by_role("link", name=HOSTILE).first.click()
     assert page.locator("#r-1 details[open] h4").first.inner_text().endswith(HOSTILE)
     assert watched.console == []
-    page.close()
 
 
 def test_row_names_stay_in_view_and_columns_can_be_chosen(browser: Browser, report: Path) -> None:
@@ -113,7 +111,6 @@ def test_row_names_stay_in_view_and_columns_can_be_chosen(browser: Browser, repo
     choice.get_by_role("checkbox").first.uncheck()
     assert not head.is_visible()
     assert watched.console == []
-    page.close()
 
 
 def test_ids_stand_in_place_of_absent_texts_and_the_page_says_so(
@@ -135,7 +132,6 @@ def test_ids_stand_in_place_of_absent_texts_and_the_page_says_so(
     for plot in page.locator("figure:not(.wide)").all():
         assert plot.evaluate("one => one.scrollWidth <= one.clientWidth")
     assert watched.console == []
-    page.close()
 
 
 def test_a_phone_shows_settings_and_all_else_that_is_folded_within_its_width(
@@ -147,7 +143,6 @@ def test_a_phone_shows_settings_and_all_else_that_is_folded_within_its_width(
     value.evaluate("(one) => one.textContent = 'a description '.repeat(20)")
     assert value.is_visible()
     assert watched.page.evaluate("document.documentElement.scrollWidth") == 390
-    watched.page.close()
 
 
 @pytest.mark.parametrize(
@@ -188,7 +183,6 @@ def test_pages_can_be_looked_at(
     written = np.abs(grey - background) > 0.25
     assert 0.01 < written.mean() < 0.4
     assert watched.console == []
-    page.close()
 
 
 def test_without_scripts_the_tables_of_the_study_are_there(browser: Browser, report: Path) -> None:
