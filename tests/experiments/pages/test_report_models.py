@@ -251,6 +251,7 @@ def test_it_is_made_again_from_the_folder_to_the_byte(run: Path, copied: Path) -
     assert (copied / "report.html").read_bytes() == (run / "report.html").read_bytes()
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_without_the_store_it_says_what_was_not_kept(copied: Path) -> None:
     (copied / STORE).unlink()
     invoke("report", copied)
@@ -270,6 +271,7 @@ def test_without_the_store_it_says_what_was_not_kept(copied: Path) -> None:
     assert [graph["views"] for graph in entry["graphs"]] == [[0, 1]]
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_files_that_the_manifest_does_not_list_are_not_shown(copied: Path) -> None:
     """The state after a run that was started over with --overwrite and died."""
     with closing(sqlite3.connect(copied / STORE)) as connection, connection:
@@ -284,6 +286,7 @@ def test_files_that_the_manifest_does_not_list_are_not_shown(copied: Path) -> No
     assert "in 1 of 4 views" in entry["notes"][0]
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_assessors_alone_have_a_page(copied: Path) -> None:
     only = ("--backend", "factscore,verify", "--response", str(graphs()[0].id))
     invoke("report", copied, *only)
