@@ -11,6 +11,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -116,28 +117,69 @@ def sources(*packages: str) -> list[Path]:
     return sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
 
 
-def imported_names(path: Path) -> tuple[tuple[str, int], ...]:
-    """Return (absolute name of an imported module, line), imports within functions too."""
+class Outline(NamedTuple):
+    """What tests read of a source; trees of all sources would take hundreds of megabytes."""
+
+    imports: tuple[tuple[str, int], ...]
+    """Absolute names of imported modules and their lines, imports within functions too."""
+
+    loads: tuple[tuple[str, str], ...]
+    """Imported modules, and names imported from them; without what is imported for types alone."""
+
+    classes: tuple[str, ...]
+    """Names of classes."""
+
+    parts: tuple[tuple[int, int], ...]
+    """First and last lines of parts of functions: one statement that holds others, or two in a
+    row.
+    """
+
+
+def outline(path: Path) -> Outline:
+    """Return the outline of a module."""
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    return _imported_names(path.read_text(encoding="utf-8"), tuple(package))
+    return _outline(path.read_text(encoding="utf-8"), tuple(package))
 
 
 @cache
-def _imported_names(source: str, package: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    """Cached result of `imported_names` for a source within a package, which several tests use."""
-    return tuple(_names_imported_in(ast.parse(source), package))
-
-
-def _names_imported_in(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+def _outline(source: str, package: tuple[str, ...]) -> Outline:
+    """Cached outline of a source within a package: every source is parsed once."""
+    imports, loads, classes, parts = [], [], [], []
+    tree = ast.parse(source)
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, for_types = waiting.pop()
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, node.lineno
+            imports += [(alias.name, node.lineno) for alias in node.names]
+            loads += [] if for_types else [(alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
-            yield ".".join([*base, node.module or ""]), node.lineno
+            imports.append((".".join([*base, node.module or ""]), node.lineno))
+            loads += [] if for_types else [(node.module or "", alias.name) for alias in node.names]
+        elif isinstance(node, ast.ClassDef):
+            classes.append(node.name)
+        elif isinstance(node, ast.stmt):
+            parts += list(_parts(getattr(node, "body", [])))
+        # Expressions, which are most of a tree, hold no statements.
+        for field in ("cases", "handlers", "orelse", "finalbody"):
+            waiting += [(each, for_types) for each in reversed(getattr(node, field, []))]
+        within = for_types or (isinstance(node, ast.If) and is_for_types(node))
+        waiting += [(each, within) for each in reversed(getattr(node, "body", []))]
+    return Outline(tuple(imports), tuple(loads), tuple(classes), tuple(parts))
+
+
+def _parts(body: Sequence[ast.stmt]) -> Iterator[tuple[int, int]]:
+    alone = [(each, each) for each in body if hasattr(each, "body")]
+    for first, last in (*alone, *pairwise(body)):
+        if not is_docstring_or_import(first) and not is_docstring_or_import(last):
+            yield first.lineno, last.end_lineno or 0
+
+
+def imported_names(path: Path) -> tuple[tuple[str, int], ...]:
+    """Return (absolute name of an imported module, line), imports within functions too."""
+    return outline(path).imports
 
 
 def nodes_about(words: Iterable[str], source: str) -> Iterator[ast.AST]:
@@ -197,17 +239,17 @@ def doubled_classes() -> dict[str, list[str]]:
     places: dict[str, list[str]] = {}
     for path in sources(*LAYERS):
         module = module_name(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
+        for name in outline(path).classes:
+            if name.startswith("_"):
                 continue
-            if node.name != "Settings" or not module.startswith("experiments.analyses."):
-                places.setdefault(node.name, []).append(module)
+            if name != "Settings" or not module.startswith("experiments.analyses."):
+                places.setdefault(name, []).append(module)
     return {name: modules for name, modules in places.items() if len(modules) > 1}
 
 
-def is_for_types(statement: ast.stmt) -> bool:
+def is_for_types(statement: ast.If) -> bool:
     """Return whether imports within a statement are for types alone."""
-    return isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test)
+    return "TYPE_CHECKING" in ast.unparse(statement.test)
 
 
 def loaded_by(path: Path, modules: Mapping[str, Path]) -> set[str]:
@@ -216,19 +258,10 @@ def loaded_by(path: Path, modules: Mapping[str, Path]) -> set[str]:
     The folders of the module itself are being loaded already, and count if it imports from them.
     """
     name = module_name(path)
-    loaded: set[str] = set()
-    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, ast.ImportFrom):
-            whole = (f"{node.module}.{alias.name}" for alias in node.names)
-            loaded.update(each if each in modules else node.module or "" for each in whole)
-        elif isinstance(node, ast.Import):
-            loaded.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.stmt) and is_for_types(node):
-            nodes += node.orelse if isinstance(node, ast.If) else []
-        else:
-            nodes += ast.iter_child_nodes(node)
+    loaded = {
+        whole if (whole := f"{module}.{imported}") in modules else module
+        for module, imported in outline(path).loads
+    }
     packages = {".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 2)}
     folders = {each.rpartition(".")[0] for each in loaded}
     for each in tuple(folders):
@@ -716,22 +749,10 @@ def twice(paths: Sequence[Path]) -> list[list[str]]:
     places: dict[tuple[str, ...], list[str]] = {}
     for path in paths:
         lines = path.read_text(encoding="utf-8").splitlines()
-        for node in ast.walk(ast.parse("\n".join(lines))):
-            if isinstance(node, ast.ClassDef) or not isinstance(node, ast.stmt):
-                continue
-            body = getattr(node, "body", [])
-            # A statement that holds others, or two in a row.
-            alone = [(each, each) for each in body if hasattr(each, "body")]
-            for first, last in (*alone, *pairwise(body)):
-                end = last.end_lineno or 0
-                if (
-                    end - first.lineno >= 4
-                    and not is_docstring_or_import(first)
-                    and not is_docstring_or_import(last)
-                ):
-                    part = tuple(line.strip() for line in lines[first.lineno - 1 : end])
-                    where = f"{path.relative_to(ROOT)}:{first.lineno}"
-                    places.setdefault(part, []).append(where)
+        for first, last in outline(path).parts:
+            if last - first >= 4:
+                part = tuple(line.strip() for line in lines[first - 1 : last])
+                places.setdefault(part, []).append(f"{path.relative_to(ROOT)}:{first}")
     return [places_of_text for places_of_text in places.values() if len(places_of_text) > 1]
 
 
