@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -115,6 +116,8 @@ if __name__ == "__main__":
     # Whatever is loaded at its first use is loaded before the first fork.
     pd.DataFrame({"a": [1]}).to_csv()
     encode([])
+    for name in ("scipy.optimize", "torch"):
+        import_module(name)
     strange.register_all()
     for name in ("slow", "lbp"):
         warm_up(get_backend(name))
