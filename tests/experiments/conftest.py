@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from experiments.settings import found_by
+from factormodels.io.source.files import write_text
 from tests.commands import Called, called, without_probe
 
 if TYPE_CHECKING:
@@ -87,6 +88,26 @@ def browser() -> Iterator[Browser]:
         opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write figures as empty files, and pages with empty drawings, where a test reads neither.
+
+    Figures are made all the same; most of the time that they take is for drawing them.
+    """
+
+    def written(
+        figure: Any, base: Any, formats: Sequence[str] = ("pdf", "png"), **named: Any
+    ) -> tuple[Path, ...]:
+        paths = tuple(Path(f"{base}.{suffix}") for suffix in formats)
+        for path in paths:
+            write_text(path, "")
+        return paths
+
+    monkeypatch.setattr("calibration.figures.save_figure", written)
+    for module in ("experiments.findings.page", "experiments.pages.study_page"):
+        monkeypatch.setattr(f"{module}.inline_svg", lambda *_: "<svg></svg>")
 
 
 @pytest.fixture

@@ -104,6 +104,8 @@ def test_every_command_is_called_by_some_test() -> None:
     assert ASKED.keys() <= set(COMMANDS)
 
 
+# Those of test_self_knowledge.py, test_score.py and test_draw.py have their figures.
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", ASKED)
 def test_a_command_gives_what_it_found_as_json_folder_and_page(name: str, given: Path) -> None:
     outputs = ("--json", "--out", "kept", "--report", "page.html")

@@ -126,7 +126,7 @@ def without(words: tuple[str, ...], option: str) -> list[str]:
     return [*words[:at], *words[at + 2 :]]
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("made", "undrawn")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_value_that_is_refused_is_named_with_its_option(command: str) -> None:
     faults = []

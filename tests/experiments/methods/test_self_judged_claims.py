@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from calibration.self_knowledge import out_of_sample
 from experiments import self_knowledge
 from factormodels import Atom, FactGraph
 from factormodels.extraction.language_model import Request
@@ -78,6 +79,16 @@ def graphs(*, with_claims: bool) -> list[FactGraph]:
         text = " ".join(f"{name} is tall." for name in names)
         made.append(FactGraph(f"r{number}", atoms if with_claims else (), response=text))
     return made
+
+
+@pytest.fixture(autouse=True)
+def few_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Split the responses five times: 200 splits take longer than all questions."""
+    few = {"n_splits": 5}
+    monkeypatch.setattr(
+        "experiments.methods.self_knowledge.out_of_sample",
+        lambda *given, **named: out_of_sample(*given, **named | few),
+    )
 
 
 @pytest.fixture
@@ -330,7 +341,6 @@ def test_the_function_asks_too(tmp_path: Path) -> None:
         model=AnsweringModel(well_behaved),
         cache=tmp_path / "answers.sqlite",
         bins=2,
-        n_splits=5,
     )
     assert dict(zip(measured["cost"]["stage"], measured["cost"]["calls"], strict=True)) == {
         "question-answer pairs": 8,

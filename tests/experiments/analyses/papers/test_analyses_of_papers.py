@@ -41,7 +41,8 @@ from tests.experiments.conftest import invoke
 from tests.factormodels.io.formats import release_records
 from tests.refusals import refused
 
-pytestmark = pytest.mark.slow
+# The figures of these studies are drawn in tests/experiments/findings/figures/test_figures_look.py.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("undrawn")]
 
 ANALYSES = sorted(
     name
