@@ -98,7 +98,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """
 
     def written(
-        figure: Any, base: Any, formats: Sequence[str] = ("pdf", "png"), **named: Any
+        _: Any, base: Any, formats: Sequence[str] = ("pdf", "png"), **__: Any
     ) -> tuple[Path, ...]:
         paths = tuple(Path(f"{base}.{suffix}") for suffix in formats)
         for path in paths:

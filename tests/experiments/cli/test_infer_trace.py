@@ -34,6 +34,7 @@ def test_the_trace_is_written_beside_the_answer(network_file: Path) -> None:
     assert {"trace", "marginals"} < set(findings.tables)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_was_asked_and_answered_is_kept_beside_the_trace(network_file: Path) -> None:
     hashes, answers = set(), []
     for name, settings in (("exact", "exact"), ("damped", "lbp,damping=0.5"), ("again", "exact")):
