@@ -117,7 +117,9 @@ def test_every_method_judges_each_fold_by_the_others() -> None:
     assert first["brier"] == pytest.approx(gain, abs=1e-12)
 
 
-def test_the_answer_in_small(tmp_path: Path) -> None:
+def test_the_answer_in_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Trees search no settings; their search has tests of its own.
+    monkeypatch.setattr("calibration.learned_potentials.methods._INNER_FOLDS", 1)
     for name, seed in (("one", 2), ("two", 3)):
         write_many(biographies(12, seed), tmp_path / f"{name}.jsonl")
     made = learned_potentials(
