@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 _CODE_OR_OPTION = re.compile(r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*")
 
@@ -53,8 +54,7 @@ the given options, or the named commands."""
 
 def page() -> str:
     """Page: every command with its text, its examples, arguments and options."""
-    from experiments.cli.front import described
-    from experiments.cli.main import COMMANDS, HELP, function_named
+    from experiments.cli.main import COMMANDS, HELP
 
     parts = [
         "# Command line\n",
@@ -73,15 +73,23 @@ def page() -> str:
         *_prose(HELP),
     ]
     for name in sorted(COMMANDS):
-        prose, taken = described(function_named(name))
+        prose, taken = described_command(name)
         parts += [f"## factormodels {name}\n", *_prose(prose), *_rows(taken)]
     return "\n".join(parts)
 
 
+@cache
+def described_command(name: str) -> tuple[str, list[tuple[str, str]]]:
+    """Text of a command, and its arguments and options with their meaning."""
+    from experiments.cli.front import described
+    from experiments.cli.main import function_named
+
+    return described(function_named(name))
+
+
 def followers(which: str) -> list[str]:
     """Return the commands that have all options of a convention, or the commands that it names."""
-    from experiments.cli.front import described
-    from experiments.cli.main import COMMANDS, function_named
+    from experiments.cli.main import COMMANDS
 
     if not which.startswith("--"):
         return which.split()
@@ -89,7 +97,7 @@ def followers(which: str) -> list[str]:
     return [
         name
         for name in sorted(COMMANDS)
-        if options <= {taken.split()[0] for taken, _ in described(function_named(name))[1]}
+        if options <= {taken.split()[0] for taken, _ in described_command(name)[1]}
     ]
 
 

@@ -114,6 +114,10 @@ def test_every_convention_names_commands_that_follow_it(helper: Any) -> None:
 
     page = helper("command_line")
     text = page.page()
+    options_of = {
+        name: [each.split()[0] for each, _ in described(function_named(name))[1]]
+        for name in COMMANDS
+    }
     for convention, tool, which in page.CONVENTIONS:
         commands = page.followers(which)
         assert commands, convention
@@ -122,8 +126,7 @@ def test_every_convention_names_commands_that_follow_it(helper: Any) -> None:
         # An option that a convention speaks of is one of these commands.
         for option in re.findall(r"--[a-z-]+", convention):
             for name in commands:
-                taken = [each.split()[0] for each, _ in described(function_named(name))[1]]
-                assert option in taken, (convention, name)
+                assert option in options_of[name], (convention, name)
 
 
 def schema_keys(part: dict[str, Any], definitions: dict[str, Any], path: str) -> Iterator[str]:
