@@ -111,16 +111,16 @@ class _Sheet(NamedTuple):
     def faults(self) -> Iterator[str]:
         """Yield what is wrong."""
         ink = self.shades < _FAINT
-        inside = np.zeros_like(ink)
+        outside = ink.copy()
         edge = _pixels(_MARGIN)
-        inside[edge:-edge, edge:-edge] = True
+        outside[edge:-edge, edge:-edge] = False
         far = [
             repr(text.text)
             for text in self.texts
             if min(text.left, text.bottom, self.width - text.right, self.height - text.top) < 0
         ]
         # What is no text, such as a rule, is seen in the margin alone.
-        for text in dict.fromkeys([*far, *self._at(ink & ~inside)]):
+        for text in dict.fromkeys([*far, *self._at(outside)]):
             yield f"{text} is outside the page"
         overprinted = [repr(text.text) for text in self.texts if text.overprinted]
         for text in dict.fromkeys([*overprinted, *self._at(self.shades < _TWICE)]):
@@ -133,12 +133,12 @@ class _Sheet(NamedTuple):
         ink, length = self.shades < _FAINT, _pixels(_RULE)
         style_rules: list[Rule] = []
         # Few rows have ink for a rule at all; the places of one are found in these alone.
-        rows = np.flatnonzero(np.count_nonzero(ink, axis=1) >= length)
+        rows = [at for at, row in enumerate(ink) if np.count_nonzero(row) >= length]
         totals = np.zeros((len(rows), ink.shape[1] + 1), np.int32)
         np.cumsum(ink[rows], axis=1, out=totals[:, 1:])
         begins = totals[:, length:] - totals[:, :-length] == length
         for at in np.flatnonzero(begins.any(axis=1)).tolist():
-            row, columns = int(rows[at]), np.flatnonzero(begins[at])
+            row, columns = rows[at], np.flatnonzero(begins[at])
             for part in np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1):
                 line = Rule(row, row, int(part[0]), int(part[-1]) + length)
                 above = [

@@ -309,8 +309,8 @@ def test_self_knowledge_names_what_a_frame_lacks(tmp_path: Path) -> None:
 
 
 def test_self_knowledge_takes_labeled_responses_in_memory() -> None:
-    expected = self_knowledge("factscore", **QUICK)["quantities"]
-    of_graphs = self_knowledge(load("factscore").graphs, **QUICK)["quantities"]
+    expected = self_knowledge("factcheck-bench", **QUICK)["quantities"]
+    of_graphs = self_knowledge(load("factcheck-bench").graphs, **QUICK)["quantities"]
     pd.testing.assert_frame_equal(of_graphs, expected)
 
 
