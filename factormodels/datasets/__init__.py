@@ -125,7 +125,7 @@ def load(name: str, **options: Any) -> Dataset:
     elif name == "factscore":
         from factormodels.io.formats.factscore_derived import graph_from_object
 
-        graphs = tuple(graph_from_object(obj) for _, obj in records)
+        graphs = tuple(graph_from_object(obj, checked=False) for _, obj in records)
     else:
         from factormodels.io.fact_graph_json import parse_fact_graph
 

@@ -19,6 +19,7 @@ from factormodels.encodings import ENCODINGS
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.io.formats.factcheck_bench import read_factcheck_bench
+from factormodels.io.formats.factscore_derived import graph_from_object
 from factormodels.variants import between_claims, variant
 from tests.oracle import oracle
 from tests.refusals import refused
@@ -214,6 +215,15 @@ def test_factscore_is_the_published_file_without_its_text(shared_data: Path) -> 
         assert atoms == [
             (atom.sentence, atom.annotation, atom.label) for atom in published[graph.id].atoms
         ]
+
+
+def test_factscore_is_valid_although_it_is_loaded_without_checks() -> None:
+    graphs = datasets.load("factscore").graphs
+    lines = (DATA / "factscore.jsonl").read_text("utf-8").splitlines()
+    assert tuple(graph_from_object(json.loads(line)) for line in lines) == graphs
+    for graph in graphs[:2]:
+        assert replace(graph) == graph
+        assert {type(relation.kind) for relation in graph.relations} == {RelationKind}
 
 
 def test_factscore_has_the_published_labels_and_every_pair_that_was_retrieved() -> None:

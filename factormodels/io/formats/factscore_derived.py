@@ -17,8 +17,8 @@ are a1, a2, ..., passages c1, c2, ...
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from factormodels.io.source.places import location
 from factormodels.io.tables.records import Source
 from factormodels.metadata.evidence_source import EVIDENCE_KEY
 from factormodels.metadata.recorded_match import FIGURES, TEXT_MATCH_KEY, recorded_match
+
+Part = TypeVar("Part", Atom, Context, Relation)
 
 _UNITS = 10_000
 
@@ -58,22 +60,27 @@ def read(obj: Any, source: Source, line: int | None = None) -> FactGraph:
         ) from None
 
 
-def graph_from_object(obj: Mapping[str, Any]) -> FactGraph:
-    """Return the fact graph of a decoded line."""
-    atoms = tuple(
-        Atom(f"a{number}", label=LABELS[annotation], annotation=annotation, sentence=sentence)
-        for number, (sentence, annotation) in enumerate(obj["atoms"], start=1)
-    )
-    contexts = tuple(
-        Context(f"c{number}", key=key, retrieved_for=tuple(f"a{atom}" for atom in retrieved))
-        for number, (key, retrieved) in enumerate(obj["passages"], start=1)
-    )
-    atom_ids, context_ids = [atom.id for atom in atoms], [context.id for context in contexts]
-    relations: list[Relation] = []
-    for name, evidence, between in zip(context_ids, obj["evidence"], obj["between"], strict=True):
-        others = [other for other in context_ids if other != name]
-        relations += _relations(name, atom_ids, evidence)
-        relations += _relations(name, others, between)
+def graph_from_object(obj: Mapping[str, Any], *, checked: bool = True) -> FactGraph:
+    """Return the fact graph of a decoded line.
+
+    Args:
+        obj: the line.
+        checked: whether to check the parts of the graph, which takes several times as long as
+            making it; the embedded dataset is valid.
+    """
+    numbers = range(1, len(obj["atoms"]) + 1)
+    atoms: dict[str, Sequence[Any]] = {
+        "id": [f"a{number}" for number in numbers],
+        "label": [LABELS[annotation] for _, annotation in obj["atoms"]],
+        "annotation": [annotation for _, annotation in obj["atoms"]],
+        "sentence": [sentence for sentence, _ in obj["atoms"]],
+    }
+    contexts: dict[str, Sequence[Any]] = {
+        "id": [f"c{number}" for number, _ in enumerate(obj["passages"], start=1)],
+        "key": [key for key, _ in obj["passages"]],
+        "retrieved_for": [tuple(f"a{atom}" for atom in owners) for _, owners in obj["passages"]],
+    }
+    relations = _relations(atoms["id"], contexts["id"], obj["evidence"], obj["between"])
     metadata = {
         "categories": obj["categories"],
         "sentences": obj["sentences"],
@@ -82,17 +89,47 @@ def graph_from_object(obj: Mapping[str, Any]) -> FactGraph:
     # Older files have no figures of texts.
     if "texts" in obj:
         figures = np.array(obj["texts"], np.float64).reshape(-1, len(FIGURES)) / _UNITS
-        metadata[TEXT_MATCH_KEY] = recorded_match(figures, atom_ids)
-    return FactGraph(obj["id"], atoms, contexts, tuple(relations), metadata=metadata)
+        metadata[TEXT_MATCH_KEY] = recorded_match(figures, atoms["id"])
+    if not checked:
+        return FactGraph.unchecked(obj["id"], atoms, contexts, relations, metadata=metadata)
+    parts = (_made(Atom, atoms), _made(Context, contexts), _made(Relation, relations))
+    return FactGraph(obj["id"], *parts, metadata=metadata)
 
 
-def _relations(source: str, targets: Sequence[str], row: Sequence[int]) -> Iterator[Relation]:
-    for index, target in enumerate(targets):
-        entails, contradicts = row[2 * index], row[2 * index + 1]
-        shares = (entails, contradicts, _UNITS - entails - contradicts)
-        best = shares.index(max(shares))
-        distribution = (entails / _UNITS, contradicts / _UNITS, 0.0, shares[2] / _UNITS)
-        yield Relation(source, target, JUDGED_KINDS[best], shares[best] / _UNITS, distribution)
+def _made(kind: Callable[..., Part], columns: Mapping[str, Sequence[Any]]) -> tuple[Part, ...]:
+    """Return atoms, contexts or relations from columns of their fields."""
+    rows = zip(*columns.values(), strict=True)
+    return tuple(kind(**dict(zip(columns, row, strict=True))) for row in rows)
+
+
+def _relations(
+    atom_ids: Sequence[str],
+    context_ids: Sequence[str],
+    evidence: Sequence[Sequence[int]],
+    between: Sequence[Sequence[int]],
+) -> dict[str, Sequence[Any]]:
+    """Return columns of relations: of each passage to all atoms and to all other passages."""
+    sources: list[str] = []
+    targets: list[str] = []
+    judgments: list[int] = []
+    for name, *rows in zip(context_ids, evidence, between, strict=True):
+        others = [other for other in context_ids if other != name]
+        for ends, row in zip((atom_ids, others), rows, strict=True):
+            if len(row) != 2 * len(ends):
+                raise ValueError(f"{name} has {len(row)} figures for {len(ends)} texts")
+            sources += [name] * len(ends)
+            targets += ends
+            judgments += row
+    entails, contradicts = np.array(judgments, np.int64).reshape(-1, 2).T
+    shares = np.stack([entails, contradicts, _UNITS - entails - contradicts])
+    columns = (shares / _UNITS).tolist()
+    return {
+        "source": sources,
+        "target": targets,
+        "kind": [JUDGED_KINDS[best] for best in shares.argmax(axis=0).tolist()],
+        "probability": (shares.max(axis=0) / _UNITS).tolist(),
+        "distribution": [(*both, 0.0, rest) for *both, rest in zip(*columns, strict=True)],
+    }
 
 
 FORMAT = Format(
