@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,18 +16,22 @@ from inference import infer
 from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated
 from tests.refusals import refused
 
-pytest.importorskip("numpyro")
-
-from calibration.learned_potentials.posterior import sample_posterior
-
 pytestmark = pytest.mark.slow
+
+
+def sampled(*graphs_and_potentials: Any, **settings: Any) -> Any:
+    """Call `sample_posterior`, whose module imports NumPyro; without it a test is skipped."""
+    pytest.importorskip("numpyro")
+    from calibration.learned_potentials.posterior import sample_posterior
+
+    return sample_posterior(*graphs_and_potentials, **settings)
 
 
 @pytest.mark.nightly
 def test_draws_are_about_the_optimum_as_its_curvature_says() -> None:
     # Priors of weights are about what graphs state: here the truth is well inside.
     graphs = [graph.with_priors(contexts=0.75) for graph in generated(60, 1)]
-    samples = sample_posterior(graphs, GENERATOR, scale=1.0, n_warmup=60, n_draws=100)
+    samples = sampled(graphs, GENERATOR, scale=1.0, n_warmup=60, n_draws=100)
     assert samples.divergences == 0
     fit = fit_potentials(graphs, GENERATOR, penalty=1.0)
     problem = learning_problem(graphs, GENERATOR, fit.weights, "exact")
@@ -47,7 +52,7 @@ def test_lone_claims_have_the_posterior_that_can_be_integrated() -> None:
     atoms = tuple(Atom(f"a{at}", label=True) for at in range(3))
     graph = FactGraph("r", atoms)
     chosen = Potentials(("atom_prior",))
-    samples = sample_posterior([graph], chosen, scale=1.0, n_warmup=100, n_draws=300)
+    samples = sampled([graph], chosen, scale=1.0, n_warmup=100, n_draws=300)
     grid = np.linspace(-6, 6, 4001)
     log_density = -3 * np.logaddexp(0, -grid) - grid**2 / 2
     weights = np.exp(log_density - log_density.max())
@@ -61,4 +66,4 @@ def test_lone_claims_have_the_posterior_that_can_be_integrated() -> None:
 
 
 def test_a_bound_has_no_posterior() -> None:
-    refused("'wmb' has no beliefs", sample_posterior, generated(3, 0), GENERATOR, backend="wmb")
+    refused("'wmb' has no beliefs", sampled, generated(3, 0), GENERATOR, backend="wmb")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from calibration.recalibration import (
@@ -107,6 +106,8 @@ OF_ANY_NUMBERS: dict[str, type[Recalibrator]] = {
 
 @pytest.mark.parametrize("name", RECALIBRATORS)
 def test_the_estimator_as_it_is(name: str) -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
     # scikit-learn says that it skips what needs several columns, as for its IsotonicRegression.
     with pytest.warns(UserWarning, match="Can't test estimator"):
         results = check_estimator(RECALIBRATORS[name](), on_skip=None)
@@ -117,6 +118,8 @@ def test_the_estimator_as_it_is(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", OF_ANY_NUMBERS)
 def test_the_estimator_on_any_numbers(name: str) -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
     expected = NOT_APPLICABLE.get(name, {})
     results = check_estimator(
         OF_ANY_NUMBERS[name](), expected_failed_checks=expected, on_skip=None, on_fail=None

@@ -68,7 +68,7 @@ def aligned(tmp_path: Path) -> Path:
     tokenizer(made)
     config = roberta()
     config.save_pretrained(made)
-    base = transformers.RobertaModel(config)
+    base = transformers().RobertaModel(config)
     layers = {
         name: torch.nn.Linear(16, outputs)
         for name, outputs in (("bin_layer", 2), ("tri_layer", 3), ("reg_layer", 1))
@@ -97,8 +97,8 @@ def probabilities(answers: list[Any]) -> list[float]:
 
 def test_a_classifier_reads_one_text_with_the_end_token_between(classifier: Path) -> None:
     model = load_minicheck(classifier)
-    words = transformers.AutoTokenizer.from_pretrained(classifier)
-    bare = transformers.AutoModelForSequenceClassification.from_pretrained(classifier).eval()
+    words = transformers().AutoTokenizer.from_pretrained(classifier)
+    bare = transformers().AutoModelForSequenceClassification.from_pretrained(classifier).eval()
     expected = []
     for pair in PAIRS:
         inputs = words(f"{pair.premise}</s>{pair.hypothesis}", return_tensors="pt")
@@ -111,8 +111,8 @@ def test_a_classifier_reads_one_text_with_the_end_token_between(classifier: Path
 
 def test_a_writer_says_the_first_piece_of_its_answer(writer: Path) -> None:
     model = load_minicheck(writer)
-    words = transformers.AutoTokenizer.from_pretrained(writer)
-    bare = transformers.AutoModelForSeq2SeqLM.from_pretrained(writer).eval()
+    words = transformers().AutoTokenizer.from_pretrained(writer)
+    bare = transformers().AutoModelForSeq2SeqLM.from_pretrained(writer).eval()
     answers = [words.convert_tokens_to_ids(word) for word in ("0", "1")]
     expected = []
     for pair in PAIRS:
@@ -129,9 +129,9 @@ def test_a_writer_says_the_first_piece_of_its_answer(writer: Path) -> None:
 
 def test_the_layer_of_three_outputs_says_the_relation(aligned: Path) -> None:
     state = torch.load(aligned / "AlignScore-tiny.ckpt", weights_only=True)["state_dict"]
-    words = transformers.AutoTokenizer.from_pretrained(aligned)
-    config = transformers.AutoConfig.from_pretrained(aligned)
-    base = transformers.RobertaModel(config).eval()
+    words = transformers().AutoTokenizer.from_pretrained(aligned)
+    config = transformers().AutoConfig.from_pretrained(aligned)
+    base = transformers().RobertaModel(config).eval()
     base.load_state_dict(
         {name[11:]: value for name, value in state.items() if name.startswith("base_model.")},
         strict=False,
@@ -185,7 +185,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(aligned: Path, tmp_path: Path
     torch.save({"state_dict": {"classifier.weight": torch.zeros(3, 16)}}, path)
     refused("no layer 'tri_layer'", load_alignscore, aligned)
     path.write_bytes(whole)
-    config = transformers.AutoConfig.from_pretrained(aligned)
+    config = transformers().AutoConfig.from_pretrained(aligned)
     config.hidden_size = config.intermediate_size = 32
     config.save_pretrained(aligned)
     refused(r"its base_model has \[.*16\].*and the configuration \[", load_alignscore, aligned)

@@ -165,9 +165,9 @@ def test_without_transformers_the_extra_is_named(
 def test_loading_a_model_writes_nothing_to_the_terminal(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    transformers.utils.logging.enable_progress_bar()
+    transformers().utils.logging.enable_progress_bar()
     capfd.readouterr()
     load_nli(folder)
     assert "".join(capfd.readouterr()) == ""
     # What another program in the process chose stays.
-    assert transformers.utils.logging.is_progress_bar_enabled()
+    assert transformers().utils.logging.is_progress_bar_enabled()

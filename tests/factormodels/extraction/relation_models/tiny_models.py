@@ -11,7 +11,11 @@ import torch
 
 from factormodels.extraction.relation_models.base import TextPair
 
-transformers: Any = pytest.importorskip("transformers", reason="the extra nli is not installed")
+
+def transformers() -> Any:
+    """Return the library, which takes a second to import; without it a test is skipped."""
+    return pytest.importorskip("transformers", reason="the extra nli is not installed")
+
 
 _WORDS = ["the", "bridge", "opened", "in", "was", "built", "it", "is", "green", "red"]
 _WORDS += ["predict", ":", "1890", "1891", "0", "1"]
@@ -37,7 +41,7 @@ def tokenizer(folder: Path) -> Any:
         single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 3), ("</s>", 1)]
     )
     named = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "bos_token": "<s>"}
-    wrapped = transformers.PreTrainedTokenizerFast(
+    wrapped = transformers().PreTrainedTokenizerFast(
         tokenizer_object=made, **named, model_max_length=64
     )
     wrapped.save_pretrained(folder)
@@ -46,7 +50,7 @@ def tokenizer(folder: Path) -> Any:
 
 def roberta(**further: Any) -> Any:
     """The configuration of a small RoBERTa for these words."""
-    return transformers.RobertaConfig(
+    return transformers().RobertaConfig(
         vocab_size=len(_SPECIAL) + len(_WORDS),
         hidden_size=16,
         num_hidden_layers=1,
@@ -63,7 +67,7 @@ def classifier(folder: Path, **further: Any) -> Path:
     """Save a RoBERTa that classifies, with its tokenizer; `further` goes to its configuration."""
     torch.manual_seed(0)
     tokenizer(folder)
-    transformers.RobertaForSequenceClassification(roberta(**further)).save_pretrained(folder)
+    transformers().RobertaForSequenceClassification(roberta(**further)).save_pretrained(folder)
     return folder
 
 
@@ -71,7 +75,7 @@ def writer(folder: Path) -> Path:
     """Save a T5 of Flan-T5's kind, whose gates and output are its own, with its tokenizer."""
     torch.manual_seed(0)
     tokenizer(folder)
-    config = transformers.T5Config(
+    config = transformers().T5Config(
         vocab_size=len(_SPECIAL) + len(_WORDS),
         d_model=16,
         d_kv=8,
@@ -84,5 +88,5 @@ def writer(folder: Path) -> Path:
         pad_token_id=0,
         eos_token_id=1,
     )
-    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    transformers().T5ForConditionalGeneration(config).save_pretrained(folder)
     return folder
