@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.asking.own_documents import own_documents
+from factormodels import datasets, write_many
 from factormodels.errors import InputError
 from notebooks.questions.own_evidence import own_evidence, sampled, searched
 
@@ -58,8 +59,10 @@ def test_own_passages_are_those_sampled_for_the_response(file: Path) -> None:
     assert others
 
 
-def test_rows_are_of_all_data_and_both_scopes(file: Path) -> None:
-    made = own_evidence(data=(Path("factcheck-bench"),), selfcheck=(file,), folds=2)
+def test_rows_are_of_all_data_and_both_scopes(file: Path, tmp_path: Path) -> None:
+    checked = tmp_path / "factcheck-bench.jsonl"
+    write_many(datasets.load("factcheck-bench").graphs[:20], checked)
+    made = own_evidence(data=(checked,), selfcheck=(file,), folds=2)
     neighbors = made.tables["neighbors"].frame
     pairs = set(zip(neighbors["used"], neighbors["learned"], strict=True))
     names = ("factcheck-bench", "selfcheck")
