@@ -42,9 +42,13 @@ def planned(tmp_path: Path) -> Iterator[StudyDesign]:
 def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) -> None:
     distributed: Any = import_module("distributed")
     killed: list[int] = []
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    )
+    # One worker of this process, which imports nothing anew, and one to be killed.
+    workers = {
+        name: {"cls": kind, "options": {"nthreads": 1}}
+        for name, kind in (("here", distributed.Worker), ("there", distributed.Nanny))
+    }
+    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard_address": ":0"}}
+    cluster = distributed.SpecCluster(workers, scheduler, silence_logs=50)
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
 
         @contextmanager
@@ -56,11 +60,9 @@ def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) 
                 nonlocal done
                 done += progress.n_units
                 if not killed and 0 < done < left:
-                    killed.append(client.run(os.getpid).popitem()[1])
-                    # The other worker does what is left: one in the place of the dead one would
-                    # import everything anew and find little to do.
-                    for nanny in cluster.workers.values():
-                        nanny.close_gracefully()
+                    killed.extend({*client.run(os.getpid).values()} - {os.getpid()})
+                    # A worker in the place of the dead one would find little to do.
+                    cluster.workers["there"].close_gracefully()
                     os.kill(killed[0], signal.SIGKILL)
 
             yield report
