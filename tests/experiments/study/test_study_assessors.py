@@ -262,6 +262,9 @@ def run_apart(path: Path, *options: str) -> subprocess.Popen[str]:
     return begin(path.parent, "run", str(path), "--workers", "1", *options, stdout=subprocess.PIPE)
 
 
+# The smaller versions: a limit ends the same study below, the small hostile day kills an assessment
+# that keeps its answers the same way, and test_killed_run.py kills a run.
+@pytest.mark.nightly
 def test_after_a_kill_nothing_is_asked_twice(asked: Asked, keyed: Path) -> None:
     text = UNPROBED.replace("concurrency: 8", "concurrency: 1")
     process: list[subprocess.Popen[str]] = []
@@ -299,7 +302,8 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(asked: Asked, ke
         return provider(request, number)
 
     with ScriptedServer(refusing) as server:
-        result = invoke("run", study(keyed, server.url, UNPROBED), "--out", "out", code=1)
+        path = study(keyed, server.url, UNPROBED)
+        result = invoke("run", path, "--out", "out", "outputs=[]", code=1)
     rows = read_rows(keyed / "out" / "rows.parquet")
     failed = rows[rows["status"] == "failed"]
     assert set(failed["response"]) == {graphs[0].id}
@@ -309,7 +313,7 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(asked: Asked, ke
     assert f"{KEY}" not in result.output
     with ScriptedServer(provider) as server:
         path = study(keyed, server.url, UNPROBED)
-        invoke("run", path, "--out", "out", "--resume", code=1)
+        invoke("run", path, "--out", "out", "--resume", "outputs=[]", code=1)
         assert server.requests == [], "what failed is a result, until it is tried again"
         invoke("run", path, "--out", "out", "--retry-failed")
         questions = [question_of(request) for request in server.requests]
@@ -320,19 +324,25 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(asked: Asked, ke
     assert_same_files(asked.folder / "without", keyed / "out")
 
 
-def test_a_limit_ends_a_study_that_is_gone_on_with(keyed: Path) -> None:
+def test_a_limit_ends_a_study_that_is_gone_on_with(asked: Asked, keyed: Path) -> None:
     with ScriptedServer(provider) as server:
         path = study(keyed, server.url)
-        limit = "language_model.max_calls=20"
-        stopped = invoke("run", path, limit, "--out", "out", "--workers", "1", code=3)
-        assert len(server.requests) == 20
-        assert "factormodels: the limit of 20 calls is reached" in stopped.stderr
+        # Within the probe, and past it.
+        for limit, more in ((20, ()), (130, ("--resume",))):
+            before, calls = len(server.requests), f"language_model.max_calls={limit}"
+            command = ("run", path, "--out", "out", "--workers", "1", *more)
+            stopped = invoke(*command, calls, code=3)
+            assert len(server.requests) - before == limit
+            assert f"factormodels: the limit of {limit} calls is reached" in stopped.stderr
+        refused = invoke("run", path, "--out", "out", code=2)
+        assert "answers about its texts of this study; continue with --resume" in refused.stderr
         # The limit is no part of what the study asks: it may be another one, or none.
         invoke("run", path, "--out", "out", "--resume", "--workers", "1")
         questions = Counter(json.dumps(request, sort_keys=True) for request in server.requests)
     # What could not be read is not kept, and is the only thing that is asked for again.
     again = [json.loads(question) for question, count in questions.items() if count > 1]
     assert all(provider(request, 0).text == "I would rather not say." for request in again)
+    assert_same_files(asked.folder / "out", keyed / "out")
     manifest = json.loads((keyed / "out" / "manifest.json").read_text())
     facts = manifest["models"]["relation_models"]["asked"]
     assert facts["not_sent"] == []
