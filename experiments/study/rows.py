@@ -164,9 +164,14 @@ class RowsFile:
         """
         return self._probable(self._file.read(cell.groups, columns))
 
+    @property
+    def is_small(self) -> bool:
+        """True for files of up to a few hundred thousand rows."""
+        return self._file.n_rows <= _KEPT_ROWS
+
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Cached value computed from the rows, for files of up to a few hundred thousand rows."""
-        if self._file.n_rows > _KEPT_ROWS:
+        """Cached value computed from the rows of a small file."""
+        if not self.is_small:
             return make()
         if key not in self._made:
             self._made[key] = make()

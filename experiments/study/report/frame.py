@@ -134,9 +134,18 @@ def read_judgments(rows: RowsFile, cell: CellRows, conventions: Conventions = DE
     return judgments.under(conventions)
 
 
+_OF_JUDGMENTS = (
+    *("response", "atom", "annotation", "status", "selections"),
+    *("p", "label", "seconds"),
+)
+
+
 def _read(rows: RowsFile, cell: CellRows) -> Judgments:
+    # Together, unless each must leave memory before the next is read.
+    together = rows.read(cell, _OF_JUDGMENTS) if rows.is_small else None
+
     def column(name: str) -> pa.ChunkedArray:
-        return rows.read(cell, [name])[name]
+        return (together or rows.read(cell, [name]))[name]
 
     # The usual case: rows of a response are adjacent, in the order of the data.
     response = column("response").cast(pa.string())
