@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import ExitStack
 from importlib import import_module
@@ -59,11 +59,10 @@ def kept() -> Iterator[Row]:
             yield {"code": code, **row}
 
 
-def prepared() -> Iterator[Row]:
+def prepared(variants: Sequence[str] = ("FR1", "FR2", "FR3"), folds: int = 5) -> Iterator[Row]:
     """Seconds of processor time for results before the units, in a run and in its continuation.
 
-    The study has three variants of the demonstration, lexical relations, learned priors in five
-    folds, and Core.
+    The study has variants of the demonstration, lexical relations, learned priors, and Core.
     """
     seconds: dict[str, list[float]] = {"_ask": [], "fit_all": [], "select_all": []}
 
@@ -82,10 +81,10 @@ def prepared() -> Iterator[Row]:
         "study": "prepared",
         "description": "Results before the units.",
         "datasets": ["demonstration"],
-        "variants": ["FR1", "FR2", "FR3"],
+        "variants": [*variants],
         "backends": ["exact"],
         "relation_models": ["lexical"],
-        "priors": [{}, {"learned": {"folds": 5}}],
+        "priors": [{}, {"learned": {"folds": folds}}],
         "selections": ["core"],
         "outputs": ["csv"],
     }
@@ -97,9 +96,7 @@ def prepared() -> Iterator[Row]:
     for name, (first, again) in seconds.items():
         yield {"measured": f"{name}, s", "simpler": round(first, 2), "kept": round(again, 3)}
     graphs = [merge_duplicate_contexts(graph) for graph in datasets.load("demonstration").graphs]
-    pairs = [
-        sum(len(relation_pairs(graph, name)) for graph in graphs) for name in ("FR1", "FR2", "FR3")
-    ]
+    pairs = [sum(len(relation_pairs(graph, name)) for graph in graphs) for name in variants]
     yield {"measured": "pairs that a local model judges", "simpler": sum(pairs), "kept": pairs[-1]}
 
 
