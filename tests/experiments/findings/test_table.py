@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
@@ -250,3 +251,27 @@ def test_what_several_tables_share_is_printed_once_and_stands_in_every_file(tmp_
             text = (tmp_path / f"{name}{suffix}").read_text("utf-8")
             assert warning in text
             assert convention in text
+
+
+def test_rows_of_a_frame_have_the_values_that_pandas_gives() -> None:
+    frame = pd.DataFrame(
+        {
+            "whole": [1, 2],
+            "share": [0.5, float("nan")],
+            "text": ["x", None],
+            "known": [True, False],
+            "maybe": pd.array([1, None], "Int64"),
+            "mixed": [np.float64(1.5), "x"],
+            "lists": [[1], (2,)],
+            "day": [pd.Timestamp("2026-01-01"), pd.NaT],
+        }
+    )
+    for given in (frame, frame.iloc[:0]):
+        rows = Table(given, (Column("whole", "whole"),)).records()
+        wanted = given.to_dict("records")
+        assert repr(rows) == repr(wanted)
+        assert [list(map(type, row.values())) for row in rows] == [
+            list(map(type, row.values())) for row in wanted
+        ]
+    chosen = Table(frame, (Column("whole", "whole"),)).records(["text", "whole"])
+    assert chosen == frame[["text", "whole"]].to_dict("records")
