@@ -153,7 +153,6 @@ def taken_apart(line: str) -> list[str]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_are_calls_in_python_and_commands_in_the_help(name: str) -> None:
     function = function_named(name)
-    command = command_of(function)
     text = inspect.getdoc(function) or ""
     block = text.partition("Examples::")[2].partition("\n\nArgs:")[0]
     examples = re.split(r"\n(?=    \S)", block.strip("\n"))
@@ -171,23 +170,22 @@ def test_examples_are_calls_in_python_and_commands_in_the_help(name: str) -> Non
         )
         shown = shell_example(function, example)
         assert max(map(len, shown.splitlines())) <= 76
-        _, bound, *_ = command.parse_args(
-            words_of(shlex.split(shown.replace("\\\n", " "))[2:]),
-            exit_on_error=False, print_error=False,
-        )  # fmt: skip
+        words = words_of(shlex.split(shown.replace("\\\n", " "))[2:])
+        command = command_of(function, helps=False, words=words)
+        _, bound, *_ = command.parse_args(words, exit_on_error=False, print_error=False)
         others = {each.replace("-", "_") for each in bound.kwargs} - {*bound.signature.parameters}
         assert not others, example
 
 
 def test_every_command_that_we_show_takes_its_options() -> None:
     shown = Counter[str]()
-    commands = {name: command_of(function_named(name)) for name in COMMANDS}
     for name, *rest in commands_shown():
         if name not in COMMANDS:
             continue
-        _, bound, *_ = commands[name].parse_args(
-            words_of(rest), exit_on_error=False, print_error=False
-        )
+        # As the program does, which makes the options alone that a call has.
+        words = words_of(rest)
+        command = command_of(function_named(name), helps=False, words=words)
+        _, bound, *_ = command.parse_args(words, exit_on_error=False, print_error=False)
         others = bound.kwargs.keys() - bound.signature.parameters.keys()
         backend = (bound.kwargs.get("backend_") or ["auto"])[0].partition(",")[0]
         assert {each.replace("-", "_") for each in others} <= {*setting_names(backend)}, rest
