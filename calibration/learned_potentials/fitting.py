@@ -516,9 +516,9 @@ def _lbfgs() -> Any:
     """PyTorch's L-BFGS, which does not import PyTorch's compiler."""
     from torch.optim import LBFGS
 
-    class Search(LBFGS):
+    class UncompiledLBFGS(LBFGS):
         # The decorator excludes this method from compilation, for which it imports the compiler.
         # Nothing is compiled here, and the import takes longer than a small fit.
         add_param_group: Any = inspect.unwrap(LBFGS.add_param_group)
 
-    return Search
+    return UncompiledLBFGS
