@@ -55,7 +55,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
-    write_many(biographies(0, 40), tmp_path / "a.jsonl")
+    write_many(biographies(30, 60), tmp_path / "a.jsonl")
     write_many(biographies(60, 90), tmp_path / "b.jsonl")
     judge, judged = tmp_path / "judge.json", tmp_path / "b.judged.jsonl"
     arguments = ("--penalty", "30", "--folds", "2", "--save", judge)
@@ -73,7 +73,7 @@ def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
     given = score(tmp_path / "b.jsonl", scores="brier", n_bootstrap=20)["scores"]
     assert scores["model"].tolist() == ["judge"]
     assert given["model"].tolist() == ["as given"]
-    # .13 and .18 when it was written.
+    # .172 and .198; .174 after the first forty, which take twice as long to learn from.
     assert scores["brier"][0] < given["brier"][0] - 0.02
 
 
