@@ -203,6 +203,7 @@ SLOW = {
 """Pages that run at night: they spend their time within other libraries."""
 
 
+@pytest.mark.longest
 @pytest.mark.parametrize(
     "page",
     [
