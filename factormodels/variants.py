@@ -112,23 +112,29 @@ def fr1(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:
     contexts: list[Context] = []
     relations: list[Relation] = []
     copied = conventions.shared_passage == "copied"
+    any_shared = False
     for context in graph.contexts:
         atom_ids = tuple(dict.fromkeys(context.retrieved_for if recorded else served[context.id]))
         shared = copied and len(atom_ids) > 1
+        any_shared |= shared
         if atom_ids and not shared:
-            contexts.append(replace(context, retrieved_for=atom_ids))
+            contexts.append(_retrieved_for(context, atom_ids))
         for atom in atom_ids:
-            copy_id = f"{context.id}{COPY_SEPARATOR}{atom}" if shared else context.id
+            copy_id = context.id
             if shared:
+                copy_id = f"{context.id}{COPY_SEPARATOR}{atom}"
                 contexts.append(replace(context, id=copy_id, retrieved_for=(atom,)))
             forward = by_pair.get((context.id, atom))
             backward = by_pair.get((atom, context.id))
             # Relations in both orders would close a cycle of two factors. The paper defines the one
             # from the evidence to the atom.
             if forward is not None:
-                relations.append(replace(forward, source=copy_id))
+                relations.append(replace(forward, source=copy_id) if shared else forward)
             elif backward is not None:
-                relations.append(replace(backward, target=copy_id))
+                relations.append(replace(backward, target=copy_id) if shared else backward)
+    if not any_shared:
+        # Ids and relations are the graph's own, which was validated.
+        return graph.derived(tuple(contexts), tuple(relations))
     # The id of a copy may collide with another id, so the view is validated.
     return replace(graph, contexts=tuple(contexts), relations=tuple(relations))
 
