@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.processes import ROOT, run_python
+from tests.entered_files import ROOT, entered_files
 
 _STUDY = """study: factreasoner
 description: One cell.
@@ -30,25 +29,18 @@ def named_files(heading: str, package: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_reader_of_the_listed_files_follows_a_run_and_a_score(tmp_path: Path) -> None:
+def test_a_reader_of_the_listed_files_follows_a_run_and_a_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "study.yaml").write_text(_STUDY)
     (tmp_path / "claims.csv").write_text(_TABLE)
     commands = {
         "The files of a score": ["score", "claims.csv"],
         "The files of a run": ["run", "study.yaml", "--out", "results"],
     }
-    # One process enters both, since the imports of another take longer than the commands.
-    output, _ = run_python(
-        "import contextlib, io, json\n"
-        # Imports that are followed take twice as long.
-        "import experiments.methods.run, experiments.methods.score, experiments.study.outputs\n"
-        "from tests.entered_files import entered_files\n"
-        "with contextlib.redirect_stdout(io.StringIO()):\n"
-        f"    entered = [entered_files(each) for each in {[*commands.values()]}]\n"
-        "print(json.dumps(entered))",
-        folder=tmp_path,
-    )
-    for heading, (code, files) in zip(commands, json.loads(output), strict=True):
+    monkeypatch.chdir(tmp_path)
+    for heading, command in commands.items():
+        code, files = entered_files(command)
         assert code == 0
         named = named_files(heading, "experiments/")
         assert len(named) == 6
