@@ -34,14 +34,28 @@ DRAWING = ("line_figure", "estimate_figure", "frontier_figure", "curve_figure", 
 """Names of the functions that draw figures of studies from a frame."""
 
 
-def kept_figures() -> dict[str, Figure]:
-    """Draw the figures that are kept, by study and number."""
+def kept_calls() -> dict[str, dict[str, Any]]:
+    """Return what each kept figure is drawn from, by study and number."""
     kept = json.loads(KEPT.read_text("utf-8"))
+    return {f"{call['study']} {at}": call for at, call in enumerate(kept, 1)}
+
+
+def kept_figures(*, whole: bool = True) -> dict[str, Figure]:
+    """Draw the figures that are kept, by study and number.
+
+    Args:
+        whole: whether to draw all, or the first of each function.
+    """
+    calls = kept_calls()
+    firsts: dict[tuple[str, str], str] = {}
+    for name, call in calls.items():
+        firsts.setdefault((call["module"], call["function"]), name)
+    drawn = calls if whole else [*firsts.values()]
     return {
-        f"{call['study']} {at}": getattr(import_module(call["module"]), call["function"])(
+        name: getattr(import_module(call["module"]), call["function"])(
             data_frame(call["frame"]), *call["given"], **call["named"]
         )
-        for at, call in enumerate(kept, 1)
+        for name, call in ((name, calls[name]) for name in drawn)
     }
 
 

@@ -30,7 +30,8 @@ class Place(NamedTuple):
     function: str
 
 
-def drawing_functions() -> set[Place]:
+@cache
+def drawing_functions() -> frozenset[Place]:
     """Return the functions that make a figure themselves or return one."""
     modules = _modules()
     makers = {*FIGURES, *(each.name for tree in modules.values() for each in _makers(tree))}
@@ -41,7 +42,7 @@ def drawing_functions() -> set[Place]:
         functions |= {
             Place(_within(path), each.name) for each in drawing if each.name not in makers
         }
-    return functions
+    return frozenset(functions)
 
 
 def scripts_that_draw() -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pytest
 from matplotlib.axes import Axes
@@ -23,6 +23,7 @@ from tests.experiments.findings.figures.drawing_functions import (
     functions_behind,
     scripts_that_draw,
 )
+from tests.experiments.findings.study_figures import kept_calls
 from tests.figure_faults import drawn_texts, figure_faults
 
 SAME = 0.1
@@ -55,7 +56,14 @@ def narrow_and_wide(figures: Mapping[str, PaperFigure]) -> dict[str, list[str]]:
     }
 
 
-DRAWN = (of_commands, of_functions, of_studies)
+class Drawing(Protocol):
+    """A function that draws figures of the gate."""
+
+    def __call__(self, *, whole: bool = True) -> dict[str, PaperFigure]:
+        """Draw all figures, or without those that differ from others in their data alone."""
+
+
+DRAWN: tuple[Drawing, ...] = (of_commands, of_functions, of_studies)
 
 
 class Gate(NamedTuple):
@@ -71,12 +79,14 @@ class Gate(NamedTuple):
 
 @pytest.fixture(scope="module")
 def drawn() -> Gate:
-    """Every figure of the gate."""
+    """The figures of the gate, without those that differ from others in their data alone."""
     gate = Gate({}, {})
     for draw in DRAWN:
-        gate.behind.update(
-            functions_behind(lambda draw=draw: gate.figures.update(draw()))  # type: ignore[misc]
-        )
+
+        def drawn_by(draw: Drawing = draw) -> None:
+            gate.figures.update(draw(whole=False))
+
+        gate.behind.update(functions_behind(drawn_by))
     return gate
 
 
@@ -102,7 +112,7 @@ def test_every_function_that_draws_a_figure_is_in_the_gate(drawn: Gate) -> None:
     assert Place("calibration/figures/positions.py", "position_figure") in functions
     assert functions - set().union(*drawn.behind.values()) == set()
     # Scripts that draw with functions of others.
-    kept = {name.rpartition("-")[0] for name in drawn.figures} | {*drawn.figures}
+    kept = {call["study"] for call in kept_calls().values()} | {*drawn.figures}
     assert scripts_that_draw() - kept == set()
 
 
@@ -112,10 +122,14 @@ def count_in(text: str) -> bool:
 
 
 @pytest.mark.slow
-def test_sample_sizes_stand_in_captions_and_not_in_labels_of_axes(drawn: Gate) -> None:
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_sample_sizes_stand_in_captions_and_not_in_labels_of_axes(drawn: Gate, whole: bool) -> None:
+    figures = drawn.figures
+    if whole:
+        figures = {name: shown for draw in DRAWN for name, shown in draw().items()}
     labels = {
         label
-        for shown in drawn.figures.values()
+        for shown in figures.values()
         for figure in [shown.figure]
         for label in (
             *(text.get_text() for text in (figure._supxlabel, figure._supylabel) if text),  # type: ignore[attr-defined]
@@ -125,15 +139,15 @@ def test_sample_sizes_stand_in_captions_and_not_in_labels_of_axes(drawn: Gate) -
     assert count_in("95% intervals over 94 responses")
     assert {"Observed frequency", "Relative position of the sentence"} <= labels
     assert [label for label in labels if count_in(label) or "|Δ" in label] == []
-    assert any(count_in(shown.caption) for name, shown in drawn.figures.items() if "known" in name)
+    assert any(count_in(shown.caption) for name, shown in figures.items() if "known" in name)
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("drawn", DRAWN)
-def test_figures_can_be_read_at_every_venue(drawn: Callable[[], dict[str, PaperFigure]]) -> None:
+@pytest.mark.parametrize("draw", DRAWN)
+def test_figures_can_be_read_at_every_venue(draw: Drawing) -> None:
     """Some hundred pictures."""
-    assert faults(drawn(), VENUES.values()) == {}
+    assert faults(draw(), VENUES.values()) == {}
 
 
 @pytest.mark.parametrize("pixels", [390, 662])
