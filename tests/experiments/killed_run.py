@@ -116,9 +116,10 @@ if __name__ == "__main__":
     # Whatever is loaded at its first use is loaded before the first fork.
     pd.DataFrame({"a": [1]}).to_csv()
     encode([])
-    for name in ("scipy.optimize", "torch"):
-        import_module(name)
     strange.register_all()
+    import_module("scipy.optimize")
+    if any(prior.learned for prior in load_study(sys.argv[1]).study.prior_settings):
+        import_module("torch")
     for name in ("slow", "lbp"):
         warm_up(get_backend(name))
     records = main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

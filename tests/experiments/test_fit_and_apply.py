@@ -54,7 +54,11 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
+def test_three_commands_judge_other_responses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Boosted trees are named here: how well they are chosen does not matter.
+    monkeypatch.setattr("calibration.learned_potentials.methods._INNER_FOLDS", 2)
     write_many(biographies(30, 60), tmp_path / "a.jsonl")
     write_many(biographies(60, 90), tmp_path / "b.jsonl")
     judge, judged = tmp_path / "judge.json", tmp_path / "b.judged.jsonl"

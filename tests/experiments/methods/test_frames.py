@@ -71,7 +71,7 @@ LABELED: dict[str, Callable[[], Findings]] = {
     "select": lambda: select("demonstration"),
     "fit": lambda: fit("demonstration", penalty=30.0, folds=2),
     "keep": lambda: keep("demonstration", "demonstration", precision=0.5),
-    "self_knowledge": lambda: self_knowledge("selfcheck", **QUICK),
+    "self_knowledge": lambda: self_knowledge(claims(), confidence="p", in_order=True, **QUICK),
 }
 
 
@@ -213,9 +213,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize(("suffix", "side"), [(".csv", 0), (".parquet", 1), (".jsonl", 2)])
 def test_frames_files_and_findings_are_merged_by_response_and_claim(
-    suffix: str, tmp_path: Path, saved: Path
+    suffix: str, side: int, tmp_path: Path, saved: Path
 ) -> None:
     before, after = claims(), claims()
     after.loc[3, "p"] = 0.5
@@ -233,13 +233,18 @@ def test_frames_files_and_findings_are_merged_by_response_and_claim(
             "change": pytest.approx(0.5 - before.p[3]),
         }
     ]  # fmt: skip
-    for side in (before, assessed(), saved):
-        changed = diff(side, written)
-        assert changed["changes"].to_dict("records") == expected
-        assert changed.sentences[0].startswith("1 of ")
-        assert "rows" not in changed.tables
-    refused("absent.csv: there is no such file", diff, before, "absent.csv")
+    # Each form of one side stands beside one of the other.
+    sides: tuple[Any, ...] = (before, assessed(), saved)
+    changed = diff(sides[side], written)
+    assert changed["changes"].to_dict("records") == expected
+    assert changed.sentences[0].startswith("1 of ")
+    assert "rows" not in changed.tables
     assert diff(after, written).sentences[0].startswith("Nothing changed")
+
+
+def test_frames_are_merged_in_any_order_of_their_rows() -> None:
+    before = claims()
+    refused("absent.csv: there is no such file", diff, before, "absent.csv")
     # Rows come in any order, and one is missing.
     fewer = before.iloc[::-1].drop(index=5)
     missing = diff(before, fewer)

@@ -148,7 +148,8 @@ def test_measures_of_frames_need_neither_cells_nor_equal_claims() -> None:
 
 
 def test_auroc_of_cross_fitted_posteriors_compares_claims_of_a_fold(folder: Path) -> None:
-    path = study_file(folder, STUDY.split("significance")[0] + "measures: [brier, auroc]\n")
+    text = STUDY.split("significance")[0] + "measures: [brier, auroc]\noutputs: [csv]\n"
+    path = study_file(folder, text)
     one_cell = ["variants=[FR1]", "backends=[exact]"]
     for name, penalty in (("weak", 10), ("strong", 0.1)):
         learned = f"parameters: [atom_prior], folds: 4, penalty: {penalty}"

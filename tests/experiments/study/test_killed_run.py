@@ -1,4 +1,4 @@
-"""A study with all that comes before units: the same files after some deaths, and anywhere."""
+"""A study with what comes before units: the same files after some deaths, and anywhere."""
 
 from __future__ import annotations
 
@@ -21,15 +21,21 @@ study: s
 datasets: [{name: demonstration, limit: LIMIT}]
 variants: [FR1, FR3]
 relation_models: [recorded, lexical]
-priors: [{}, {atom: [0.3]}, {name: learned, learned: {folds: 3, parameters: [atom_prior]}}]
+priors: [{}, {atom: [0.3]}LEARNED]
 backends: [{backend: slow, label: slow, settings: {seconds_each: EACH}}, lbp]
 selections: [all, core]
 significance: {pairs: [[slow, lbp]], measures: [brier], resamples: 200}
 outputs: [csv, latex, markdown]
 """
 
+LEARNED = ", {name: learned, learned: {folds: 3, parameters: [atom_prior]}}"
+"""Priors of the larger study; test_learned_study.py interrupts fits and goes on with them."""
+
 KILLS = {4: 2, 10: 4}
 """Kills by responses of the study, whose slow units take the same time in all."""
+
+N_PRIORS = {4: 2, 10: 3}
+"""Settings of priors by responses of the study."""
 
 
 @pytest.fixture(scope="module", params=[4, pytest.param(10, marks=pytest.mark.nightly)])
@@ -43,6 +49,7 @@ def limit(request: pytest.FixtureRequest) -> int:
 def study(limit: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The study's file, beside the folder `undisturbed` of a run in one process."""
     text = STUDY.replace("LIMIT", str(limit)).replace("EACH", str(0.15 / limit))
+    text = text.replace("LEARNED", LEARNED if N_PRIORS[limit] == 3 else "")
     path = study_file(tmp_path_factory.mktemp("study"), text)
     strange.register_all()
     run_study(planned(path), path.parent / "undisturbed", workers=1)
@@ -57,7 +64,10 @@ def planned(path: Path) -> StudyDesign:
 def assert_undisturbed(study: Path, other: Path) -> None:
     undisturbed = study.parent / "undisturbed"
     assert_same_files(undisturbed, other)
-    for name in ("priors.csv", "selections.csv"):
+    names = ["selections.csv"]
+    if LEARNED in study.read_text("utf-8"):
+        names.append("priors.csv")
+    for name in names:
         assert (undisturbed / name).read_bytes() == (other / name).read_bytes()
 
 
@@ -67,10 +77,13 @@ def test_deaths_change_no_byte_of_the_tables(study: Path, limit: int, tmp_path: 
     assert counts == sorted(counts), "nothing that was finished is lost"
     # Every death that followed a finished task found more than the one before.
     assert len(set(counts)) > KILLS[limit] // 2
-    assert counts[-1] == limit * 2 * 2 * 3 * 2
+    assert counts[-1] == limit * 2 * 2 * N_PRIORS[limit] * 2
     assert_undisturbed(study, tmp_path / "killed")
 
 
+# The smaller versions: test_data_in_processes.py has the same files of two processes,
+# test_learned_study.py fits in them.
+@pytest.mark.nightly
 def test_processes_give_the_same_files(study: Path, tmp_path: Path) -> None:
     run_study(planned(study), tmp_path / "two", workers=2)
     assert_undisturbed(study, tmp_path / "two")
