@@ -428,10 +428,11 @@ BARE = {"slides": r"\setbeamertemplate{navigation symbols}{}"}
 """By venue a line of the preamble that leaves out what takes long on each page and is not ours."""
 
 
-# A page of slides takes several times as long as one of a paper. The test below takes every table.
+# A page of slides takes several times as long as one of a paper. The test below takes every table,
+# nightly.
 @pytest.mark.slow
 @with_latex
-@pytest.mark.parametrize(("venue", "step"), [("acl", 2), ("slides", 8)])
+@pytest.mark.parametrize(("venue", "step"), [("acl", 8), ("slides", 24)])
 def test_pages_with_tables_can_be_read_and_hold_nothing_too_wide_or_too_high(
     venue: str, step: int, tmp_path: Path
 ) -> None:
