@@ -112,11 +112,11 @@ def small_views() -> Artifacts:
     return compared({"factscore": (graphs, views)}, (1.0, 4, 5), 0)
 
 
-def of_twelve_responses(folder: Path, name: str) -> str:
-    """Write the answers of an embedded record about twelve responses, and return the file."""
+def of_six_responses(folder: Path, name: str) -> str:
+    """Write the answers of an embedded record about six responses, and return the file."""
     record = datasets.relation_record(name)
     responses = dict.fromkeys(answer.response for answer in record.answers if answer.response)
-    kept = {"", *list(responses)[:12]}
+    kept = {"", *list(responses)[:6]}
     answers = [answer for answer in record.answers if answer.response in kept]
     path = folder / f"{name}.jsonl"
     path.write_text(record_text(record.origin, answers), encoding="utf-8")
@@ -133,7 +133,7 @@ def few_recorded_responses() -> Artifacts:
         patch("calibration.learned_potentials.fitting._INNER_FOLDS", 1),
     ):
         few = [
-            of_twelve_responses(Path(folder), f"{dataset}.{model}")
+            of_six_responses(Path(folder), f"{dataset}.{model}")
             for dataset in ("factcheck-bench", "factscore")
         ]
         return small_local_model(records=("factcheck-bench.lexical", *few), folds=2)
