@@ -182,12 +182,17 @@ class Given(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.hstack([1 - X, X])
 
 
-def calibrators() -> Iterator[Row]:
+def calibrators(
+    data: Sequence[tuple[str, str]] = (("factscore", "FR2"), ("factcheck-bench", "FR1")),
+) -> Iterator[Row]:
     """Brier score of isotonic maps on the claims of all folds, by scikit-learn and by `cross_fit`.
 
     The probabilities are posteriors of the recorded relations under `exact`.
+
+    Args:
+        data: names of data sets and the views of their responses.
     """
-    for name, view in (("factscore", "FR2"), ("factcheck-bench", "FR1")):
+    for name, view in data:
         graphs = datasets.load(name).graphs
         models = [variant(graph, view).to_factor_graph() for graph in graphs]
         claims = [

@@ -91,8 +91,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write figures as empty files, and pages with empty drawings, where a test reads neither.
+def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write figures as empty files, where a test reads none.
 
     Figures are made all the same; most of the time that they take is for drawing them.
     """
@@ -106,6 +106,12 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
         return paths
 
     monkeypatch.setattr("calibration.figures.save_figure", written)
+
+
+@pytest.fixture
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write pages with empty drawings too, where a test reads neither files nor drawings."""
+    request.getfixturevalue("unsaved")
     for module in ("experiments.findings.page", "experiments.pages.study_page"):
         monkeypatch.setattr(f"{module}.inline_svg", lambda *_: "<svg></svg>")
 

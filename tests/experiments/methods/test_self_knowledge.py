@@ -283,6 +283,8 @@ def test_a_mistake_is_one_sentence(change: Any, options: Any, message: str) -> N
     assert "--" not in str(caught.value).replace("...", "")
 
 
+# Files of figures are read below, where the same command writes the same bytes again.
+@pytest.mark.usefixtures("unsaved")
 @pytest.mark.slow
 def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"

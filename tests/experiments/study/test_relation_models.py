@@ -110,8 +110,8 @@ def test_it_is_a_dimension_of_tables_and_tests(here: Path) -> None:
 
 
 def test_a_study_of_recorded_relations_shows_no_such_column(folder: Path) -> None:
-    run_study(planned(folder, STUDY.replace(", lexical", "").split("significance")[0]),
-              folder / "out", workers=1)  # fmt: skip
+    text = STUDY.replace(", lexical", "").split("significance")[0] + "outputs: [markdown]\n"
+    run_study(planned(folder, text), folder / "out", workers=1)
     assert "relations" not in (folder / "out" / "table.md").read_text().splitlines()[6]
     assert json.loads((folder / "out" / "manifest.json").read_text())["models"] == {}
     with read_store(folder / "out" / STORE, "mend it") as store:
