@@ -14,7 +14,7 @@ from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.settings.keyed import Keyed
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 RESPONSES: Mapping[str, int] = {
     "biographies": 157,
@@ -80,19 +80,25 @@ def run(settings: Settings, _context: AnalysisContext) -> Artifacts:
 def implied_tests(rounding: float) -> Iterator[dict[str, Any]]:
     """Yield every printed p-value with the value implied by the printed means in each reading."""
     keys = ["dataset", "source", "model", "measure"]
-    blocks = {
-        key: block.set_index("assessor")
-        for key, block in printed("factreasoner_means").groupby(keys)
+    statistics = {
+        tuple(row[key] for key in (*keys, "assessor")): (row["mean"], row["sd"])
+        for row in printed("factreasoner_means").to_dict("records")
     }
     for test in printed("factreasoner_tests", dtype={"table": str}).to_dict("records"):
-        block = blocks[tuple(test[key] for key in keys)]
+        block = tuple(test[key] for key in keys)
         against = (test["against"], _EXCHANGED[test["against"]])
         pairs = itertools.product(("FR2", "FR3"), against)
         higher_is_better = bool(REGISTRY[_SCORES[test["measure"]]].higher_is_better)
         size = RESPONSES[test["dataset"]]
         ranges = {
-            reading: _range(block, pair, higher_is_better, size, rounding)
-            for reading, pair in zip(READINGS, pairs, strict=True)
+            reading: _range(
+                statistics[*block, first],
+                statistics[*block, second],
+                higher_is_better,
+                size,
+                rounding,
+            )
+            for reading, (first, second) in zip(READINGS, pairs, strict=True)
         }
         agreeing = [
             reading
@@ -113,12 +119,20 @@ _SCORES = {"precision": "precision", "f1": "f1", "f1_at_k": "f1_at_k", "mae": "p
 
 
 def _range(
-    block: pd.DataFrame, pair: tuple[str, str], greater: bool, n: int, rounding: float
+    one: tuple[float, float], other: tuple[float, float], greater: bool, n: int, rounding: float
 ) -> tuple[float, float, float]:
-    """The p-value of the printed means, and the least and largest that rounding allows."""
+    """Return the p-value of two printed means, and the least and largest that rounding allows.
+
+    Args:
+        one: mean and standard deviation of one side.
+        other: those of the other side.
+        greater: whether the alternative is that the first mean is greater.
+        n: number of responses of each side.
+        rounding: by how much a printed number may differ from the number itself.
+    """
     from scipy.stats import ttest_ind_from_stats
 
-    means, sds = (block.loc[list(pair), of].tolist() for of in ("mean", "sd"))
+    means, sds = zip(one, other, strict=True)
 
     def p_value(change: float, other_change: float, spread: float) -> float:
         spreads = [max(sd + spread, _LEAST_SD) for sd in sds]
