@@ -139,20 +139,20 @@ def few_recorded_responses() -> Artifacts:
         return small_local_model(records=("factcheck-bench.lexical", *few), folds=2)
 
 
-def labels_of_forty_biographies() -> Artifacts:
+def labels_of_some_biographies() -> Artifacts:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "biographies.jsonl"
-        write_many(datasets.load("factscore").graphs[:40], path)
+        write_many(datasets.load("factscore").graphs[:24], path)
         return labels_once(data=path, labels=(12,), draws=1)
 
 
-def shift_among_forty_responses() -> Artifacts:
-    forty = {
-        name: SimpleNamespace(graphs=datasets.load(name).graphs[:40])
+def shift_among_few_responses() -> Artifacts:
+    few = {
+        name: SimpleNamespace(graphs=datasets.load(name).graphs[:24])
         for name in ("factscore", "factcheck-bench")
     }
-    with patch.object(datasets, "load", forty.__getitem__):
-        return shift_harm(learned=20, bootstrap=3)
+    with patch.object(datasets, "load", few.__getitem__):
+        return shift_harm(learned=12, bootstrap=3)
 
 
 SMALL: dict[str, Callable[[], Artifacts]] = {
@@ -160,13 +160,13 @@ SMALL: dict[str, Callable[[], Artifacts]] = {
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
     "kept-groups": lambda: kept_groups(data=(SATURATED,), splits=2),
     "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
-    "labels-once": labels_of_forty_biographies,
+    "labels-once": labels_of_some_biographies,
     "prior-intervals": lambda: prior_intervals(
         worlds=("one passage per source",), responses=(12,), draws=2
     ),
     "relation-prompts": relation_prompts,
     "relation-transfer": lambda: relation_transfer(folds=2),
-    "shift-harm": shift_among_forty_responses,
+    "shift-harm": shift_among_few_responses,
     "skewed-responses": lambda: skewed_responses(
         worlds=("even",), labels=(10,), quantities=("share", "score: auroc"), draws=2
     ),
