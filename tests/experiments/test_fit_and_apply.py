@@ -308,6 +308,7 @@ def test_responses_in_the_place_of_the_judge_are_named(tmp_path: Path) -> None:
         apply(tmp_path / "b.jsonl", tmp_path / "b.jsonl")
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_few_responses_are_said_to_tell_little(judge: Path, tmp_path: Path) -> None:
     ten = apply(judge, biographies(20, 30), n_bootstrap=50)
     assert ten["harm"]["n_responses"].tolist() == [10]

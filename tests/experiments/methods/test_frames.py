@@ -124,6 +124,7 @@ def test_the_long_frame_of_every_method_is_fitted_and_related(name: str) -> None
         assert related[_IDS].astype(str).values.tolist() == ids
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_the_long_frame_is_a_table_of_a_paper_and_a_figure(tmp_path: Path) -> None:
     scored = score(found_by("infer").claims, scores="brier", n_bootstrap=20)
     scored.save(tmp_path, venue="acl")

@@ -71,6 +71,7 @@ def p_of(folder: Path, **cell: str) -> list[tuple[str, str, float]]:
     return list(zip(rows["response"], rows["atom"], rows["p"], strict=True))
 
 
+@pytest.mark.usefixtures("unsaved")
 @pytest.mark.parametrize("variant", ["FR1", "FR2", "FR3"])
 def test_lexical_relations_are_those_of_assess(here: Path, folder: Path, variant: str) -> None:
     write_many(load("demonstration").graphs[:3], folder / "given.jsonl")
