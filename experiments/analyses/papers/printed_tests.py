@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calibration.scores.registry import REGISTRY
 from experiments.analyses.context import AnalysisContext
@@ -12,9 +12,6 @@ from experiments.analyses.published import printed
 from experiments.findings.artifacts import Artifacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.settings.keyed import Keyed
-
-if TYPE_CHECKING:
-    pass
 
 RESPONSES: Mapping[str, int] = {
     "biographies": 157,
@@ -119,20 +116,20 @@ _SCORES = {"precision": "precision", "f1": "f1", "f1_at_k": "f1_at_k", "mae": "p
 
 
 def _range(
-    one: tuple[float, float], other: tuple[float, float], greater: bool, n: int, rounding: float
+    first: tuple[float, float], second: tuple[float, float], greater: bool, n: int, rounding: float
 ) -> tuple[float, float, float]:
     """Return the p-value of two printed means, and the least and largest that rounding allows.
 
     Args:
-        one: mean and standard deviation of one side.
-        other: those of the other side.
+        first: mean and standard deviation of the one side.
+        second: mean and standard deviation of the other side.
         greater: whether the alternative is that the first mean is greater.
         n: number of responses of each side.
         rounding: by how much a printed number may differ from the number itself.
     """
     from scipy.stats import ttest_ind_from_stats
 
-    means, sds = zip(one, other, strict=True)
+    means, sds = zip(first, second, strict=True)
 
     def p_value(change: float, other_change: float, spread: float) -> float:
         spreads = [max(sd + spread, _LEAST_SD) for sd in sds]
