@@ -118,7 +118,7 @@ def sources(*packages: str) -> list[Path]:
 
 
 class Outline(NamedTuple):
-    """What tests read of a source; trees of all sources would take hundreds of megabytes."""
+    """The parts of a source that tests read; trees of all sources would take hundreds of MB."""
 
     imports: tuple[tuple[str, int], ...]
     """Absolute names of imported modules and their lines, imports within functions too."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from inference.kernels.compiler_lock import is_compiling
 from inference.kernels.preparation import PREPARATION
 from inference.thread_team import call_in_thread
 
@@ -129,7 +130,7 @@ def _compiler() -> Callable[..., Any]:
 
     A module or table that an interrupt left half loaded would fail every later kernel.
     """
-    return call_in_thread(_load_compiler)
+    return _load_compiler() if is_compiling() else call_in_thread(_load_compiler)
 
 
 def _load_compiler() -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from typing import Any
 from numba import njit
 
 from inference.kernels.beside import compiled_beside
+from inference.kernels.compiler_lock import is_compiling
 from inference.thread_team import call_in_thread
 
 logger = logging.getLogger("inference.kernels.compiling")
@@ -71,11 +72,13 @@ def load_rules() -> None:
     """Load Numba's rules in another thread, where no interrupt of this one reaches it.
 
     Numba fills tables before its first compilation. A table that an interrupt left half filled
-    would fail every later compilation of the process. The caller must not compile meanwhile: Numba
-    compiles under a lock.
+    would fail every later compilation of the process.
     """
     dispatcher: Any = njit(_nothing)
-    call_in_thread(dispatcher)
+    if is_compiling():
+        dispatcher()
+    else:
+        call_in_thread(dispatcher)
 
 
 class RulesNotLoadedError(Exception):

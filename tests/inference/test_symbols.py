@@ -125,6 +125,24 @@ def test_what_is_read_from_disk_needs_no_rules_of_compiling(compiled: Path) -> N
     assert rules == "set()"
 
 
+CALLED_WITHIN = (
+    "import faulthandler\n"
+    "faulthandler.dump_traceback_later(120.0, exit=True)\n"
+    "import numpy as np\n"
+    "from numba import njit\n"
+    "from kernels.called import short\n"
+    "compiled = njit(lambda values: short(values, 9) + 1)\n"
+    "print(compiled(np.arange(4)))\n"
+)
+"""A function of a user that Numba compiles, and that calls the first kernel of the process."""
+
+
+def test_a_function_that_numba_compiles_may_call_kernels(folder: Path) -> None:
+    # Numba compiles under a lock, for which a thread that loads what kernels need would wait.
+    for _ in ("compiled", "read from disk"):
+        assert run_with_numba(CALLED_WITHIN, folder=folder)[0] == "7\n"
+
+
 @pytest.mark.nightly
 @by_name
 def test_callees_of_another_kernel_are_read_before_their_caller(folder: Path) -> None:

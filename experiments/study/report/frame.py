@@ -145,7 +145,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgments:
     together = rows.read(cell, _OF_JUDGMENTS) if rows.is_small else None
 
     def column(name: str) -> pa.ChunkedArray:
-        return (together or rows.read(cell, [name]))[name]
+        return (rows.read(cell, [name]) if together is None else together)[name]
 
     # The usual case: rows of a response are adjacent, in the order of the data.
     response = column("response").cast(pa.string())

@@ -87,7 +87,7 @@ def study(folder: Path, url: str, text: str = STUDY) -> Path:
 
 
 class Asked(NamedTuple):
-    """What runs of `STUDY` left in a folder: `without` the probe, then with it in `out`.
+    """The outputs of two runs of `STUDY`: in `without`, without the probe; in `out`, with it.
 
     The second has figures in `drawn`.
     """
@@ -190,7 +190,7 @@ def test_each_language_model_is_probed_once_before_its_answers(asked: Asked) -> 
 
 
 def models_of(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """What the manifest of a run says of its models."""
+    """The models in the manifest of a run."""
     models: dict[str, dict[str, dict[str, Any]]] = json.loads(
         (folder / "manifest.json").read_text()
     )["models"]

@@ -60,7 +60,7 @@ class Drawing(Protocol):
     """A function that draws figures of the gate."""
 
     def __call__(self, *, whole: bool = True) -> dict[str, PaperFigure]:
-        """Draw all figures, or without those that differ from others in their data alone."""
+        """Draw all figures, or leave out figures that differ from others in their data alone."""
 
 
 DRAWN: tuple[Drawing, ...] = (of_commands, of_functions, of_studies)
@@ -79,7 +79,7 @@ class Gate(NamedTuple):
 
 @pytest.fixture(scope="module")
 def drawn() -> Gate:
-    """The figures of the gate, without those that differ from others in their data alone."""
+    """The figures of the gate; a figure that differs from another in its data alone is left out."""
     gate = Gate({}, {})
     for draw in DRAWN:
 
