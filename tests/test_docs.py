@@ -108,14 +108,12 @@ def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None
 
 
 def test_every_convention_names_commands_that_follow_it(helper: Any) -> None:
-    from experiments.cli.front import described
-    from experiments.cli.main import COMMANDS, function_named
+    from experiments.cli.main import COMMANDS
 
     page = helper("command_line")
     text = page.page()
     options_of = {
-        name: [each.split()[0] for each, _ in described(function_named(name))[1]]
-        for name in COMMANDS
+        name: [each.split()[0] for each, _ in page.described_command(name)[1]] for name in COMMANDS
     }
     for convention, tool, which in page.CONVENTIONS:
         commands = page.followers(which)
